@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rates cuda|hip MEGABYTES: rates of copies on a GPU and from and to it, and the time of a small piece of work,
- * one NAME=VALUE a line. */
+ * rates cuda|hip MEGABYTES: rates of copies on a GPU and from and to it, and the time of a small
+ * piece of work, one NAME=VALUE a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #define TIMES 10
 
 static const char *const cuda_names[] = {"libcuda.so.1", NULL};
-static const char *const hip_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL};
+static const char *const hip_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+					NULL};
 static const struct gpu_vendor cuda = {.name = "cuda", .sonames = cuda_names};
 static const struct gpu_vendor hip = {.name = "hip", .sonames = hip_names, .hip = true};
 
@@ -122,7 +123,8 @@ int main(int argc, char **argv)
 	/* a copy on the device reads and writes */
 	(void)printf("copy_gb_s=%.1f\n", 2e-9 * (double)m.bytes / measure(&m, on_device, TIMES));
 	(void)printf("upload_gb_s=%.1f\n", 1e-9 * (double)m.bytes / measure(&m, to_device, TIMES));
-	(void)printf("download_gb_s=%.1f\n", 1e-9 * (double)m.bytes / measure(&m, from_device, TIMES));
+	(void)printf("download_gb_s=%.1f\n",
+		     1e-9 * (double)m.bytes / measure(&m, from_device, TIMES));
 	(void)printf("small_work_us=%.2f\n", 1e6 * measure(&m, small, 1000));
 	return 0;
 }

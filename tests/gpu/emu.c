@@ -26,7 +26,7 @@ struct fibre {
 	ucontext_t context;
 #endif
 	enum state state;
-	float value;              /* what it shows to its warp */
+	float value; /* what it shows to its warp */
 };
 
 static struct {
@@ -41,8 +41,8 @@ static struct {
 
 static void fatal(const char *what)
 {
-	(void)fprintf(stderr, "gpu emulation: kernel %s: %s (thread %u of block %u,%u)\n", emu.name, what,
-		      emu_now.tid, emu_now.block_x, emu_now.block_y);
+	(void)fprintf(stderr, "gpu emulation: kernel %s: %s (thread %u of block %u,%u)\n", emu.name,
+		      what, emu_now.tid, emu_now.block_x, emu_now.block_y);
 	abort();
 }
 
@@ -162,7 +162,9 @@ static int run_lanes(unsigned first, unsigned n)
 	int any = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		unsigned lane = emu.launch->order == EMU_REVERSE ? n - 1 - i : (start + i * (start % 2 ? 1 : n - 1)) % n;
+		unsigned lane = emu.launch->order == EMU_REVERSE
+					? n - 1 - i
+					: (start + i * (start % 2 ? 1 : n - 1)) % n;
 
 		if (emu.launch->order == EMU_FORWARD)
 			lane = i;

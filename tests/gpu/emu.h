@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * emu.h - kernels on the host.  Each thread of a block is a fibre; a warp's threads run until all of them
- * wait for each other, a block's until all wait at a barrier.  Blocks run one after the other, in one
- * thread of the host.  Shared memory is poisoned before each block. */
+ * emu.h - kernels on the host.  Each thread of a block is a fibre; a warp's threads run until all
+ * of them wait for each other, a block's until all wait at a barrier.  Blocks run one after the
+ * other, in one thread of the host.  Shared memory is poisoned before each block. */
 #ifndef LLAMAD_TESTS_GPU_EMU_H
 #define LLAMAD_TESTS_GPU_EMU_H
 
@@ -25,8 +25,8 @@ struct emu_launch {
 	void (*kernel)(void *args);
 	void *args;
 	unsigned grid_x, grid_y, threads, shared;
-	unsigned warp;            /* 32 or 64 */
-	enum emu_order order;     /* in which threads run */
+	unsigned warp;        /* 32 or 64 */
+	enum emu_order order; /* in which threads run */
 };
 
 /* Runs a kernel.  Ends the program, with a message, if threads wait for some that have ended. */
@@ -36,17 +36,17 @@ void emu_run(const struct emu_launch *l, const char *name);
 void emu_sync(void);
 float emu_shfl_xor(float v, unsigned mask);
 
-#define GPU_KERNEL       static void
-#define GPU_FN           static inline
-#define GPU_SLOW         static
-#define GPU_CONST        static const
-#define GPU_TID          emu_now.tid
-#define GPU_THREADS      emu_now.threads
-#define GPU_BLOCK_X      emu_now.block_x
-#define GPU_BLOCK_Y      emu_now.block_y
-#define GPU_GRID_X       emu_now.grid_x
-#define GPU_GRID_Y       emu_now.grid_y
-#define GPU_WARP         emu_now.warp
+#define GPU_KERNEL  static void
+#define GPU_FN      static inline
+#define GPU_SLOW    static
+#define GPU_CONST   static const
+#define GPU_TID     emu_now.tid
+#define GPU_THREADS emu_now.threads
+#define GPU_BLOCK_X emu_now.block_x
+#define GPU_BLOCK_Y emu_now.block_y
+#define GPU_GRID_X  emu_now.grid_x
+#define GPU_GRID_Y  emu_now.grid_y
+#define GPU_WARP    emu_now.warp
 #define GPU_UNROLL
 #define GPU_SHARED(type) ((type *)(void *)emu_shared_memory)
 #define gpu_sync         emu_sync

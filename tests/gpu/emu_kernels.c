@@ -16,19 +16,18 @@
 #include "backend/gpu/kern/state.h"
 #include "tests/gpu/emu_kernels.h"
 
-#define CALL(name, type) \
-	static void call_##name(void *args) \
-	{ \
-		struct type a; \
-		memcpy(&a, args, sizeof(a)); \
-		gpu_##name(a); \
+#define CALL(name, type)                                                                           \
+	static void call_##name(void *args)                                                        \
+	{                                                                                          \
+		struct type a;                                                                     \
+		memcpy(&a, args, sizeof(a));                                                       \
+		gpu_##name(a);                                                                     \
 	}
 GPU_KERNELS(CALL)
 
 static const struct emu_kernel kernels[] = {
 #define ROW(name, type) {"gpu_" #name, call_##name, sizeof(struct type)},
-	GPU_KERNELS(ROW)
-};
+	GPU_KERNELS(ROW)};
 
 const struct emu_kernel *emu_kernel_find(const char *name)
 {

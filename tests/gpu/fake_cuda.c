@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of NVIDIA's driver library that backend-cuda calls, for tests: it runs kernels in the emulation.
- * Work is done when somebody waits for it.  Settings come from LLAMAD_FAKE_GPU, separated by commas:
+ * The part of NVIDIA's driver library that backend-cuda calls, for tests: it runs kernels in the
+ * emulation. Work is done when somebody waits for it.  Settings come from LLAMAD_FAKE_GPU,
+ * separated by commas:
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
  *   fail_alloc=N   the Nth allocation fails
  *   lose=N         the device is lost at the Nth launch
@@ -18,8 +19,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_INITIALISED = 3, NOT_FOUND = 500, NOT_READY = 600,
-       LOST = 719 };
+enum {
+	OK = 0,
+	INVALID = 1,
+	OUT_OF_MEMORY = 2,
+	NOT_INITIALISED = 3,
+	NOT_FOUND = 500,
+	NOT_READY = 600,
+	LOST = 719
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -46,8 +54,9 @@ static void setting(const char *name, const char *value)
 	else if (!strcmp(name, "lose"))
 		fake.lose = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "order"))
-		fake.order = !strcmp(value, "reverse") ? EMU_REVERSE
-			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED : EMU_FORWARD;
+		fake.order = !strcmp(value, "reverse")    ? EMU_REVERSE
+			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED
+							  : EMU_FORWARD;
 }
 
 static void read_settings(void)
@@ -192,18 +201,20 @@ static int submit(void *stream, const struct work *w)
 	return OK;
 }
 
-#define LOCKED(expression) \
-	do { \
-		int code_; \
-		(void)pthread_mutex_lock(&lock); \
-		code_ = (expression); \
-		(void)pthread_mutex_unlock(&lock); \
-		return code_; \
+#define LOCKED(expression)                                                                         \
+	do {                                                                                       \
+		int code_;                                                                         \
+		(void)pthread_mutex_lock(&lock);                                                   \
+		code_ = (expression);                                                              \
+		(void)pthread_mutex_unlock(&lock);                                                 \
+		return code_;                                                                      \
 	} while (0)
 
 /* ---- the library ---- */
 
-#define API(name, ...) EXPORT int name(__VA_ARGS__); EXPORT int name(__VA_ARGS__)
+#define API(name, ...)                                                                             \
+	EXPORT int name(__VA_ARGS__);                                                              \
+	EXPORT int name(__VA_ARGS__)
 
 API(cuInit, unsigned flags)
 {
@@ -225,7 +236,7 @@ API(cuDriverGetVersion, int *out)
 API(cuGetErrorName, int code, const char **out)
 {
 	*out = code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
-	       : code == LOST	     ? "CUDA_ERROR_LAUNCH_FAILED"
+	       : code == LOST        ? "CUDA_ERROR_LAUNCH_FAILED"
 				     : "CUDA_ERROR_UNKNOWN";
 	return OK;
 }
@@ -340,7 +351,8 @@ API(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *s)
 
 API(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *s)
 {
-	struct work w = {.kind = COPY, .to = to, .from = (const char *)(uintptr_t)from, .bytes = bytes};
+	struct work w = {
+		.kind = COPY, .to = to, .from = (const char *)(uintptr_t)from, .bytes = bytes};
 
 	LOCKED(submit(s, &w));
 }
@@ -477,18 +489,23 @@ API(cuModuleGetFunction, void **out, void *m, const char *name)
 	return *out ? OK : NOT_FOUND;
 }
 
-API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-    unsigned shared, void *s, void **params, void **extra)
+API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, void *s, void **params, void **extra)
 {
 	const struct emu_kernel *k = f;
 	struct work w = {.kind = LAUNCH, .kernel = k};
 
 	(void)extra;
-	if (gz != 1 || by != 1 || bz != 1 || !gx || !gy || !bx || bx > 1024 || k->args_bytes > sizeof(w.args))
+	if (gz != 1 || by != 1 || bz != 1 || !gx || !gy || !bx || bx > 1024 ||
+	    k->args_bytes > sizeof(w.args))
 		return INVALID;
-	w.launch = (struct emu_launch){
-		.kernel = k->run, .grid_x = gx, .grid_y = gy, .threads = bx, .shared = shared,
-		.warp = fake.warp, .order = (enum emu_order)fake.order};
+	w.launch = (struct emu_launch){.kernel = k->run,
+				       .grid_x = gx,
+				       .grid_y = gy,
+				       .threads = bx,
+				       .shared = shared,
+				       .warp = fake.warp,
+				       .order = (enum emu_order)fake.order};
 	memcpy(w.args, params[0], k->args_bytes);
 	LOCKED(submit(s, &w));
 }

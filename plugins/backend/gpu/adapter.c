@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters: for each site a table on the device, by slot, which plans name; so adapters can be bound after
- * a plan was compiled. */
+ * Adapters: for each site a table on the device, by slot, which plans name; so adapters can be
+ * bound after a plan was compiled. */
 #include <string.h>
 
 #include "gpu.h"
@@ -13,7 +13,8 @@ struct gpu_site {
 	struct gpu_adapter slots[GPU_N_SLOT];
 };
 
-static enum lmd_status find(struct gpu_dev *dev, uint32_t site, struct gpu_site **out, struct lmd_error *err)
+static enum lmd_status find(struct gpu_dev *dev, uint32_t site, struct gpu_site **out,
+			    struct lmd_error *err)
 {
 	struct gpu_site *s = dev->sites;
 	enum lmd_status st;
@@ -40,7 +41,8 @@ static enum lmd_status find(struct gpu_dev *dev, uint32_t site, struct gpu_site 
 	return LMD_OK;
 }
 
-enum lmd_status gpu_adapter_table(struct gpu_dev *dev, uint32_t site, gpu_ptr *out, struct lmd_error *err)
+enum lmd_status gpu_adapter_table(struct gpu_dev *dev, uint32_t site, gpu_ptr *out,
+				  struct lmd_error *err)
 {
 	struct gpu_site *s = NULL;
 	enum lmd_status st = find(dev, site, &s, err);
@@ -56,11 +58,12 @@ static void unbind(struct gpu_dev *dev, struct gpu_adapter *a)
 	*a = (struct gpu_adapter){0};
 }
 
-static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *b, struct gpu_adapter *a,
-			    struct lmd_error *err)
+static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *b,
+			    struct gpu_adapter *a, struct lmd_error *err)
 {
 	uint64_t stack = b->n_stack ? b->n_stack : 1;
-	uint64_t a_bytes = 4 * stack * b->rank * b->k, b_bytes = 4 * stack * b->n * (b->rank ? b->rank : 1);
+	uint64_t a_bytes = 4 * stack * b->rank * b->k,
+		 b_bytes = 4 * stack * b->n * (b->rank ? b->rank : 1);
 	enum lmd_status st = gpu_alloc(dev, a_bytes, "an adapter", &a->a, err);
 
 	if (st == LMD_OK)
@@ -79,7 +82,8 @@ static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *
 	return st;
 }
 
-enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b, struct lmd_error *err)
+enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
 	struct gpu_site *s = NULL;
@@ -87,11 +91,11 @@ enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b, 
 	enum lmd_status st = gpu_enter(dev, err), up;
 
 	if (st == LMD_OK && (!b->slot || b->slot >= GPU_N_SLOT))
-		st = lmd_fail(err, LMD_INVALID, "%s: adapter slot %u, 1..%u are there", dev->vendor->name, b->slot,
-			      GPU_N_SLOT - 1);
+		st = lmd_fail(err, LMD_INVALID, "%s: adapter slot %u, 1..%u are there",
+			      dev->vendor->name, b->slot, GPU_N_SLOT - 1);
 	if (st == LMD_OK && b->rank > GPU_MAX_RANK)
-		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: an adapter of rank %u, at most %u", dev->vendor->name,
-			      b->rank, GPU_MAX_RANK);
+		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: an adapter of rank %u, at most %u",
+			      dev->vendor->name, b->rank, GPU_MAX_RANK);
 	if (st == LMD_OK)
 		st = find(dev, b->site, &s, err);
 	if (st != LMD_OK)
@@ -99,8 +103,8 @@ enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b, 
 	unbind(dev, &s->slots[b->slot]);
 	if (b->b)
 		st = bind(dev, b, &s->slots[b->slot], err);
-	up = gpu_upload(dev, s->table + b->slot * sizeof(s->slots[0]), &s->slots[b->slot], sizeof(s->slots[0]),
-			&later);
+	up = gpu_upload(dev, s->table + b->slot * sizeof(s->slots[0]), &s->slots[b->slot],
+			sizeof(s->slots[0]), &later);
 	return st != LMD_OK || up == LMD_OK ? st : lmd_fail(err, up, "%s", later.text);
 }
 

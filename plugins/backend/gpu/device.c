@@ -24,8 +24,8 @@ enum lmd_status gpu_check(struct gpu_dev *dev, int code, const char *what, struc
 	if (!code)
 		return LMD_OK;
 	dev->lost = true;
-	return lmd_fail(err, LMD_DEVICE, "%s: device %u: %s failed: %s", dev->vendor->name, dev->index,
-			what, gpu_driver_code(dev->drv, code));
+	return lmd_fail(err, LMD_DEVICE, "%s: device %u: %s failed: %s", dev->vendor->name,
+			dev->index, what, gpu_driver_code(dev->drv, code));
 }
 
 enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err)
@@ -33,8 +33,10 @@ enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err)
 	int code;
 
 	if (dev->lost)
-		return lmd_fail(err, LMD_DEVICE, "%s: device %u was lost", dev->vendor->name, dev->index);
-	code = dev->vendor->hip ? dev->drv->device_set(dev->number) : dev->drv->context_set(dev->context);
+		return lmd_fail(err, LMD_DEVICE, "%s: device %u was lost", dev->vendor->name,
+				dev->index);
+	code = dev->vendor->hip ? dev->drv->device_set(dev->number)
+				: dev->drv->context_set(dev->context);
 	return gpu_check(dev, code, "entering the device", err);
 }
 
@@ -105,13 +107,15 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 	if (!code)
 		code = dev->drv->device_attribute(&warp, gpu_vendor.attr_warp, dev->number);
 	if (!code)
-		code = dev->drv->device_attribute(&processors, gpu_vendor.attr_processors, dev->number);
+		code = dev->drv->device_attribute(&processors, gpu_vendor.attr_processors,
+						  dev->number);
 	if (!code && !dev->vendor->hip)
 		code = dev->drv->context_retain(&dev->context, dev->number);
 	if (code)
 		return gpu_check(dev, code, "opening", err);
 	if (warp != 32 && warp != 64)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: device %u has warps of %d threads, not 32 or 64",
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: device %u has warps of %d threads, not 32 or 64",
 				gpu_vendor.name, index, warp);
 	dev->warp = (uint32_t)warp;
 	dev->processors = (uint32_t)processors;
@@ -125,14 +129,16 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 	int code = dev->drv->module_load(&dev->module, image);
 
 	if (code)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s: the driver does not take the kernels (%zu bytes) for device %u: %s",
-				gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
+		return lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"%s: the driver does not take the kernels (%zu bytes) for device %u: %s",
+			gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
 	for (uint32_t i = 0; i < GPU_N_KERNEL; i++) {
 		code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
 		if (code)
 			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
-					gpu_vendor.name, kernel_names[i], gpu_driver_code(dev->drv, code));
+					gpu_vendor.name, kernel_names[i],
+					gpu_driver_code(dev->drv, code));
 	}
 	return LMD_OK;
 }
@@ -166,7 +172,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->activations == LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: activations of 8 bits", gpu_vendor.name);
 	if (p->attention != LMD_ATTENTION_DEFAULT)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision", gpu_vendor.name);
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision",
+				gpu_vendor.name);
 	*dev = (struct gpu_dev){.host = host, .vendor = &gpu_vendor, .index = p->index};
 	st = find_device(dev, p->index, err);
 	if (st == LMD_OK)
@@ -176,7 +183,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK)
 		st = gpu_check(dev, dev->drv->stream_create(&dev->stream, 1, 0), "a stream", err);
 	if (st == LMD_OK)
-		st = gpu_alloc(dev, N_CHAINED * sizeof(int32_t), "sampled tokens", &dev->chained, err);
+		st = gpu_alloc(dev, N_CHAINED * sizeof(int32_t), "sampled tokens", &dev->chained,
+			       err);
 	if (st != LMD_OK)
 		close_device(dev);
 	return st;

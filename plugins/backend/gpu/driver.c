@@ -24,10 +24,10 @@ static const struct {
 	GPU_DRIVER_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
 #define GPU_SYMBOL(name, symbol, args) {symbol, NULL, offsetof(struct gpu_driver, name)},
-	GPU_CUDA_FUNCTIONS(GPU_SYMBOL)
+		GPU_CUDA_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
 #define GPU_SYMBOL(name, symbol, args) {NULL, symbol, offsetof(struct gpu_driver, name)},
-	GPU_HIP_FUNCTIONS(GPU_SYMBOL)
+			GPU_HIP_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
 };
 
@@ -50,7 +50,8 @@ static bool look_up(void *lib)
 
 		if (name && !p) {
 			(void)snprintf(loaded.why, sizeof(loaded.why),
-				       "the driver library has no %s; it is too old or too new", name);
+				       "the driver library has no %s; it is too old or too new",
+				       name);
 			return false;
 		}
 		memcpy((char *)&loaded.driver + symbols[i].at, &p, sizeof(p));

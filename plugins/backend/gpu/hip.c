@@ -7,8 +7,8 @@
 #include "llamad/plugin.h"
 #include "plugin.h"
 
-static const char *const sonames[] = {
-	"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", NULL};
+static const char *const sonames[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+				      "libamdhip64.so", NULL};
 
 /* Numbers of device attributes: hipDeviceAttribute_t. */
 const struct gpu_vendor gpu_vendor = {

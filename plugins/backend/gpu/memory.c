@@ -51,20 +51,22 @@ enum lmd_status gpu_memory(void *state, uint64_t *total, uint64_t *free, struct 
 	enum lmd_status st = gpu_enter(dev, err);
 
 	if (st == LMD_OK)
-		st = gpu_check(dev, dev->drv->memory_info(&f, &t), "a question for free memory", err);
+		st = gpu_check(dev, dev->drv->memory_info(&f, &t), "a question for free memory",
+			       err);
 	*free = f;
 	*total = t;
 	return st;
 }
 
-static enum lmd_status create_pinned(struct gpu_dev *dev, struct lmd_buffer *b, struct lmd_error *err)
+static enum lmd_status create_pinned(struct gpu_dev *dev, struct lmd_buffer *b,
+				     struct lmd_error *err)
 {
 	void *p = NULL;
 	int code = dev->drv->host_alloc(&p, (size_t)(b->bytes ? b->bytes : 1), 0);
 
 	if (code == GPU_CODE_NOMEM)
-		return lmd_fail(err, LMD_NOMEM, "%s: no pinned memory for %llu bytes", dev->vendor->name,
-				(unsigned long long)b->bytes);
+		return lmd_fail(err, LMD_NOMEM, "%s: no pinned memory for %llu bytes",
+				dev->vendor->name, (unsigned long long)b->bytes);
 	if (!code) {
 		b->host = p;
 		code = dev->drv->host_address(&b->at, p, 0);
@@ -83,8 +85,8 @@ enum lmd_status gpu_buffer_create(void *state, uint64_t bytes, uint32_t flags, v
 	if (st != LMD_OK)
 		return st;
 	if (flags != LMD_BUF_DEVICE && flags != LMD_BUF_PINNED)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: a buffer with flags %#x", dev->vendor->name,
-				flags);
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: a buffer with flags %#x",
+				dev->vendor->name, flags);
 	b = dev->host->alloc(dev->host->ctx, sizeof(*b));
 	if (!b)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a buffer", dev->vendor->name);
@@ -134,16 +136,17 @@ static enum lmd_status check_range(struct gpu_dev *dev, const struct lmd_buffer 
 				   uint64_t bytes, struct lmd_error *err)
 {
 	if (b && (off > b->bytes || bytes > b->bytes - off))
-		return lmd_fail(err, LMD_INVALID, "%s: a copy of %llu bytes at %llu of a buffer of %llu",
-				dev->vendor->name, (unsigned long long)bytes, (unsigned long long)off,
-				(unsigned long long)b->bytes);
+		return lmd_fail(err, LMD_INVALID,
+				"%s: a copy of %llu bytes at %llu of a buffer of %llu",
+				dev->vendor->name, (unsigned long long)bytes,
+				(unsigned long long)off, (unsigned long long)b->bytes);
 	return LMD_OK;
 }
 
 /* Host memory on both sides is the device's work, too: it has its place in the queue's order. */
 static int copy(struct gpu_dev *dev, gpu_stream s, const struct lmd_buffer *dst, char *dst_ptr,
-		uint64_t dst_off, const struct lmd_buffer *src, const char *src_ptr, uint64_t src_off,
-		uint64_t bytes)
+		uint64_t dst_off, const struct lmd_buffer *src, const char *src_ptr,
+		uint64_t src_off, uint64_t bytes)
 {
 	if (dst && src)
 		return dev->drv->copy(dst->at + dst_off, src->at + src_off, (size_t)bytes, s);
@@ -152,10 +155,10 @@ static int copy(struct gpu_dev *dev, gpu_stream s, const struct lmd_buffer *dst,
 	return dev->drv->download(dst_ptr + dst_off, src->at + src_off, (size_t)bytes, s);
 }
 
-enum lmd_status gpu_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst, void *dst_ptr,
-				uint64_t dst_off, struct lmd_buffer *src, const void *src_ptr,
-				uint64_t src_off, uint64_t bytes, struct lmd_event *done,
-				struct lmd_error *err)
+enum lmd_status gpu_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				struct lmd_event *done, struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
 	enum lmd_status st = gpu_enter(dev, err);
@@ -169,8 +172,8 @@ enum lmd_status gpu_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buf
 		st = check_range(dev, src, src_off, bytes, err);
 	if (st == LMD_OK && bytes)
 		st = gpu_check(dev,
-			       copy(dev, gpu_queue_stream(dev, q), dst, dst_ptr, dst_off, src, src_ptr,
-				    src_off, bytes),
+			       copy(dev, gpu_queue_stream(dev, q), dst, dst_ptr, dst_off, src,
+				    src_ptr, src_off, bytes),
 			       "a copy", err);
 	return st == LMD_OK ? gpu_queue_done(dev, q, done, err) : st;
 }

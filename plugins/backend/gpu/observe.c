@@ -12,13 +12,15 @@ static enum lmd_status fetch(struct lmd_compiled_plan *p, const struct lmd_value
 
 	for (uint32_t i = 0; st == LMD_OK && i < rows; i++)
 		st = gpu_download(p->dev, out + (size_t)i * v->width,
-				  p->values + v->offset + (uint64_t)i * v->row_bytes, 4ull * v->width, err);
+				  p->values + v->offset + (uint64_t)i * v->row_bytes,
+				  4ull * v->width, err);
 	return st;
 }
 
 /* Shows the values of op i; *go is false as soon as the observer wants no more. */
 static enum lmd_status show(struct lmd_compiled_plan *p, uint32_t i, const struct gpu_live *live,
-			    uint32_t *rows, lmd_observe_fn fn, void *arg, bool *go, struct lmd_error *err)
+			    uint32_t *rows, lmd_observe_fn fn, void *arg, bool *go,
+			    struct lmd_error *err)
 {
 	const struct lmd_op *op = &p->plan->ops[i];
 	uint32_t last = LMD_NONE;
@@ -26,7 +28,8 @@ static enum lmd_status show(struct lmd_compiled_plan *p, uint32_t i, const struc
 	for (uint32_t j = 0; *go && j < gpu_op_n_output(op); j++) {
 		const struct lmd_operand *o = gpu_op_output(op, j);
 		const struct lmd_value *v = &p->plan->values[o->src == LMD_SRC_VALUE ? o->id : 0];
-		struct lmd_observed seen = {.op = i, .value = o->id, .width = v->width, .data = rows};
+		struct lmd_observed seen = {
+			.op = i, .value = o->id, .width = v->width, .data = rows};
 		enum lmd_status st;
 
 		if (o->src != LMD_SRC_VALUE || o->id == last)
@@ -53,8 +56,9 @@ static size_t most_elements(const struct lmd_plan *plan)
 	return most;
 }
 
-enum lmd_status gpu_plan_observe(void *state, struct lmd_compiled_plan *p, const struct lmd_step *step,
-				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn, void *arg)
+enum lmd_status gpu_plan_observe(void *state, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg)
 {
 	struct gpu_dev *dev = state;
 	const struct lmd_host *h = dev->host;

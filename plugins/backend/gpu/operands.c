@@ -17,7 +17,8 @@ void gpu_build_fail(struct gpu_build *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	b->status = lmd_fail(b->err, LMD_UNSUPPORTED, "%s: op %u: %s", b->p->dev->vendor->name, b->op, text);
+	b->status = lmd_fail(b->err, LMD_UNSUPPORTED, "%s: op %u: %s", b->p->dev->vendor->name,
+			     b->op, text);
 }
 
 static void note(struct gpu_build *b, enum lmd_status st)
@@ -50,12 +51,14 @@ static void view_source(struct gpu_build *b, const struct lmd_operand *o, struct
 		break;
 	case LMD_SRC_INPUT:
 		if (o->id >= GPU_MAX_INPUT) {
-			gpu_build_fail(b, "input %u; at most %d are supported", o->id, GPU_MAX_INPUT);
+			gpu_build_fail(b, "input %u; at most %d are supported", o->id,
+				       GPU_MAX_INPUT);
 			return;
 		}
 		v->input = (uint8_t)(o->id + 1);
 		v->value_width = plan->inputs[o->id].width;
-		v->space = (uint8_t)(plan->inputs[o->id].own_rows ? GPU_N_SPACE : plan->inputs[o->id].space);
+		v->space = (uint8_t)(plan->inputs[o->id].own_rows ? GPU_N_SPACE
+								  : plan->inputs[o->id].space);
 		i32 = plan->inputs[o->id].vtype == LMD_VTYPE_I32;
 		break;
 	case LMD_SRC_WEIGHT:
@@ -157,7 +160,8 @@ gpu_ptr gpu_build_temp(struct gpu_build *b, uint64_t n, uint64_t item)
 	return b->p->temp + at;
 }
 
-struct gpu_view gpu_build_rows(const struct gpu_view *like, gpu_ptr at, uint32_t heads, uint32_t width)
+struct gpu_view gpu_build_rows(const struct gpu_view *like, gpu_ptr at, uint32_t heads,
+			       uint32_t width)
 {
 	return (struct gpu_view){
 		.base = at,
@@ -186,7 +190,8 @@ static void *grow(struct gpu_build *b, void *old, size_t used, size_t bytes)
 	void *p = h->alloc(h->ctx, bytes);
 
 	if (!p)
-		note(b, lmd_fail(b->err, LMD_NOMEM, "%s: no memory for a plan", b->p->dev->vendor->name));
+		note(b, lmd_fail(b->err, LMD_NOMEM, "%s: no memory for a plan",
+				 b->p->dev->vendor->name));
 	else if (used)
 		memcpy(p, old, used);
 	if (p)
@@ -202,7 +207,8 @@ static bool make_room(struct gpu_build *b, size_t bytes)
 	if (p->n_launch == p->cap_launch) {
 		uint32_t cap = p->cap_launch ? 2 * p->cap_launch : 256;
 
-		room = grow(b, p->launches, p->n_launch * sizeof(*p->launches), cap * sizeof(*p->launches));
+		room = grow(b, p->launches, p->n_launch * sizeof(*p->launches),
+			    cap * sizeof(*p->launches));
 		if (!room)
 			return false;
 		p->launches = room;
@@ -245,7 +251,8 @@ static const struct gpu_blocks single = {.space = GPU_N_SPACE, .div = 1, .times 
 void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
 		    const struct gpu_view *like, uint64_t times)
 {
-	const struct gpu_blocks x = {.space = like->space, .div = like->div, .times = times, .per = 256};
+	const struct gpu_blocks x = {
+		.space = like->space, .div = like->div, .times = times, .per = 256};
 
 	gpu_build_launch(b, kernel, args, bytes, 256, 0, x, single);
 }
@@ -253,7 +260,8 @@ void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size
 void gpu_build_block(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
 		     uint32_t threads, uint32_t shared, const struct gpu_view *like, uint64_t times)
 {
-	const struct gpu_blocks x = {.space = like->space, .div = like->div, .times = times, .per = 1};
+	const struct gpu_blocks x = {
+		.space = like->space, .div = like->div, .times = times, .per = 1};
 
 	gpu_build_launch(b, kernel, args, bytes, threads, shared, x, single);
 }

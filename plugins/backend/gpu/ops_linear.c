@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ops with products: LINEAR, BMM, HEAD, FFN and MOE_FFN.  Each is made of the same launches: rows are
- * prepared, multiplied, passed through an activation and multiplied again. */
+ * Ops with products: LINEAR, BMM, HEAD, FFN and MOE_FFN.  Each is made of the same launches: rows
+ * are prepared, multiplied, passed through an activation and multiplied again. */
 #include <string.h>
 
 #include "plan.h"
@@ -13,12 +13,13 @@
 /* f32 rows that a product reads. */
 struct rows {
 	gpu_ptr at;
-	uint32_t stride;          /* floats */
+	uint32_t stride; /* floats */
 };
 
-/* Prepares the rows of x: where they are if nothing is to be done to them, else in memory of the op. */
-static struct rows prepare(struct gpu_build *b, const struct gpu_view *x, const struct lmd_norm *norm,
-			   const struct gpu_view *like, uint32_t from)
+/* Prepares the rows of x: where they are if nothing is to be done to them, else in memory of the
+ * op. */
+static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
+			   const struct lmd_norm *norm, const struct gpu_view *like, uint32_t from)
 {
 	struct gpu_norm_args a = {.run = b->p->run, .x = *x, .rows = from};
 	bool plain = !norm || norm->kind == LMD_NORM_NONE;
@@ -37,8 +38,8 @@ static struct rows prepare(struct gpu_build *b, const struct gpu_view *x, const 
 }
 
 /* Computes what adapters add to a product. */
-static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t site, uint64_t outputs,
-		     const struct gpu_view *like)
+static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t site,
+		     uint64_t outputs, const struct gpu_view *like)
 {
 	struct gpu_lora_args l = {
 		.run = b->p->run,
@@ -60,8 +61,8 @@ static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t si
 	if (!l.table)
 		return;
 	a->delta = l.out = gpu_build_temp(b, gpu_build_max_rows(b, like) * a->heads, 4 * outputs);
-	gpu_build_block(b, GPU_K_lora, &l, sizeof(l), 128, GPU_MAX_RANK * (uint32_t)sizeof(float), like,
-			a->heads);
+	gpu_build_block(b, GPU_K_lora, &l, sizeof(l), 128, GPU_MAX_RANK * (uint32_t)sizeof(float),
+			like, a->heads);
 }
 
 /* Multiplies; a->w, a->e, mode and heads are set.  site: of adapters, or LMD_NONE. */
@@ -71,11 +72,13 @@ static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows
 	uint32_t kernel = gpu_weight_kernel(a->w.dtype);
 	uint32_t warps = THREADS / b->p->dev->warp, tile = a->mode == GPU_LINEAR_FLAT ? TILE : 1;
 	uint64_t outputs = a->mode == GPU_LINEAR_FLAT ? (uint64_t)a->w.n_stack * a->w.n : a->w.n;
-	const struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .times = outputs, .per = warps};
+	const struct gpu_blocks gx = {
+		.space = GPU_N_SPACE, .div = 1, .times = outputs, .per = warps};
 	const struct gpu_blocks gy = {
 		.space = like->space, .div = like->div, .times = a->heads, .per = tile};
 
-	if (kernel == GPU_NO_KERNEL && !b->measure) /* such a weight is f32 when it has been loaded */
+	if (kernel == GPU_NO_KERNEL &&
+	    !b->measure) /* such a weight is f32 when it has been loaded */
 		gpu_build_fail(b, "a product with type %u", a->w.dtype);
 	a->run = b->p->run;
 	a->x = x.at;
@@ -97,7 +100,8 @@ void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
 	struct gpu_view x = gpu_build_view(b, &l->x), ids = gpu_build_view(b, &l->ids);
-	struct gpu_view like = gpu_build_view(b, l->y[0].src != LMD_SRC_NONE ? &l->y[0] : &l->r_out[0]);
+	struct gpu_view like =
+		gpu_build_view(b, l->y[0].src != LMD_SRC_NONE ? &l->y[0] : &l->r_out[0]);
 	bool stacked = l->ids.src != LMD_SRC_NONE;
 	struct rows rows = prepare(b, &x, &l->pro, &like, GPU_ROWS_SAME);
 
@@ -121,7 +125,8 @@ void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op)
 		};
 
 		memcpy(a.e.p, l->p, sizeof(a.e.p));
-		multiply(b, &a, rows, stacked && x.n_head == 1 ? a.heads : 1, &like, l->lora_site[i]);
+		multiply(b, &a, rows, stacked && x.n_head == 1 ? a.heads : 1, &like,
+			 l->lora_site[i]);
 	}
 }
 
@@ -129,8 +134,10 @@ void gpu_lower_bmm(struct gpu_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_bmm *m = &op->u.bmm;
 	struct gpu_view x = gpu_build_view(b, &m->x), y = gpu_build_view(b, &m->y);
-	struct gpu_linear_args a = {
-		.w = gpu_build_weight(b, m->w), .mode = GPU_LINEAR_HEAD, .heads = y.n_head, .e = store(&y)};
+	struct gpu_linear_args a = {.w = gpu_build_weight(b, m->w),
+				    .mode = GPU_LINEAR_HEAD,
+				    .heads = y.n_head,
+				    .e = store(&y)};
 
 	multiply(b, &a, prepare(b, &x, NULL, &y, GPU_ROWS_SAME), 1, &y, LMD_NONE);
 }
@@ -147,9 +154,10 @@ void gpu_lower_head(struct gpu_build *b, const struct lmd_op *op)
 	multiply(b, &a, prepare(b, &x, &h->norm, &y, GPU_ROWS_OUT_ROW), 1, &y, h->lora_site);
 }
 
-/* Passes gate and up [rows * heads][width] through the activation, into gate, or into up without a gate. */
-static struct rows activate(struct gpu_build *b, uint32_t act, const float *p, const struct gpu_view *gate,
-			    const struct gpu_view *up)
+/* Passes gate and up [rows * heads][width] through the activation, into gate, or into up without a
+ * gate. */
+static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
+			    const struct gpu_view *gate, const struct gpu_view *up)
 {
 	struct gpu_glu_args a = {.run = b->p->run, .act = act};
 
@@ -157,7 +165,8 @@ static struct rows activate(struct gpu_build *b, uint32_t act, const float *p, c
 	a.a = gate->flags & GPU_VIEW_SET ? *gate : *up;
 	a.b = gate->flags & GPU_VIEW_SET ? *up : (struct gpu_view){0};
 	a.y = a.a;
-	a.y.base = gpu_build_temp(b, gpu_build_max_rows(b, up) * up->n_head, 4 * (uint64_t)up->width);
+	a.y.base =
+		gpu_build_temp(b, gpu_build_max_rows(b, up) * up->n_head, 4 * (uint64_t)up->width);
 	a.y.row_bytes = 4 * up->n_head * up->width;
 	a.y.head_stride = up->width;
 	a.y.col0 = 0;
@@ -177,13 +186,15 @@ void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
 	struct gpu_linear_args down = {.w = gpu_build_weight(b, f->down), .heads = like.n_head};
 
 	for (int i = 0; i < 2; i++) {
-		struct gpu_linear_args a = {.w = gpu_build_weight(b, refs[i]), .heads = like.n_head};
+		struct gpu_linear_args a = {.w = gpu_build_weight(b, refs[i]),
+					    .heads = like.n_head};
 
 		if (refs[i] == LMD_NONE)
 			continue;
-		v[i] = gpu_build_rows(&like,
-				      gpu_build_temp(b, gpu_build_max_rows(b, &like) * like.n_head, 4ull * width),
-				      like.n_head, width);
+		v[i] = gpu_build_rows(
+			&like,
+			gpu_build_temp(b, gpu_build_max_rows(b, &like) * like.n_head, 4ull * width),
+			like.n_head, width);
 		a.e = store(&v[i]);
 		multiply(b, &a, rows, 1, &like, f->lora_site[i]);
 	}
@@ -229,8 +240,8 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
 /* ---- MOE_FFN ---- */
 
 /* Rows of x, or, if they are weighted before the products, one for each pair. */
-static struct rows expert_rows(struct gpu_build *b, const struct lmd_op_moe_ffn *m, const struct gpu_view *ids,
-			       uint32_t k)
+static struct rows expert_rows(struct gpu_build *b, const struct lmd_op_moe_ffn *m,
+			       const struct gpu_view *ids, uint32_t k)
 {
 	struct gpu_view x = gpu_build_view(b, &m->x);
 	struct gpu_norm_args a = {

@@ -117,8 +117,8 @@ void gpu_lower_conv(struct gpu_build *b, const struct lmd_op *op)
 		a.cache_rows = b->plan->caches[o->cache].dk;
 		a.cache_cols = b->plan->caches[o->cache].n_head * b->plan->caches[o->cache].dv;
 		if (a.cache_rows > CONV_ROWS)
-			gpu_build_fail(b, "a convolution that keeps %u rows; at most %u", a.cache_rows,
-				       CONV_ROWS);
+			gpu_build_fail(b, "a convolution that keeps %u rows; at most %u",
+				       a.cache_rows, CONV_ROWS);
 	}
 	gpu_build_each(b, GPU_K_conv, &a, sizeof(a), &a.y, (uint64_t)a.y.n_head * a.y.width);
 	if (o->cache != LMD_NONE)

@@ -85,7 +85,8 @@ void gpu_lower_ew(struct gpu_build *b, const struct lmd_op *op)
 	struct gpu_ew_args a = {
 		.run = b->p->run, .n_in = e->n_in, .n_out = e->n_out, .n_ins = e->n_ins};
 
-	LMD_STATIC_ASSERT(sizeof(struct gpu_ew_ins) == sizeof(struct lmd_ew_ins), "copied as they are");
+	LMD_STATIC_ASSERT(sizeof(struct gpu_ew_ins) == sizeof(struct lmd_ew_ins),
+			  "copied as they are");
 	for (uint32_t i = 0; i < e->n_in; i++)
 		a.in[i] = gpu_build_view(b, &e->in[i]);
 	for (uint32_t i = 0; i < e->n_out; i++)

@@ -56,7 +56,8 @@ void gpu_lower_sample(struct gpu_build *b, const struct lmd_op *op)
 
 	memcpy(a.stage, o->stage, sizeof(a.stage));
 	memcpy(a.param_col, o->param_col, sizeof(a.param_col));
-	a.work = gpu_build_temp(b, gpu_build_max_rows(b, &a.token), 16ull * a.logits.n_head * a.logits.width);
+	a.work = gpu_build_temp(b, gpu_build_max_rows(b, &a.token),
+				16ull * a.logits.n_head * a.logits.width);
 	gpu_build_each(b, GPU_K_sample, &a, sizeof(a), &a.token, 1);
 	gpu_build_block(b, GPU_K_remember, &a, sizeof(a), 64, 0, &one, 1);
 }

@@ -7,28 +7,17 @@
 #include <string.h>
 
 static const gpu_lower_fn lower[LMD_N_OP] = {
-	[LMD_OP_EMBED] = gpu_lower_embed,
-	[LMD_OP_NORM] = gpu_lower_norm,
-	[LMD_OP_LINEAR] = gpu_lower_linear,
-	[LMD_OP_ROPE_KV] = gpu_lower_rope_kv,
-	[LMD_OP_ATTN] = gpu_lower_attn,
-	[LMD_OP_GLU] = gpu_lower_glu,
-	[LMD_OP_FFN] = gpu_lower_ffn,
-	[LMD_OP_HEAD] = gpu_lower_head,
-	[LMD_OP_EW] = gpu_lower_ew,
-	[LMD_OP_MOE_FFN] = gpu_lower_moe_ffn,
-	[LMD_OP_BMM] = gpu_lower_bmm,
-	[LMD_OP_GATHER] = gpu_lower_gather,
-	[LMD_OP_SOFTMAX] = gpu_lower_softmax,
-	[LMD_OP_REDUCE] = gpu_lower_reduce,
-	[LMD_OP_ROUTE] = gpu_lower_route,
-	[LMD_OP_MIX] = gpu_lower_mix,
-	[LMD_OP_CONV] = gpu_lower_conv,
-	[LMD_OP_SCAN] = gpu_lower_scan,
-	[LMD_OP_PATCH] = gpu_lower_patch,
-	[LMD_OP_INDEX] = gpu_lower_index,
-	[LMD_OP_SAMPLE] = gpu_lower_sample,
-	[LMD_OP_CAST_COPY] = gpu_lower_cast_copy,
+	[LMD_OP_EMBED] = gpu_lower_embed,     [LMD_OP_NORM] = gpu_lower_norm,
+	[LMD_OP_LINEAR] = gpu_lower_linear,   [LMD_OP_ROPE_KV] = gpu_lower_rope_kv,
+	[LMD_OP_ATTN] = gpu_lower_attn,       [LMD_OP_GLU] = gpu_lower_glu,
+	[LMD_OP_FFN] = gpu_lower_ffn,         [LMD_OP_HEAD] = gpu_lower_head,
+	[LMD_OP_EW] = gpu_lower_ew,           [LMD_OP_MOE_FFN] = gpu_lower_moe_ffn,
+	[LMD_OP_BMM] = gpu_lower_bmm,         [LMD_OP_GATHER] = gpu_lower_gather,
+	[LMD_OP_SOFTMAX] = gpu_lower_softmax, [LMD_OP_REDUCE] = gpu_lower_reduce,
+	[LMD_OP_ROUTE] = gpu_lower_route,     [LMD_OP_MIX] = gpu_lower_mix,
+	[LMD_OP_CONV] = gpu_lower_conv,       [LMD_OP_SCAN] = gpu_lower_scan,
+	[LMD_OP_PATCH] = gpu_lower_patch,     [LMD_OP_INDEX] = gpu_lower_index,
+	[LMD_OP_SAMPLE] = gpu_lower_sample,   [LMD_OP_CAST_COPY] = gpu_lower_cast_copy,
 };
 
 static gpu_lower_fn lower_of(const struct lmd_op *op)
@@ -160,7 +149,8 @@ static enum lmd_status upload_ropes(struct lmd_compiled_plan *p, struct lmd_erro
 	p->freq = h->alloc(h->ctx, p->plan->n_rope * sizeof(*p->freq));
 	p->plane = h->alloc(h->ctx, p->plan->n_rope * sizeof(*p->plane));
 	if (!p->freq || !p->plane)
-		return lmd_fail(err, LMD_NOMEM, "%s: no memory for rope tables", p->dev->vendor->name);
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for rope tables",
+				p->dev->vendor->name);
 	for (uint32_t i = 0; st == LMD_OK && i < p->plan->n_rope; i++) {
 		const struct lmd_rope *r = &p->plan->ropes[i];
 		uint64_t n = r->n_rot / 2;
@@ -188,7 +178,8 @@ static enum lmd_status allocate(struct lmd_compiled_plan *p, const struct lmd_co
 	if (c->scratch.buffer && c->scratch.bytes >= p->plan->scratch_bytes) {
 		p->values = c->scratch.buffer->at + c->scratch.offset;
 	} else if (st == LMD_OK) {
-		st = gpu_alloc(p->dev, p->plan->scratch_bytes, "the values of a plan", &p->own_values, err);
+		st = gpu_alloc(p->dev, p->plan->scratch_bytes, "the values of a plan",
+			       &p->own_values, err);
 		p->values = p->own_values;
 	}
 	return st;
@@ -204,7 +195,8 @@ static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_com
 	p->layout = *c->layout;
 	if (p->plan->n_group)
 		memcpy(p->pools, c->pools, p->plan->n_group * sizeof(struct lmd_pool *));
-	p->weights = h->alloc(h->ctx, (p->plan->n_weight_ref + (size_t)1) * sizeof(struct lmd_weight *));
+	p->weights =
+		h->alloc(h->ctx, (p->plan->n_weight_ref + (size_t)1) * sizeof(struct lmd_weight *));
 	if (!p->weights)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a plan", p->dev->vendor->name);
 	if (p->plan->n_weight_ref)
@@ -222,7 +214,8 @@ static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_com
 	return b.status;
 }
 
-static enum lmd_status check(const struct gpu_dev *dev, const struct lmd_compile *c, struct lmd_error *err)
+static enum lmd_status check(const struct gpu_dev *dev, const struct lmd_compile *c,
+			     struct lmd_error *err)
 {
 	if (!c->layout)
 		return lmd_fail(err, LMD_INVALID, "%s: the layout of the step block is missing",
@@ -232,8 +225,8 @@ static enum lmd_status check(const struct gpu_dev *dev, const struct lmd_compile
 				dev->vendor->name, c->plan->act_dtype, LMD_DTYPE_F32);
 	if (c->plan->n_group > GPU_MAX_GROUP || c->plan->n_input > GPU_MAX_INPUT)
 		return lmd_fail(err, LMD_INVALID, "%s: %u groups and %u inputs, at most %d and %d",
-				dev->vendor->name, c->plan->n_group, c->plan->n_input, GPU_MAX_GROUP,
-				GPU_MAX_INPUT);
+				dev->vendor->name, c->plan->n_group, c->plan->n_input,
+				GPU_MAX_GROUP, GPU_MAX_INPUT);
 	return LMD_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pools: pages and slots in canonical form (backend.h, LMD_POOL_EXPORT), one after the other, and the page
- * tables. */
+ * Pools: pages and slots in canonical form (backend.h, LMD_POOL_EXPORT), one after the other, and
+ * the page tables. */
 #include <string.h>
 
 #include "gpu.h"
@@ -12,19 +12,22 @@ static bool can_store(uint32_t dtype)
 	       dtype == LMD_DTYPE_Q8_0 || dtype == LMD_DTYPE_Q4_0;
 }
 
-static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint32_t dtype, uint32_t width,
-				 uint32_t *out, struct lmd_error *err)
+static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint32_t dtype,
+				 uint32_t width, uint32_t *out, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
 	uint32_t elems = 0, bytes = 0;
 
-	if (!can_store(dtype) || !h->dtype_info(h->ctx, (enum lmd_dtype)dtype, &elems, &bytes) || !elems)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: type %u; this device stores f32, f16, bf16, q8_0 and q4_0", cache,
-				dtype);
+	if (!can_store(dtype) || !h->dtype_info(h->ctx, (enum lmd_dtype)dtype, &elems, &bytes) ||
+	    !elems)
+		return lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"cache %u: type %u; this device stores f32, f16, bf16, q8_0 and q4_0",
+			cache, dtype);
 	if (width % elems)
-		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: rows of %u values are not blocks of %u",
-				cache, width, elems);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: rows of %u values are not blocks of %u", cache, width,
+				elems);
 	*out = width / elems * bytes;
 	return LMD_OK;
 }
@@ -39,7 +42,8 @@ static enum lmd_status shape(const struct gpu_dev *dev, const struct lmd_pool_de
 	c->desc = *x;
 	c->id = d->cache_ids[i];
 	c->n_row = d->page_tokens;
-	c->dev = (struct gpu_cache){.k_dtype = x->k_dtype, .v_dtype = x->v_dtype, .group = d->group};
+	c->dev =
+		(struct gpu_cache){.k_dtype = x->k_dtype, .v_dtype = x->v_dtype, .group = d->group};
 	if (state) {
 		bool conv = x->kind == LMD_CACHE_CONV;
 
@@ -61,7 +65,8 @@ static enum lmd_status shape(const struct gpu_dev *dev, const struct lmd_pool_de
 
 /* Lays out the caches in a unit; returns its bytes. */
 static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_pool_desc *d,
-			       struct gpu_pool_cache *caches, uint64_t *bytes, struct lmd_error *err)
+			       struct gpu_pool_cache *caches, uint64_t *bytes,
+			       struct lmd_error *err)
 {
 	uint64_t at = 0;
 
@@ -80,8 +85,8 @@ static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_pool_
 	return LMD_OK;
 }
 
-enum lmd_status gpu_pool_query(void *state, const struct lmd_pool_desc *d, struct lmd_pool_cost *out,
-			       struct lmd_error *err)
+enum lmd_status gpu_pool_query(void *state, const struct lmd_pool_desc *d,
+			       struct lmd_pool_cost *out, struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
 	bool slots = d->desc->kind == LMD_GROUP_STATE;
@@ -113,7 +118,8 @@ static enum lmd_status allocate(struct gpu_dev *dev, struct lmd_pool *p, struct 
 	if (st == LMD_OK && table)
 		st = gpu_check(dev, dev->drv->fill(p->table, 0, (size_t)table, dev->stream),
 			       "clearing a page table", err);
-	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream), "clearing a page table", err)
+	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream),
+					"clearing a page table", err)
 			    : st;
 }
 
@@ -138,7 +144,8 @@ enum lmd_status gpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	p->n_cache = d->n_cache;
 	if (!p->n_unit || (!p->state && (!d->page_tokens || !d->n_seq || !d->n_index)))
 		st = lmd_fail(err, LMD_INVALID,
-			      "group %u: a pool of %u units, %u tokens a page, %u sequences of %u pages is "
+			      "group %u: a pool of %u units, %u tokens a page, %u sequences of %u "
+			      "pages is "
 			      "empty",
 			      d->group, p->n_unit, d->page_tokens, d->n_seq, d->n_index);
 	if (st == LMD_OK)
@@ -172,8 +179,8 @@ void gpu_pool_destroy(void *state, struct lmd_pool *p)
 /* ---- operations ---- */
 
 /* Copies rows between a unit and host memory, cache by cache, K before V. */
-static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p, const struct lmd_pool_op *op,
-				gpu_stream s, struct lmd_error *err)
+static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
+				const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
 	gpu_ptr unit = p->mem + (uint64_t)(out ? op->src : op->dst) * p->unit_bytes;
@@ -181,13 +188,15 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p, c
 	uint64_t at = 0, need = 0;
 
 	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
-		return lmd_fail(err, LMD_INVALID, "pool: rows %u..%llu do not fit a page of %u rows",
-				op->row0, (unsigned long long)op->row0 + op->n_row, p->page_tokens);
+		return lmd_fail(err, LMD_INVALID,
+				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
+				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
 	for (uint32_t i = 0; i < p->n_cache; i++)
 		need += (p->state ? p->caches[i].n_row : op->n_row) *
 			((uint64_t)p->caches[i].dev.k_row + p->caches[i].dev.v_row);
 	if (need > op->host_bytes || (need && !op->host))
-		return lmd_fail(err, LMD_INVALID, "pool: %llu bytes of host memory given, %llu needed",
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
 				(unsigned long long)op->host_bytes, (unsigned long long)need);
 	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
 		const struct gpu_pool_cache *c = &p->caches[i / 2];
@@ -206,29 +215,32 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p, c
 	return LMD_OK;
 }
 
-static enum lmd_status set_table(struct gpu_dev *dev, const struct lmd_pool *p, const struct lmd_pool_op *op,
-				 gpu_stream s, struct lmd_error *err)
+static enum lmd_status set_table(struct gpu_dev *dev, const struct lmd_pool *p,
+				 const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
 {
-	if (p->state || op->src >= p->n_seq || op->dst > p->n_index || op->n_row > p->n_index - op->dst)
+	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
+	    op->n_row > p->n_index - op->dst)
 		return lmd_fail(err, LMD_INVALID,
-				"pool: entries %u..%llu of sequence slot %u are not in a page table of %u x "
+				"pool: entries %u..%llu of sequence slot %u are not in a page "
+				"table of %u x "
 				"%u",
 				op->dst, (unsigned long long)op->dst + op->n_row, op->src, p->n_seq,
 				p->n_index);
 	if (op->host_bytes < op->n_row * sizeof(uint32_t) || (op->n_row && !op->host))
-		return lmd_fail(err, LMD_INVALID, "pool: %llu bytes of host memory given, %llu needed",
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
 				(unsigned long long)op->host_bytes,
 				(unsigned long long)op->n_row * sizeof(uint32_t));
 	if (!op->n_row)
 		return LMD_OK;
 	return gpu_check(dev,
-			 dev->drv->upload(p->table + ((uint64_t)op->src * p->n_index + op->dst) * 4, op->host,
-					  op->n_row * sizeof(uint32_t), s),
+			 dev->drv->upload(p->table + ((uint64_t)op->src * p->n_index + op->dst) * 4,
+					  op->host, op->n_row * sizeof(uint32_t), s),
 			 "a copy of page table entries", err);
 }
 
-static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p, const struct lmd_pool_op *op,
-			   gpu_stream s, struct lmd_error *err)
+static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p,
+			   const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
 {
 	bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
 		   op->kind == LMD_POOL_EXPORT;
@@ -242,18 +254,21 @@ static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p, const 
 				src && op->src >= p->n_unit ? op->src : op->dst, p->n_unit);
 	if (p->state ? op->kind == LMD_POOL_COPY_PAGE
 		     : op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
-		return lmd_fail(err, LMD_INVALID, "pool: operation %u does not apply to a pool of %s",
-				op->kind, p->state ? "slots" : "pages");
+		return lmd_fail(err, LMD_INVALID,
+				"pool: operation %u does not apply to a pool of %s", op->kind,
+				p->state ? "slots" : "pages");
 	switch (op->kind) {
 	case LMD_POOL_COPY_PAGE:
 	case LMD_POOL_COPY_SLOT:
 		if (op->src == op->dst || !p->unit_bytes)
 			return LMD_OK;
-		return gpu_check(dev, dev->drv->copy(to, from, (size_t)p->unit_bytes, s), "a page copy", err);
+		return gpu_check(dev, dev->drv->copy(to, from, (size_t)p->unit_bytes, s),
+				 "a page copy", err);
 	case LMD_POOL_ZERO_SLOT:
 		if (!p->unit_bytes)
 			return LMD_OK;
-		return gpu_check(dev, dev->drv->fill(to, 0, (size_t)p->unit_bytes, s), "zeroing a slot", err);
+		return gpu_check(dev, dev->drv->fill(to, 0, (size_t)p->unit_bytes, s),
+				 "zeroing a slot", err);
 	case LMD_POOL_EXPORT:
 	case LMD_POOL_IMPORT:
 		return transfer(dev, p, op, s, err);

@@ -33,7 +33,8 @@ enum lmd_status gpu_queue_create(void *state, int priority, struct lmd_queue **o
 	q = dev->host->alloc(dev->host->ctx, sizeof(*q));
 	if (!q)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a queue", dev->vendor->name);
-	st = gpu_check(dev, dev->drv->stream_create(&q->stream, NON_BLOCKING, -priority), "a stream", err);
+	st = gpu_check(dev, dev->drv->stream_create(&q->stream, NON_BLOCKING, -priority),
+		       "a stream", err);
 	if (st != LMD_OK) {
 		dev->host->free(dev->host->ctx, q);
 		return st;
@@ -129,8 +130,10 @@ enum lmd_status gpu_event_wait(void *state, struct lmd_event *e, uint64_t timeou
 	if (st != LMD_OK)
 		return st;
 	if (!e->used)
-		return lmd_fail(err, LMD_INVALID, "%s: the event was never used", dev->vendor->name);
-	code = timeout_ns == UINT64_MAX ? dev->drv->mark_sync(e->mark) : wait_until(dev, e, timeout_ns);
+		return lmd_fail(err, LMD_INVALID, "%s: the event was never used",
+				dev->vendor->name);
+	code = timeout_ns == UINT64_MAX ? dev->drv->mark_sync(e->mark)
+					: wait_until(dev, e, timeout_ns);
 	return code == GPU_CODE_NOT_READY ? LMD_TIMEOUT : gpu_check(dev, code, "the work", err);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a plan: the step block is copied to the device, then everything is launched.  Nothing waits; the
- * number of blocks comes from the host's copy of the block. */
+ * Runs a plan: the step block is copied to the device, then everything is launched.  Nothing
+ * waits; the number of blocks comes from the host's copy of the block. */
 #include <string.h>
 
 #include "plan.h"
@@ -18,15 +18,17 @@ static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struc
 	const struct lmd_step_header *h = step->head;
 
 	if (step->bytes != l->bytes)
-		return lmd_fail(err, LMD_INVALID, "%s: the step block has %llu bytes, expected %llu",
+		return lmd_fail(err, LMD_INVALID,
+				"%s: the step block has %llu bytes, expected %llu",
 				p->dev->vendor->name, (unsigned long long)step->bytes,
 				(unsigned long long)l->bytes);
 	if (h->n_tok > l->max_tok || h->n_seq > l->max_seq || h->n_out > l->max_out)
-		return lmd_fail(err, LMD_INVALID,
-				"%s: the step has %u tokens, %u sequences and %u outputs, at most %u, %u "
-				"and %u are allowed",
-				p->dev->vendor->name, h->n_tok, h->n_seq, h->n_out, l->max_tok, l->max_seq,
-				l->max_out);
+		return lmd_fail(
+			err, LMD_INVALID,
+			"%s: the step has %u tokens, %u sequences and %u outputs, at most %u, %u "
+			"and %u are allowed",
+			p->dev->vendor->name, h->n_tok, h->n_seq, h->n_out, l->max_tok, l->max_seq,
+			l->max_out);
 	for (uint32_t g = 0; g < p->plan->n_group; g++) {
 		if (h->n_change[g] > (l->group[g].change ? l->max_change : 0))
 			return lmd_fail(err, LMD_INVALID,
@@ -39,34 +41,37 @@ static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struc
 		int32_t end = step->x_off[k] && l->x_off[k] ? step->x_off[k][h->n_seq] : 0;
 
 		if (end < 0 || (uint32_t)end > most)
-			return lmd_fail(err, LMD_INVALID, "step: x_off[%u] is %d, bound %u", h->n_seq, end,
-					most);
+			return lmd_fail(err, LMD_INVALID, "step: x_off[%u] is %d, bound %u",
+					h->n_seq, end, most);
 		live->rows[LMD_SPACE_X0 + k] = (uint32_t)end;
 	}
 	return LMD_OK;
 }
 
-static enum lmd_status bind(const struct lmd_compiled_plan *p, const struct lmd_binding *in, uint32_t n_in,
-			    struct gpu_begin_args *a, struct lmd_error *err)
+static enum lmd_status bind(const struct lmd_compiled_plan *p, const struct lmd_binding *in,
+			    uint32_t n_in, struct gpu_begin_args *a, struct lmd_error *err)
 {
 	a->n_in = GPU_MAX_INPUT;
 	for (uint32_t i = 0; i < n_in; i++) {
 		const struct lmd_binding *x = &in[i];
 
 		if (x->ptr && !x->buffer)
-			return lmd_fail(err, LMD_INVALID,
-					"%s: input %u is host memory, which this device does not reach",
-					p->dev->vendor->name, x->id);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"%s: input %u is host memory, which this device does not reach",
+				p->dev->vendor->name, x->id);
 		if (x->id >= p->plan->n_input || !x->buffer)
 			continue;
-		a->in[x->id] = (struct gpu_input){
-			.ptr = x->buffer->at + x->offset, .row_bytes = x->row_bytes, .n_row = x->n_row};
+		a->in[x->id] = (struct gpu_input){.ptr = x->buffer->at + x->offset,
+						  .row_bytes = x->row_bytes,
+						  .n_row = x->n_row};
 	}
 	return LMD_OK;
 }
 
-static enum lmd_status launch(struct gpu_dev *dev, gpu_stream s, uint32_t kernel, uint64_t x, uint64_t y,
-			      uint32_t threads, uint32_t shared, void *args, struct lmd_error *err)
+static enum lmd_status launch(struct gpu_dev *dev, gpu_stream s, uint32_t kernel, uint64_t x,
+			      uint64_t y, uint32_t threads, uint32_t shared, void *args,
+			      struct lmd_error *err)
 {
 	void *params[] = {args};
 	int code;
@@ -75,14 +80,14 @@ static enum lmd_status launch(struct gpu_dev *dev, gpu_stream s, uint32_t kernel
 	y = y < MOST_BLOCKS_Y ? y : MOST_BLOCKS_Y;
 	if (!x || !y)
 		return LMD_OK;
-	code = dev->drv->launch(dev->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads, 1, 1, shared, s,
-				params, NULL);
+	code = dev->drv->launch(dev->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads, 1, 1,
+				shared, s, params, NULL);
 	return gpu_check(dev, code, gpu_kernel_name(kernel), err);
 }
 
-enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s, const struct lmd_step *step,
-			      const struct lmd_binding *in, uint32_t n_in, struct gpu_live *live,
-			      struct lmd_error *err)
+enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
+			      const struct lmd_step *step, const struct lmd_binding *in,
+			      uint32_t n_in, struct gpu_live *live, struct lmd_error *err)
 {
 	struct gpu_begin_args a = {.run = p->run};
 	enum lmd_status st = count_rows(p, step, live, err);
@@ -90,7 +95,8 @@ enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s, const s
 	if (st == LMD_OK)
 		st = bind(p, in, n_in, &a, err);
 	if (st == LMD_OK)
-		st = gpu_check(p->dev, p->dev->drv->upload(p->block, step->head, (size_t)step->bytes, s),
+		st = gpu_check(p->dev,
+			       p->dev->drv->upload(p->block, step->head, (size_t)step->bytes, s),
 			       "the copy of a step", err);
 	return st == LMD_OK ? launch(p->dev, s, GPU_K_begin, 1, 1, 128, 0, &a, err) : st;
 }
@@ -102,11 +108,12 @@ static uint64_t blocks(const struct gpu_blocks *b, const struct gpu_live *live)
 	return (n * b->times + b->per - 1) / b->per;
 }
 
-enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s, const struct gpu_launch *l,
-			       const struct gpu_live *live, struct lmd_error *err)
+enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
+			       const struct gpu_launch *l, const struct gpu_live *live,
+			       struct lmd_error *err)
 {
-	return launch(p->dev, s, l->kernel, blocks(&l->x, live), blocks(&l->y, live), l->threads, l->shared,
-		      p->args + l->args, err);
+	return launch(p->dev, s, l->kernel, blocks(&l->x, live), blocks(&l->y, live), l->threads,
+		      l->shared, p->args + l->args, err);
 }
 
 /* ---- results ---- */
@@ -120,8 +127,9 @@ static const struct lmd_output *output_of(const struct lmd_plan *plan, uint32_t 
 	return NULL;
 }
 
-static enum lmd_status copy_output(struct lmd_compiled_plan *p, gpu_stream s, const struct gpu_live *live,
-				   const struct lmd_binding *out, struct lmd_error *err)
+static enum lmd_status copy_output(struct lmd_compiled_plan *p, gpu_stream s,
+				   const struct gpu_live *live, const struct lmd_binding *out,
+				   struct lmd_error *err)
 {
 	const struct lmd_output *o = output_of(p->plan, out->id);
 	const struct lmd_value *v = o ? &p->plan->values[o->value] : NULL;
@@ -142,13 +150,14 @@ static enum lmd_status copy_output(struct lmd_compiled_plan *p, gpu_stream s, co
 	a.src_row_bytes = v->row_bytes;
 	a.width = v->width;
 	a.space = v->space;
-	return launch(p->dev, s, GPU_K_rows, ((uint64_t)live->rows[v->space] * v->width + 255) / 256, 1, 256,
-		      0, &a, err);
+	return launch(p->dev, s, GPU_K_rows,
+		      ((uint64_t)live->rows[v->space] * v->width + 255) / 256, 1, 256, 0, &a, err);
 }
 
 enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
-			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
-			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done)
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
 {
 	struct gpu_dev *dev = state;
 	gpu_stream s = gpu_queue_stream(dev, q);

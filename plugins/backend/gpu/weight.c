@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights are copied to the device row by row, without the gaps between their pieces.  Types that kernels
- * do not decode, and transposed weights, are decoded to f32 on the way: the same numbers in more memory. */
+ * Weights are copied to the device row by row, without the gaps between their pieces.  Types that
+ * kernels do not decode, and transposed weights, are decoded to f32 on the way: the same numbers
+ * in more memory. */
 #include <string.h>
 
 #include "gpu.h"
@@ -30,9 +31,9 @@ uint32_t gpu_weight_kernel(uint32_t dtype)
 
 /* How a weight lies on the device. */
 struct plan {
-	bool decode;              /* to f32 */
-	bool transpose, stacked;  /* pieces follow each other in the stack, not in N */
-	uint32_t cols;            /* values of a row in the file */
+	bool decode;             /* to f32 */
+	bool transpose, stacked; /* pieces follow each other in the stack, not in N */
+	uint32_t cols;           /* values of a row in the file */
 	uint64_t file_row, row_bytes, slice_bytes, bytes;
 	uint64_t scale_at, bias_at;
 };
@@ -58,8 +59,8 @@ static uint64_t align(uint64_t n)
 	return (n + 255) / 256 * 256;
 }
 
-static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weight_desc *d, struct plan *p,
-			       struct lmd_error *err)
+static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weight_desc *d,
+			       struct plan *p, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
 	const struct lmd_weight_ref *ref = d->ref;
@@ -68,18 +69,21 @@ static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weigh
 	*p = (struct plan){.transpose = ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE};
 	p->cols = p->transpose ? ref->n : ref->k;
 	if (!h->dtype_info(h->ctx, (enum lmd_dtype)d->dtype, &elems, &bytes) || !elems)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name, d->dtype);
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name,
+				d->dtype);
 	if (!ref->n || !ref->k || !ref->n_stack || p->cols % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: shape [%u, %u, %u] is empty or not whole blocks of %u values",
 				ref->name, ref->n_stack, ref->n, ref->k, elems);
 	if (!order_of_pieces(d, p->transpose ? ref->k : ref->n, &p->stacked) ||
 	    (p->transpose && p->stacked))
-		return lmd_fail(err, LMD_INVALID, "%s: its %u pieces do not make %u slices of %u rows",
-				ref->name, d->n_piece, ref->n_stack, p->transpose ? ref->k : ref->n);
+		return lmd_fail(err, LMD_INVALID,
+				"%s: its %u pieces do not make %u slices of %u rows", ref->name,
+				d->n_piece, ref->n_stack, p->transpose ? ref->k : ref->n);
 	p->decode = d->dtype != LMD_DTYPE_I32 &&
 		    (p->transpose || gpu_weight_kernel(d->dtype) == GPU_NO_KERNEL);
-	p->file_row = h->dtype_head(h->ctx, (enum lmd_dtype)d->dtype) + (uint64_t)p->cols / elems * bytes;
+	p->file_row =
+		h->dtype_head(h->ctx, (enum lmd_dtype)d->dtype) + (uint64_t)p->cols / elems * bytes;
 	p->row_bytes = p->decode ? 4 * (uint64_t)ref->k : p->file_row;
 	if (p->row_bytes > UINT32_MAX)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %llu bytes", ref->name,
@@ -139,8 +143,9 @@ static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_we
 			continue;
 		}
 		if (h->dequant_rows(h->ctx, (enum lmd_dtype)d->dtype, from, row, p->cols) != LMD_OK)
-			return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u cannot be decoded",
-					ref->name, d->dtype);
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: tensor type %u cannot be decoded", ref->name,
+					d->dtype);
 		if (!p->transpose)
 			memcpy(out + i * p->row_bytes, row, (size_t)p->row_bytes);
 		for (uint32_t c = 0; p->transpose && c < ref->n; c++)
@@ -149,8 +154,8 @@ static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_we
 	return LMD_OK;
 }
 
-static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d, const struct plan *p,
-			    struct lmd_weight *w, struct lmd_error *err)
+static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d,
+			    const struct plan *p, struct lmd_weight *w, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
 	char *slice = h->alloc(h->ctx, (size_t)p->slice_bytes);
@@ -163,19 +168,22 @@ static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d
 	for (uint32_t s = 0; st == LMD_OK && s < d->ref->n_stack; s++) {
 		st = pack_slice(dev, d, p, s, slice, row, err);
 		if (st == LMD_OK)
-			st = gpu_upload(dev, w->memory + s * p->slice_bytes, slice, p->slice_bytes, err);
+			st = gpu_upload(dev, w->memory + s * p->slice_bytes, slice, p->slice_bytes,
+					err);
 	}
 	if (st == LMD_OK && d->scale)
-		st = gpu_upload(dev, w->memory + p->scale_at, d->scale, d->n_scale * sizeof(float), err);
+		st = gpu_upload(dev, w->memory + p->scale_at, d->scale, d->n_scale * sizeof(float),
+				err);
 	if (st == LMD_OK && d->bias)
-		st = gpu_upload(dev, w->memory + p->bias_at, d->bias, d->n_bias * sizeof(float), err);
+		st = gpu_upload(dev, w->memory + p->bias_at, d->bias, d->n_bias * sizeof(float),
+				err);
 	h->free(h->ctx, slice);
 	h->free(h->ctx, row);
 	return st;
 }
 
-enum lmd_status gpu_weight_load(void *state, const struct lmd_weight_desc *d, struct lmd_weight **out,
-				struct lmd_error *err)
+enum lmd_status gpu_weight_load(void *state, const struct lmd_weight_desc *d,
+				struct lmd_weight **out, struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
 	const struct lmd_weight_ref *ref = d->ref;
@@ -247,9 +255,10 @@ enum lmd_status gpu_weight_flatten(struct gpu_dev *dev, struct lmd_weight *w, st
 	w->own_flat = true;
 	a.out = w->flat;
 	st = gpu_check(dev,
-		       dev->drv->launch(dev->kernels[GPU_K_flatten], (unsigned)((n + 255) / 256), 1, 1, 256,
-					1, 1, 0, dev->stream, params, NULL),
+		       dev->drv->launch(dev->kernels[GPU_K_flatten], (unsigned)((n + 255) / 256), 1,
+					1, 256, 1, 1, 0, dev->stream, params, NULL),
 		       "decoding a weight", err);
-	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream), "decoding a weight", err)
+	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream),
+					"decoding a weight", err)
 			    : st;
 }

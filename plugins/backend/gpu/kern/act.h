@@ -61,7 +61,8 @@ GPU_FN float gpu_act(uint32_t act, const float *p, float x, float b, int has_b)
 		v = tanhf(x);
 		break;
 	case 10: /* XIELU */
-		v = x > 0.0f ? p[1] * x * x + p[2] * x : (expm1f(fminf(x, p[3])) - x) * p[0] + p[2] * x;
+		v = x > 0.0f ? p[1] * x * x + p[2] * x
+			     : (expm1f(fminf(x, p[3])) - x) * p[0] + p[2] * x;
 		break;
 	case 11: /* OAI */
 		v = fminf(x, p[1]);

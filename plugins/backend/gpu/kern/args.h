@@ -52,7 +52,7 @@ enum gpu_view_flags { GPU_VIEW_I32 = 1, GPU_VIEW_SET = 2 };
 
 /* A window of a value, as struct lmd_operand describes it.  No GPU_VIEW_SET: absent. */
 struct gpu_view {
-	uint64_t base;            /* first row; 0 with an input, whose address comes with the step */
+	uint64_t base;            /* first row; an input's address comes with the step */
 	uint32_t row_bytes;       /* 0: the same row for all */
 	uint32_t col0, n_head, head_stride, width;
 	uint32_t fold;            /* at least 1 */

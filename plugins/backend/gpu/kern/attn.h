@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * attn.h - kernels of ATTN: a block computes a (row, head).  Its warps take keys in turn, each with a
- * running maximum and sum of its own, and are merged at the end.  A kernel for each size of heads, since
- * a thread holds every GPU_WARP'th column of q and of the sum. */
+ * attn.h - kernels of ATTN: a block computes a (row, head).  Its warps take keys in turn, each
+ * with a running maximum and sum of its own, and are merged at the end.  A kernel for each size of
+ * heads, since a thread holds every GPU_WARP'th column of q and of the sum. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_ATTN_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_ATTN_H
 
@@ -23,18 +23,22 @@ GPU_FN const uint8_t *gpu_attn_cached(const struct gpu_run *r, const struct gpu_
 {
 	const struct gpu_group *g = &r->group[s->group];
 	uint32_t slot = (uint32_t)gpu_int(r->seq_slot, w->seq);
-	uint32_t page = GPU_PTR(const uint32_t, g->table)[(uint64_t)slot * g->n_index + key / g->page_tokens];
+	uint32_t page = GPU_PTR(const uint32_t,
+				g->table)[(uint64_t)slot * g->n_index + key / g->page_tokens];
 	uint64_t p = s->cache.mem + s->cache.unit_bytes * page;
 
 	key %= g->page_tokens;
-	p += is_v ? s->cache.v_off + (uint64_t)key * s->cache.v_row + (uint64_t)w->kv_head * s->cache.v_head
-		  : s->cache.k_off + (uint64_t)key * s->cache.k_row + (uint64_t)w->kv_head * s->cache.k_head;
+	p += is_v ? s->cache.v_off + (uint64_t)key * s->cache.v_row +
+			     (uint64_t)w->kv_head * s->cache.v_head
+		  : s->cache.k_off + (uint64_t)key * s->cache.k_row +
+			     (uint64_t)w->kv_head * s->cache.k_head;
 	return GPU_PTR(const uint8_t, p);
 }
 
 /* Does the draft tree hide a key from the row? */
 GPU_SLOW int gpu_attn_hidden(const struct gpu_attn_args *a, const struct gpu_run *r,
-			   const struct gpu_attn_src *s, const struct gpu_attn_row *w, uint32_t key)
+			     const struct gpu_attn_src *s, const struct gpu_attn_row *w,
+			     uint32_t key)
 {
 	const struct gpu_group *g = &r->group[s->group];
 	int32_t t = gpu_token_row(r, a->q.space, w->row), place;
@@ -47,7 +51,8 @@ GPU_SLOW int gpu_attn_hidden(const struct gpu_attn_args *a, const struct gpu_run
 	if (s->kind == 2)
 		return key >= 64 || !(mask >> key & 1);
 	page = GPU_PTR(const uint32_t,
-		       g->table)[(uint64_t)gpu_int(r->seq_slot, w->seq) * g->n_index + key / g->page_tokens];
+		       g->table)[(uint64_t)gpu_int(r->seq_slot, w->seq) * g->n_index +
+				 key / g->page_tokens];
 	place = (int32_t)(page * g->page_tokens + key % g->page_tokens);
 	gpu_seq_rows(r, GPU_TOKENS, w->seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -95,7 +100,8 @@ GPU_SLOW uint32_t gpu_attn_bucket(const struct gpu_attn_args *a, int32_t d)
 }
 
 GPU_SLOW float gpu_attn_rel_bias(const struct gpu_attn_args *a, const struct gpu_run *r,
-			       const struct gpu_attn_src *s, const struct gpu_attn_row *w, uint32_t key)
+				 const struct gpu_attn_src *s, const struct gpu_attn_row *w,
+				 uint32_t key)
 {
 	float sum = 0;
 
@@ -127,13 +133,13 @@ GPU_FN float gpu_attn_bias(const struct gpu_attn_args *a, const struct gpu_run *
 	d = gpu_attn_key_pos(r, s, w->seq, key, 0) - gpu_pos(r, a->q.space, w->row, 0);
 	if (a->bias == 1)
 		return -GPU_PTR(const float, a->bias_w)[w->head] * fabsf((float)d);
-	return GPU_PTR(const float, a->bias_w)[(uint64_t)gpu_attn_bucket(a, d) * a->q.n_head + w->head];
+	return GPU_PTR(const float,
+		       a->bias_w)[(uint64_t)gpu_attn_bucket(a, d) * a->q.n_head + w->head];
 }
 
 /* Column c of a key, or of its value: in a cache, or in a row of this step. */
-GPU_FN float gpu_attn_column(const struct gpu_attn_src *s,
-			     const struct gpu_attn_row *w, uint32_t row, const uint8_t *cached, int is_v,
-			     uint32_t c)
+GPU_FN float gpu_attn_column(const struct gpu_attn_src *s, const struct gpu_attn_row *w,
+			     uint32_t row, const uint8_t *cached, int is_v, uint32_t c)
 {
 	if (cached)
 		return gpu_element(is_v ? s->cache.v_dtype : s->cache.k_dtype, cached, c, 1u << 30);
@@ -151,7 +157,8 @@ GPU_FN void gpu_attn_key(const struct gpu_attn_args *a, const struct gpu_run *r,
 			 const struct gpu_attn_src *s, const struct gpu_attn_row *w, uint32_t key,
 			 uint32_t cols, struct gpu_attn_state *t)
 {
-	const uint8_t *k = s->kind == 1 ? gpu_attn_cached(r, s, w, key, 0) : GPU_PTR(const uint8_t, 0);
+	const uint8_t *k =
+		s->kind == 1 ? gpu_attn_cached(r, s, w, key, 0) : GPU_PTR(const uint8_t, 0);
 	const uint8_t *v = k;
 	int own_v = s->kind == 2 || s->cache.has_v;
 	float score = 0, keep, weight;
@@ -183,14 +190,15 @@ GPU_FN void gpu_attn_key(const struct gpu_attn_args *a, const struct gpu_run *r,
 		uint32_t c = i * GPU_WARP + w->lane;
 
 		if (c < a->y.width)
-			t->acc[i] = t->acc[i] * keep + weight * gpu_attn_column(s, w, row, v, own_v, c);
+			t->acc[i] =
+				t->acc[i] * keep + weight * gpu_attn_column(s, w, row, v, own_v, c);
 	}
 }
 
 /* Goes through the keys of a source that this warp takes. */
 GPU_FN void gpu_attn_source(const struct gpu_attn_args *a, const struct gpu_run *r,
-			    const struct gpu_attn_src *s, const struct gpu_attn_row *w, uint32_t cols,
-			    struct gpu_attn_state *t)
+			    const struct gpu_attn_src *s, const struct gpu_attn_row *w,
+			    uint32_t cols, struct gpu_attn_state *t)
 {
 	int64_t lo, hi;
 
@@ -217,8 +225,8 @@ GPU_FN void gpu_attn_source(const struct gpu_attn_args *a, const struct gpu_run 
 }
 
 /* Merges the warps and stores the row.  shared: [n_warp][2], then [n_warp][width]. */
-GPU_FN void gpu_attn_merge(const struct gpu_attn_args *a, const struct gpu_attn_row *w, uint32_t cols,
-			   const struct gpu_attn_state *t, float *shared)
+GPU_FN void gpu_attn_merge(const struct gpu_attn_args *a, const struct gpu_attn_row *w,
+			   uint32_t cols, const struct gpu_attn_state *t, float *shared)
 {
 	float *part = shared + 2 * w->n_warp, most = GPU_LOWEST, sum = 0;
 	int sink = a->sinks != 0;
@@ -282,7 +290,7 @@ GPU_FN void gpu_attn(struct gpu_attn_args *a, uint32_t cols)
 		w.seq = gpu_seq_of(r, a->q.space, w.row);
 		t.most = GPU_LOWEST;
 		t.sum = 0;
-			for (uint32_t i = 0; i < cols; i++) {
+		for (uint32_t i = 0; i < cols; i++) {
 			uint32_t c = i * GPU_WARP + w.lane;
 
 			t.q[i] = c < a->q.width ? gpu_get(&a->q, w.row, w.head, c) : 0.0f;
@@ -294,10 +302,10 @@ GPU_FN void gpu_attn(struct gpu_attn_args *a, uint32_t cols)
 	}
 }
 
-#define GPU_ATTN(width) \
-	GPU_KERNEL gpu_attn_##width(struct gpu_attn_args a) \
-	{ \
-		gpu_attn(&a, (width + GPU_WARP - 1) / GPU_WARP); \
+#define GPU_ATTN(width)                                                                            \
+	GPU_KERNEL gpu_attn_##width(struct gpu_attn_args a)                                        \
+	{                                                                                          \
+		gpu_attn(&a, (width + GPU_WARP - 1) / GPU_WARP);                                   \
 	}
 
 GPU_ATTN(64)

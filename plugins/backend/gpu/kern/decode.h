@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode.h - on the device: tensor types.  gpu_decode32 decodes a group of 32 neighbouring values of a row;
- * with a constant type the compiler leaves one case of it.  docs/formats.md describes the types; a type
- * that is missing here is decoded to f32 by the host when it is loaded. */
+ * decode.h - on the device: tensor types.  gpu_decode32 decodes a group of 32 neighbouring values
+ * of a row; with a constant type the compiler leaves one case of it.  docs/formats.md describes
+ * the types; a type that is missing here is decoded to f32 by the host when it is loaded. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 
@@ -10,13 +10,26 @@
 
 /* Numbers of enum lmd_dtype, which the devices' compilers need not read. */
 enum gpu_type {
-	GPU_F32 = 0, GPU_F16 = 1, GPU_Q4_0 = 2, GPU_Q4_1 = 3, GPU_Q5_0 = 6, GPU_Q5_1 = 7, GPU_Q8_0 = 8,
-	GPU_Q2_K = 10, GPU_Q3_K = 11, GPU_Q4_K = 12, GPU_Q5_K = 13, GPU_Q6_K = 14, GPU_IQ4_NL = 20,
-	GPU_IQ4_XS = 23, GPU_BF16 = 30, GPU_MXFP4 = 39
+	GPU_F32 = 0,
+	GPU_F16 = 1,
+	GPU_Q4_0 = 2,
+	GPU_Q4_1 = 3,
+	GPU_Q5_0 = 6,
+	GPU_Q5_1 = 7,
+	GPU_Q8_0 = 8,
+	GPU_Q2_K = 10,
+	GPU_Q3_K = 11,
+	GPU_Q4_K = 12,
+	GPU_Q5_K = 13,
+	GPU_Q6_K = 14,
+	GPU_IQ4_NL = 20,
+	GPU_IQ4_XS = 23,
+	GPU_BF16 = 30,
+	GPU_MXFP4 = 39
 };
 
 GPU_CONST int8_t gpu_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-				     1, 13, 25, 38, 53, 69, 89, 113};
+				     1,    13,   25,  38,  53,  69,  89,  113};
 GPU_CONST int8_t gpu_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 GPU_FN uint32_t gpu_u16(const uint8_t *p)
@@ -67,7 +80,8 @@ GPU_FN void gpu_decode_plain(uint32_t type, const uint8_t *row, uint32_t g, uint
 		else if (type == GPU_F16)
 			w[j] = gpu_half_to_float(((const uint16_t *)(const void *)row)[i]);
 		else
-			w[j] = gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i] << 16);
+			w[j] = gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i]
+					      << 16);
 	}
 }
 
@@ -91,7 +105,8 @@ GPU_FN void gpu_decode_book(const uint8_t *qs, float d, const int8_t *book, floa
 }
 
 /* 5 bits: the fifth of value j is bit j of `high`. */
-GPU_FN void gpu_decode_fifth(const uint8_t *qs, uint32_t high, float d, float off, float m, float *w)
+GPU_FN void gpu_decode_fifth(const uint8_t *qs, uint32_t high, float d, float off, float m,
+			     float *w)
 {
 	GPU_UNROLL
 	for (uint32_t j = 0; j < 16; j++) {
@@ -109,7 +124,8 @@ GPU_FN void gpu_decode_q2_k(const uint8_t *b, uint32_t g, float *w)
 	for (uint32_t l = 0; l < 32; l++) {
 		uint8_t s = b[2 * g + l / 16];
 
-		w[l] = d * (float)(s & 15) * (float)(qs[l] >> 2 * (g % 4) & 3) - dmin * (float)(s >> 4);
+		w[l] = d * (float)(s & 15) * (float)(qs[l] >> 2 * (g % 4) & 3) -
+		       dmin * (float)(s >> 4);
 	}
 }
 
@@ -175,7 +191,8 @@ GPU_FN void gpu_decode_iq4_xs(const uint8_t *b, uint32_t g, float *w)
 {
 	int low = b[4 + g / 2] >> 4 * (g % 2) & 15, high = (int)(gpu_u16(b + 2) >> 2 * g & 3);
 
-	gpu_decode_book(b + 8 + 16 * g, gpu_f16(b) * (float)((low | high << 4) - 32), gpu_book_iq4, w);
+	gpu_decode_book(b + 8 + 16 * g, gpu_f16(b) * (float)((low | high << 4) - 32), gpu_book_iq4,
+			w);
 }
 
 /* 2^(e - 128); denormal for e = 0 and 1. */
@@ -266,14 +283,16 @@ GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t
 	if (type == GPU_BF16)
 		return gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i] << 16);
 	if (type == GPU_Q8_0)
-		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] * gpu_f16(row + 34 * (i / 32));
+		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] *
+		       gpu_f16(row + 34 * (i / 32));
 	return gpu_rare_element(type, row, i, k);
 }
 
 /* Address of row n of a slice. */
 GPU_FN const uint8_t *gpu_weight_row(const struct gpu_weight *w, uint32_t slice, uint32_t n)
 {
-	return GPU_PTR(const uint8_t, w->data + w->slice_bytes * slice + (uint64_t)w->row_bytes * n);
+	return GPU_PTR(const uint8_t,
+		       w->data + w->slice_bytes * slice + (uint64_t)w->row_bytes * n);
 }
 
 GPU_FN float gpu_weight_scale(const struct gpu_weight *w, uint32_t slice, uint32_t n)
@@ -345,8 +364,8 @@ GPU_FN void gpu_encode_q4_0(const float *x, uint8_t *b)
 	}
 }
 
-/* Stores column c of a row of n values in a cache: the plain types one by one, the block types a block
- * at its first column. */
+/* Stores column c of a row of n values in a cache: the plain types one by one, the block types a
+ * block at its first column. */
 GPU_FN void gpu_encode(uint32_t type, const float *row, uint32_t c, uint8_t *to)
 {
 	if (type == GPU_F32)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * dev.h - the device environment that kernels are written for.  Kernels are in the common subset of C
- * and C++, so one source serves nvcc, hipcc and, on the host, a plain C compiler with the emulation of
- * tests/gpu/emu.h.
+ * dev.h - the device environment that kernels are written for.  Kernels are in the common subset
+ * of C and C++, so one source serves nvcc, hipcc and, on the host, a plain C compiler with the
+ * emulation of tests/gpu/emu.h.
  *
- * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP threads;
- * shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
- * GPU_SHARED(type).  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  Each kernel strides over its work by the size of the grid, so any grid is right. */
+ * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP
+ * threads; shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
+ * GPU_SHARED(type).  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  Each
+ * kernel strides over its work by the size of the grid, so any grid is right. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
 
@@ -14,18 +15,18 @@
 
 #if defined(__CUDACC__) && !defined(__HIP__)
 
-#define GPU_KERNEL      extern "C" __global__ void
-#define GPU_FN          static __device__ __forceinline__
-#define GPU_SLOW        static __device__ __noinline__
-#define GPU_CONST       static __device__ const
-#define GPU_TID         threadIdx.x
-#define GPU_THREADS     blockDim.x
-#define GPU_BLOCK_X     blockIdx.x
-#define GPU_BLOCK_Y     blockIdx.y
-#define GPU_GRID_X      gridDim.x
-#define GPU_GRID_Y      gridDim.y
-#define GPU_WARP        32u
-#define GPU_UNROLL      _Pragma("unroll")
+#define GPU_KERNEL  extern "C" __global__ void
+#define GPU_FN      static __device__ __forceinline__
+#define GPU_SLOW    static __device__ __noinline__
+#define GPU_CONST   static __device__ const
+#define GPU_TID     threadIdx.x
+#define GPU_THREADS blockDim.x
+#define GPU_BLOCK_X blockIdx.x
+#define GPU_BLOCK_Y blockIdx.y
+#define GPU_GRID_X  gridDim.x
+#define GPU_GRID_Y  gridDim.y
+#define GPU_WARP    32u
+#define GPU_UNROLL  _Pragma("unroll")
 extern __shared__ unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 
@@ -69,18 +70,18 @@ GPU_FN float gpu_bits_float(uint32_t u)
 
 #include <hip/hip_runtime.h>
 
-#define GPU_KERNEL      extern "C" __global__ void
-#define GPU_FN          static __device__ __forceinline__
-#define GPU_SLOW        static __device__ __noinline__
-#define GPU_CONST       static __device__ const
-#define GPU_TID         threadIdx.x
-#define GPU_THREADS     blockDim.x
-#define GPU_BLOCK_X     blockIdx.x
-#define GPU_BLOCK_Y     blockIdx.y
-#define GPU_GRID_X      gridDim.x
-#define GPU_GRID_Y      gridDim.y
-#define GPU_WARP        ((unsigned)__AMDGCN_WAVEFRONT_SIZE)
-#define GPU_UNROLL      _Pragma("unroll")
+#define GPU_KERNEL       extern "C" __global__ void
+#define GPU_FN           static __device__ __forceinline__
+#define GPU_SLOW         static __device__ __noinline__
+#define GPU_CONST        static __device__ const
+#define GPU_TID          threadIdx.x
+#define GPU_THREADS      blockDim.x
+#define GPU_BLOCK_X      blockIdx.x
+#define GPU_BLOCK_Y      blockIdx.y
+#define GPU_GRID_X       gridDim.x
+#define GPU_GRID_Y       gridDim.y
+#define GPU_WARP         ((unsigned)__AMDGCN_WAVEFRONT_SIZE)
+#define GPU_UNROLL       _Pragma("unroll")
 extern __shared__ unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 #ifndef __AMDGCN_WAVEFRONT_SIZE
@@ -137,8 +138,8 @@ GPU_FN float gpu_warp_max(float v)
 	return v;
 }
 
-/* red: shared, one number for each warp of the block.  All threads get the sum, in an order that depends on
- * nothing but the number of threads. */
+/* red: shared, one number for each warp of the block.  All threads get the sum, in an order that
+ * depends on nothing but the number of threads. */
 GPU_FN float gpu_block_sum(float v, float *red)
 {
 	unsigned n = (GPU_THREADS + GPU_WARP - 1) / GPU_WARP;

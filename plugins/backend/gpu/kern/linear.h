@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear.h - kernels of products: a warp computes an output of up to GPU_TILE rows, its threads take
- * groups of 32 values of the weight's row in turn.  One kernel for each type. */
+ * linear.h - kernels of products: a warp computes an output of up to GPU_TILE rows, its threads
+ * take groups of 32 values of the weight's row in turn.  One kernel for each type. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_LINEAR_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_LINEAR_H
 
@@ -11,8 +11,8 @@
 #define GPU_TILE 8
 
 /* Stores an output of an item; v: the product alone. */
-GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint32_t slice, uint32_t n,
-			    float v)
+GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint32_t slice,
+			    uint32_t n, float v)
 {
 	uint32_t row = item / a->heads, head = item % a->heads;
 	uint32_t col = a->mode == GPU_LINEAR_FLAT ? slice * a->w.n + n : n;
@@ -20,7 +20,8 @@ GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint
 
 	v *= gpu_weight_scale(&a->w, slice, n);
 	if (a->delta) {
-		uint64_t cols = a->mode == GPU_LINEAR_FLAT ? (uint64_t)a->w.n_stack * a->w.n : a->w.n;
+		uint64_t cols =
+			a->mode == GPU_LINEAR_FLAT ? (uint64_t)a->w.n_stack * a->w.n : a->w.n;
 
 		v += GPU_PTR(const float, a->delta)[item * cols + col];
 	}
@@ -64,8 +65,8 @@ GPU_FN float gpu_linear_dot(const float *w, const float *x, uint32_t n)
 }
 
 /* One output of `count` items from `item` on, which use the same slice. */
-GPU_FN void gpu_linear_row(const struct gpu_linear_args *a, uint32_t type, uint32_t slice, uint32_t n,
-			   uint32_t item, uint32_t count)
+GPU_FN void gpu_linear_row(const struct gpu_linear_args *a, uint32_t type, uint32_t slice,
+			   uint32_t n, uint32_t item, uint32_t count)
 {
 	const uint8_t *row = gpu_weight_row(&a->w, slice, n);
 	uint32_t lane = GPU_TID % GPU_WARP, groups = (a->w.k + 31) / 32;
@@ -107,7 +108,8 @@ GPU_FN void gpu_linear(struct gpu_linear_args *a, uint32_t type)
 
 	gpu_open(r, &a->ids);
 	gpu_open(r, &a->e.r_in);
-	for (uint32_t o = GPU_BLOCK_X * warps + GPU_TID / GPU_WARP; o < outputs; o += GPU_GRID_X * warps) {
+	for (uint32_t o = GPU_BLOCK_X * warps + GPU_TID / GPU_WARP; o < outputs;
+	     o += GPU_GRID_X * warps) {
 		for (uint32_t i = GPU_BLOCK_Y * tile; i < items; i += GPU_GRID_Y * tile) {
 			uint32_t slice = a->mode == GPU_LINEAR_FLAT ? o / a->w.n : i % a->heads;
 
@@ -122,10 +124,10 @@ GPU_FN void gpu_linear(struct gpu_linear_args *a, uint32_t type)
 	}
 }
 
-#define GPU_LINEAR(name, TYPE) \
-	GPU_KERNEL gpu_linear_##name(struct gpu_linear_args a) \
-	{ \
-		gpu_linear(&a, TYPE); \
+#define GPU_LINEAR(name, TYPE)                                                                     \
+	GPU_KERNEL gpu_linear_##name(struct gpu_linear_args a)                                     \
+	{                                                                                          \
+		gpu_linear(&a, TYPE);                                                              \
 	}
 
 GPU_LINEAR(f32, GPU_F32)

@@ -10,7 +10,8 @@
 GPU_FN struct gpu_adapter gpu_lora_of(const struct gpu_run *r, uint64_t table, uint32_t n_slot,
 				      uint32_t space, uint32_t row)
 {
-	int32_t t = r->lora_slot && table && (gpu_count(r, 3) & 1) ? gpu_token_row(r, space, row) : -1;
+	int32_t t =
+		r->lora_slot && table && (gpu_count(r, 3) & 1) ? gpu_token_row(r, space, row) : -1;
 	int32_t slot = t < 0 ? 0 : gpu_int(r->lora_slot, (uint32_t)t);
 	struct gpu_adapter none;
 
@@ -27,7 +28,8 @@ GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	float *ax = GPU_SHARED(float);
-	uint32_t items, warp = GPU_TID / GPU_WARP, warps = GPU_THREADS / GPU_WARP, lane = GPU_TID % GPU_WARP;
+	uint32_t items, warp = GPU_TID / GPU_WARP, warps = GPU_THREADS / GPU_WARP,
+			lane = GPU_TID % GPU_WARP;
 
 	gpu_open(r, &a.ids);
 	items = gpu_space_rows(r, a.space) / a.fold * a.heads;
@@ -36,7 +38,8 @@ GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 		float *out = GPU_PTR(float, a.out) + (uint64_t)i * a.n;
 		struct gpu_adapter ad = gpu_lora_of(r, a.table, a.n_slot, a.space, i / a.heads);
 		uint32_t slice = a.mode == GPU_LINEAR_IDS
-					 ? (uint32_t)gpu_cell_i32(&a.ids, i / a.heads, i % a.heads) : 0;
+					 ? (uint32_t)gpu_cell_i32(&a.ids, i / a.heads, i % a.heads)
+					 : 0;
 		uint32_t s = ad.n_stack > 1 ? slice : 0;
 		const float *b;
 
@@ -46,7 +49,8 @@ GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 			s = 0;
 		gpu_sync(); /* the last item is done */
 		for (uint32_t j = warp; ad.b && j < ad.rank; j += warps) {
-			const float *row = GPU_PTR(const float, ad.a) + ((uint64_t)s * ad.rank + j) * ad.k;
+			const float *row =
+				GPU_PTR(const float, ad.a) + ((uint64_t)s * ad.rank + j) * ad.k;
 			float sum = 0;
 
 			for (uint32_t c = lane; c < ad.k; c += GPU_WARP)

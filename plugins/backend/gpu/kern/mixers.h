@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mixers.h - kernels of SOFTMAX, REDUCE, ROUTE and MIX: small work for each row, done by one thread, or by
- * one for each column.  ROUTE and SOFTMAX keep what they need in memory of the op. */
+ * mixers.h - kernels of SOFTMAX, REDUCE, ROUTE and MIX: small work for each row, done by one
+ * thread, or by one for each column.  ROUTE and SOFTMAX keep what they need in memory of the op. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_MIXERS_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_MIXERS_H
 
@@ -75,11 +75,19 @@ GPU_KERNEL gpu_softmax(struct gpu_softmax_args a)
 
 /* ---- REDUCE ---- */
 
-enum { GPU_MEAN = 1, GPU_SUM = 2, GPU_MAX = 3, GPU_FIRST = 4, GPU_LAST = 5, GPU_ARGMAX = 6, GPU_TOP_K = 7 };
+enum {
+	GPU_MEAN = 1,
+	GPU_SUM = 2,
+	GPU_MAX = 3,
+	GPU_FIRST = 4,
+	GPU_LAST = 5,
+	GPU_ARGMAX = 6,
+	GPU_TOP_K = 7
+};
 
 /* Reduces n numbers: those of rows from `row` on at a column, or the columns of a row. */
-GPU_FN float gpu_reduce_fold(const struct gpu_reduce_args *a, uint32_t row, uint32_t head, uint32_t col,
-			     uint32_t n, int along)
+GPU_FN float gpu_reduce_fold(const struct gpu_reduce_args *a, uint32_t row, uint32_t head,
+			     uint32_t col, uint32_t n, int along)
 {
 	float sum = 0, most = 0, first = 0, last = 0;
 
@@ -93,11 +101,16 @@ GPU_FN float gpu_reduce_fold(const struct gpu_reduce_args *a, uint32_t row, uint
 	}
 	if (a->kind == GPU_MEAN)
 		return n ? sum / (float)n : 0;
-	return a->kind == GPU_SUM ? sum : a->kind == GPU_MAX ? most : a->kind == GPU_FIRST ? first : last;
+	return a->kind == GPU_SUM     ? sum
+	       : a->kind == GPU_MAX   ? most
+	       : a->kind == GPU_FIRST ? first
+				      : last;
 }
 
-/* The greatest columns, best first, ties to the lower column: each is the greatest after the last one. */
-GPU_FN void gpu_reduce_best(const struct gpu_reduce_args *a, uint32_t row, uint32_t head, uint32_t n)
+/* The greatest columns, best first, ties to the lower column: each is the greatest after the last
+ * one. */
+GPU_FN void gpu_reduce_best(const struct gpu_reduce_args *a, uint32_t row, uint32_t head,
+			    uint32_t n)
 {
 	float bound = INFINITY;
 	uint32_t last = 0;
@@ -130,13 +143,16 @@ GPU_FN void gpu_reduce_best(const struct gpu_reduce_args *a, uint32_t row, uint3
 GPU_KERNEL gpu_reduce(struct gpu_reduce_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
-	uint32_t best = a.kind == GPU_ARGMAX || a.kind == GPU_TOP_K, width = best ? 1 : a.y.width, cols, n;
+	uint32_t best = a.kind == GPU_ARGMAX || a.kind == GPU_TOP_K, width = best ? 1 : a.y.width,
+		 cols, n;
 
 	cols = a.y.n_head * width;
 	gpu_open(r, &a.x);
 	n = gpu_n_row(r, &a.y) * cols;
-	for (uint32_t i = GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n; i += GPU_GRID_X * GPU_THREADS) {
-		uint32_t row = i / cols, h = i % cols / width, c = i % width, first = row * a.n, count = a.n;
+	for (uint32_t i = GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n;
+	     i += GPU_GRID_X * GPU_THREADS) {
+		uint32_t row = i / cols, h = i % cols / width, c = i % width, first = row * a.n,
+			 count = a.n;
 
 		if (best) {
 			gpu_reduce_best(&a, row, h, a.kind == GPU_TOP_K ? a.n : 1);
@@ -173,7 +189,8 @@ GPU_FN float gpu_route_group(const float *choice, uint32_t group, uint32_t size)
 }
 
 /* Marks with 1 the experts whose groups are not selected. */
-GPU_FN void gpu_route_groups(const struct gpu_route_args *a, const float *choice, float *out, uint32_t n)
+GPU_FN void gpu_route_groups(const struct gpu_route_args *a, const float *choice, float *out,
+			     uint32_t n)
 {
 	uint32_t size = n / a->n_group;
 
@@ -207,8 +224,8 @@ GPU_FN void gpu_route_numbers(const struct gpu_route_args *a, float *p, uint32_t
 }
 
 /* Stores the k choices of a row and their weights; w: the numbers of the chosen, [k]. */
-GPU_FN void gpu_route_store(const struct gpu_route_args *a, uint32_t row, const float *best, float *w,
-			    uint32_t n)
+GPU_FN void gpu_route_store(const struct gpu_route_args *a, uint32_t row, const float *best,
+			    float *w, uint32_t n)
 {
 	float sum = 0;
 
@@ -220,7 +237,8 @@ GPU_FN void gpu_route_store(const struct gpu_route_args *a, uint32_t row, const 
 		uint32_t id = (uint32_t)(int32_t)best[j];
 		float x = a->renorm ? w[j] / fmaxf(sum, 6.103515625e-05f) : w[j];
 
-		*GPU_PTR(int32_t, gpu_cell(&a->ids, row, j)) = id < n ? (int32_t)(id / a->id_div) : -1;
+		*GPU_PTR(int32_t, gpu_cell(&a->ids, row, j)) =
+			id < n ? (int32_t)(id / a->id_div) : -1;
 		*GPU_PTR(float, gpu_cell(&a->weights, row, j)) = x * a->scale;
 	}
 }
@@ -234,7 +252,8 @@ GPU_KERNEL gpu_route(struct gpu_route_args a)
 	gpu_open(r, &a.logits);
 	gpu_open(r, &a.given);
 	rows = gpu_n_row(r, &a.ids);
-	for (uint32_t row = GPU_BLOCK_X * GPU_THREADS + GPU_TID; row < rows; row += GPU_GRID_X * GPU_THREADS) {
+	for (uint32_t row = GPU_BLOCK_X * GPU_THREADS + GPU_TID; row < rows;
+	     row += GPU_GRID_X * GPU_THREADS) {
 		float *p = GPU_PTR(float, a.work) + (uint64_t)row * (3 * n + 2 * a.k);
 		float *choice = p + n, *out = choice + n, *best = out + n, *w = best + a.k;
 
@@ -271,7 +290,8 @@ GPU_FN float gpu_mix_weight(const struct gpu_mix_args *a, uint32_t row, uint32_t
 {
 	if (!gpu_is_set(&a->c))
 		return i == j ? 1.0f : 0.0f;
-	return gpu_cell_get(&a->c, row, a->c_transposed ? j * a->y.n_head + i : i * a->x.n_head + j);
+	return gpu_cell_get(&a->c, row,
+			    a->c_transposed ? j * a->y.n_head + i : i * a->x.n_head + j);
 }
 
 GPU_KERNEL gpu_mix(struct gpu_mix_args a)

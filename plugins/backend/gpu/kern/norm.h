@@ -28,7 +28,8 @@ GPU_FN void gpu_norm_open(const struct gpu_run *r, struct gpu_norm *n)
 }
 
 /* Applies g and b to a normed value. */
-GPU_FN float gpu_norm_affine(const struct gpu_norm *n, uint32_t row, uint32_t head, uint32_t c, float v)
+GPU_FN float gpu_norm_affine(const struct gpu_norm *n, uint32_t row, uint32_t head, uint32_t c,
+			     float v)
 {
 	if (gpu_is_set(&n->g))
 		v *= gpu_get(&n->g, row, n->g.n_head > 1 ? head : 0, c) + n->plus;
@@ -48,9 +49,10 @@ GPU_FN float gpu_norm_input(const struct gpu_norm_args *a, uint32_t from, uint32
 	return v * times;
 }
 
-/* Norms columns [at, at + n) of a row, which this block has left in y: each thread its own columns. */
-GPU_FN void gpu_norm_group(const struct gpu_norm_args *a, uint32_t row, uint32_t from, uint32_t head,
-			   uint32_t at, uint32_t n, float *red)
+/* Norms columns [at, at + n) of a row, which this block has left in y: each thread its own
+ * columns. */
+GPU_FN void gpu_norm_group(const struct gpu_norm_args *a, uint32_t row, uint32_t from,
+			   uint32_t head, uint32_t at, uint32_t n, float *red)
 {
 	float sum = 0, sq = 0, mean = 0, inv;
 
@@ -73,7 +75,8 @@ GPU_FN void gpu_norm_group(const struct gpu_norm_args *a, uint32_t row, uint32_t
 		gpu_put(&a->y, row, head, at + c, gpu_norm_affine(&a->norm, from, head, at + c, v));
 	}
 	if (gpu_is_set(&a->stat) && GPU_TID == 0) {
-		uint32_t size = a->norm.n ? a->norm.n : a->y.width, groups = (a->y.width + size - 1) / size;
+		uint32_t size = a->norm.n ? a->norm.n : a->y.width,
+			 groups = (a->y.width + size - 1) / size;
 		uint32_t j = 2 * (head * groups + at / size);
 
 		*GPU_PTR(float, gpu_cell(&a->stat, row, j)) = mean;
@@ -100,7 +103,8 @@ GPU_KERNEL gpu_norm(struct gpu_norm_args a)
 	n = gpu_n_row(r, &a.y) * heads;
 	for (uint32_t i = GPU_BLOCK_X; i < n; i += GPU_GRID_X) {
 		uint32_t row = i / heads, head = i % heads;
-		uint32_t from = a.rows == GPU_ROWS_OUT_ROW ? (uint32_t)gpu_int(r->out_row, row) : row;
+		uint32_t from =
+			a.rows == GPU_ROWS_OUT_ROW ? (uint32_t)gpu_int(r->out_row, row) : row;
 		float times = gpu_is_set(&a.times) ? gpu_cell_get(&a.times, row, head) : 1.0f;
 
 		for (uint32_t c = GPU_TID; c < a.y.width; c += GPU_THREADS) {
@@ -157,7 +161,8 @@ GPU_KERNEL gpu_norm_seq(struct gpu_norm_args a)
 			uint32_t row = first + j / n, c = at + j % n;
 
 			gpu_put(&a.y, row, 0, c,
-				gpu_norm_affine(&a.norm, row, 0, c, (gpu_get(&a.y, row, 0, c) - mean) * inv));
+				gpu_norm_affine(&a.norm, row, 0, c,
+						(gpu_get(&a.y, row, 0, c) - mean) * inv));
 		}
 		for (uint32_t j = GPU_TID; gpu_is_set(&a.stat) && j < rows; j += GPU_THREADS) {
 			*GPU_PTR(float, gpu_cell(&a.stat, first + j, 2 * (at / size))) = mean;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rope_kv.h - the kernel of ROPE_KV: a block takes a head of q, k or v of a row into shared memory, norms
- * and rotates it there, and stores it.
+ * rope_kv.h - the kernel of ROPE_KV: a block takes a head of q, k or v of a row into shared
+ * memory, norms and rotates it there, and stores it.
  *
- * Angles are computed in double precision and reduced to one turn before they become floats: in float, a
- * position of 2^20 would lose a tenth of a radian. */
+ * Angles are computed in double precision and reduced to one turn before they become floats: in
+ * float, a position of 2^20 would lose a tenth of a radian. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROPE_KV_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROPE_KV_H
 
@@ -12,8 +12,8 @@
 #include "backend/gpu/kern/norm.h"
 
 /* Norms a head in shared memory. */
-GPU_FN void gpu_rope_norm(const struct gpu_norm *n, uint32_t row, uint32_t head, float *x, uint32_t width,
-			  float *red)
+GPU_FN void gpu_rope_norm(const struct gpu_norm *n, uint32_t row, uint32_t head, float *x,
+			  uint32_t width, float *red)
 {
 	uint32_t size = n->n ? n->n : width;
 
@@ -50,7 +50,8 @@ GPU_FN void gpu_rope_rotate(const struct gpu_rope_kv_args *a, const struct gpu_r
 		double turns = rint(angle * 0.15915494309189533577);
 		float rest = (float)(angle - turns * 6.28318530717958647693);
 		float c = cosf(rest) * a->rope.magnitude, s = sinf(rest) * a->rope.magnitude;
-		uint32_t p = a->rope.pairing == 0 ? 2 * i : i, q = a->rope.pairing == 0 ? p + 1 : i + half;
+		uint32_t p = a->rope.pairing == 0 ? 2 * i : i,
+			 q = a->rope.pairing == 0 ? p + 1 : i + half;
 		float x0 = x[p], x1 = x[q];
 
 		x[p] = x0 * c - x1 * s;
@@ -71,15 +72,19 @@ GPU_FN void gpu_rope_store(const struct gpu_rope_kv_args *a, const struct gpu_ru
 		return;
 	page = a->cache.mem + a->cache.unit_bytes * ((uint32_t)slot / g->page_tokens);
 	slot = (int32_t)((uint32_t)slot % g->page_tokens);
-	page += is_v ? a->cache.v_off + (uint64_t)slot * a->cache.v_row + (uint64_t)head * a->cache.v_head
-		     : a->cache.k_off + (uint64_t)slot * a->cache.k_row + (uint64_t)head * a->cache.k_head;
+	page += is_v ? a->cache.v_off + (uint64_t)slot * a->cache.v_row +
+				(uint64_t)head * a->cache.v_head
+		     : a->cache.k_off + (uint64_t)slot * a->cache.k_row +
+				(uint64_t)head * a->cache.k_head;
 	for (uint32_t c = GPU_TID; c < width; c += GPU_THREADS)
-		gpu_encode(is_v ? a->cache.v_dtype : a->cache.k_dtype, x, c, GPU_PTR(uint8_t, page));
+		gpu_encode(is_v ? a->cache.v_dtype : a->cache.k_dtype, x, c,
+			   GPU_PTR(uint8_t, page));
 }
 
 GPU_FN void gpu_rope_head(const struct gpu_rope_kv_args *a, const struct gpu_run *r,
-			  const struct gpu_view *v, const struct gpu_view *out, const struct gpu_norm *n,
-			  uint32_t row, uint32_t head, float *x, float *red)
+			  const struct gpu_view *v, const struct gpu_view *out,
+			  const struct gpu_norm *n, uint32_t row, uint32_t head, float *x,
+			  float *red)
 {
 	for (uint32_t c = GPU_TID; c < v->width; c += GPU_THREADS)
 		x[c] = gpu_get(v, row, head, c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.h - kernels that begin a step, and those that move or combine rows without products: EMBED, GLU,
- * EW, CAST_COPY and GATHER of llamad/op.h. */
+ * rows.h - kernels that begin a step, and those that move or combine rows without products: EMBED,
+ * GLU, EW, CAST_COPY and GATHER of llamad/op.h. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROWS_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROWS_H
 
@@ -9,8 +9,8 @@
 #include "backend/gpu/kern/decode.h"
 #include "backend/gpu/kern/lora.h"
 
-/* One block.  Tells the plan where its inputs are and makes the page table changes of the step, those of
- * a sequence in order. */
+/* One block.  Tells the plan where its inputs are and makes the page table changes of the step,
+ * those of a sequence in order. */
 GPU_KERNEL gpu_begin(struct gpu_begin_args a)
 {
 	struct gpu_run *r = GPU_PTR(struct gpu_run, a.run);
@@ -26,8 +26,8 @@ GPU_KERNEL gpu_begin(struct gpu_begin_args a)
 			uint32_t seq = change[3 * i], index = change[3 * i + 1];
 
 			if (seq % GPU_THREADS == GPU_TID && seq < s->n_seq && index < s->n_index)
-				GPU_PTR(uint32_t, s->table)[(uint64_t)seq * s->n_index + index] =
-					change[3 * i + 2];
+				GPU_PTR(uint32_t, s->table)
+				[(uint64_t)seq * s->n_index + index] = change[3 * i + 2];
 		}
 	}
 }
@@ -58,7 +58,8 @@ GPU_FN int32_t gpu_embed_id(const struct gpu_embed_args *a, const struct gpu_run
 	return id;
 }
 
-GPU_FN float gpu_embed_one(const struct gpu_embed_args *a, const struct gpu_run *r, int32_t id, uint32_t c)
+GPU_FN float gpu_embed_one(const struct gpu_embed_args *a, const struct gpu_run *r, int32_t id,
+			   uint32_t c)
 {
 	uint32_t row;
 
@@ -71,14 +72,15 @@ GPU_FN float gpu_embed_one(const struct gpu_embed_args *a, const struct gpu_run 
 	row = (uint32_t)(-1 - (int64_t)id);
 	if (a->neg == 0 && a->ext_width && r->in[0].ptr && row < r->in[0].n_row &&
 	    a->ext_col0 + a->table.k <= a->ext_width)
-		return a->scale_ext * GPU_PTR(const float, r->in[0].ptr +
-							  r->in[0].row_bytes * row)[a->ext_col0 + c];
+		return a->scale_ext *
+		       GPU_PTR(const float,
+			       r->in[0].ptr + r->in[0].row_bytes * row)[a->ext_col0 + c];
 	return 0;
 }
 
 /* What the row's adapter adds to column c of a table row. */
-GPU_FN float gpu_embed_adapter(const struct gpu_embed_args *a, const struct gpu_run *r, uint32_t row, int32_t id,
-			       uint32_t c)
+GPU_FN float gpu_embed_adapter(const struct gpu_embed_args *a, const struct gpu_run *r,
+			       uint32_t row, int32_t id, uint32_t c)
 {
 	struct gpu_adapter ad;
 	float sum;
@@ -120,10 +122,12 @@ GPU_KERNEL gpu_embed(struct gpu_embed_args a)
 		float v;
 
 		if (a.y.flags & GPU_VIEW_I32) {
-			*GPU_PTR(int32_t, gpu_cell(&a.y, row, c)) = gpu_embed_int(&a, id, c % a.table.k);
+			*GPU_PTR(int32_t, gpu_cell(&a.y, row, c)) =
+				gpu_embed_int(&a, id, c % a.table.k);
 			continue;
 		}
-		v = gpu_embed_one(&a, r, id, c % a.table.k) + gpu_embed_adapter(&a, r, row, id, c % a.table.k);
+		v = gpu_embed_one(&a, r, id, c % a.table.k) +
+		    gpu_embed_adapter(&a, r, row, id, c % a.table.k);
 		if (a.pos_table.data) {
 			int64_t pos = gpu_is_set(&a.pos) ? gpu_cell_i32(&a.pos, row, 0)
 							 : gpu_pos(r, a.y.space, row, 0);
@@ -160,37 +164,64 @@ GPU_FN float gpu_ew_step(const struct gpu_ew_ins *i, const float *reg)
 	float a = reg[i->a], b = reg[i->b], c = reg[i->c];
 
 	switch (i->op) {
-	case 0: return i->imm;
-	case 1: return a + b;
-	case 2: return a - b;
-	case 3: return a * b;
-	case 4: return a / b;
-	case 5: return a * b + c;
-	case 6: return fminf(a, b);
-	case 7: return fmaxf(a, b);
-	case 8: return fabsf(a);
-	case 9: return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : 0.0f;
-	case 10: return a < b ? 1.0f : 0.0f;
-	case 11: return a <= b ? 1.0f : 0.0f;
-	case 12: return a == b ? 1.0f : 0.0f;
-	case 13: return a != 0.0f ? b : c;
-	case 14: return rintf(a);
-	case 15: return expf(a);
-	case 16: return sqrtf(a);
-	case 17: return 1.0f / sqrtf(a);
-	case 18: return sinf(a);
-	case 19: return cosf(a);
-	case 20: return tanhf(a);
-	case 21: return gpu_sigmoid(a);
-	case 22: return a * gpu_sigmoid(a);
-	case 23: return gpu_softplus(a);
-	case 24: return erff(a);
-	default: return 0.0f;
+	case 0:
+		return i->imm;
+	case 1:
+		return a + b;
+	case 2:
+		return a - b;
+	case 3:
+		return a * b;
+	case 4:
+		return a / b;
+	case 5:
+		return a * b + c;
+	case 6:
+		return fminf(a, b);
+	case 7:
+		return fmaxf(a, b);
+	case 8:
+		return fabsf(a);
+	case 9:
+		return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : 0.0f;
+	case 10:
+		return a < b ? 1.0f : 0.0f;
+	case 11:
+		return a <= b ? 1.0f : 0.0f;
+	case 12:
+		return a == b ? 1.0f : 0.0f;
+	case 13:
+		return a != 0.0f ? b : c;
+	case 14:
+		return rintf(a);
+	case 15:
+		return expf(a);
+	case 16:
+		return sqrtf(a);
+	case 17:
+		return 1.0f / sqrtf(a);
+	case 18:
+		return sinf(a);
+	case 19:
+		return cosf(a);
+	case 20:
+		return tanhf(a);
+	case 21:
+		return gpu_sigmoid(a);
+	case 22:
+		return a * gpu_sigmoid(a);
+	case 23:
+		return gpu_softplus(a);
+	case 24:
+		return erff(a);
+	default:
+		return 0.0f;
 	}
 }
 
 /* Row of an input that a row of the program reads. */
-GPU_FN uint32_t gpu_ew_row(const struct gpu_run *r, const struct gpu_view *in, uint32_t space, uint32_t row)
+GPU_FN uint32_t gpu_ew_row(const struct gpu_run *r, const struct gpu_view *in, uint32_t space,
+			   uint32_t row)
 {
 	if (in->row_bytes == 0 || gpu_n_row(r, in) == 1)
 		return 0;
@@ -250,8 +281,8 @@ GPU_KERNEL gpu_copy(struct gpu_copy_args a)
 }
 
 /* Row of x that entry j of a row names; negative = none. */
-GPU_FN int32_t gpu_gather_row(const struct gpu_gather_args *a, const struct gpu_run *r, uint32_t row,
-			      uint32_t j)
+GPU_FN int32_t gpu_gather_row(const struct gpu_gather_args *a, const struct gpu_run *r,
+			      uint32_t row, uint32_t j)
 {
 	int32_t t;
 
@@ -305,13 +336,16 @@ GPU_KERNEL gpu_gather(struct gpu_gather_args a)
 
 GPU_KERNEL gpu_flatten(struct gpu_flatten_args a)
 {
-	uint64_t n = (uint64_t)a.w.n_stack * a.w.n * a.w.k, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
+	uint64_t n = (uint64_t)a.w.n_stack * a.w.n * a.w.k,
+		 step = (uint64_t)GPU_GRID_X * GPU_THREADS;
 
 	for (uint64_t i = (uint64_t)GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n; i += step) {
 		uint64_t row = i / a.w.k;
 
-		GPU_PTR(float, a.out)[i] = gpu_element(
-			a.w.dtype, gpu_weight_row(&a.w, (uint32_t)(row / a.w.n), (uint32_t)(row % a.w.n)),
+		GPU_PTR(float, a.out)
+		[i] = gpu_element(
+			a.w.dtype,
+			gpu_weight_row(&a.w, (uint32_t)(row / a.w.n), (uint32_t)(row % a.w.n)),
 			(uint32_t)(i % a.w.k), a.w.k);
 	}
 }
@@ -349,7 +383,8 @@ GPU_KERNEL gpu_moe_sum(struct gpu_moe_sum_args a)
 			float w = a.weight_before ? 1.0f : gpu_cell_get(&a.weights, row, j);
 
 			if (e < a.n_stack)
-				v += w * GPU_PTR(const float, a.d)[((uint64_t)row * a.k + j) * a.dim + c];
+				v += w * GPU_PTR(const float,
+						 a.d)[((uint64_t)row * a.k + j) * a.dim + c];
 		}
 		if (gpu_is_set(&a.y))
 			gpu_put(&a.y, row, 0, c, v);

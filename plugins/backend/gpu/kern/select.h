@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * select.h - kernels of PATCH, INDEX and SAMPLE.  INDEX and SAMPLE give a row to one thread: plain, and slow with
- * large vocabularies. */
+ * select.h - kernels of PATCH, INDEX and SAMPLE.  INDEX and SAMPLE give a row to one thread:
+ * plain, and slow with large vocabularies. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_SELECT_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_SELECT_H
 
@@ -18,9 +18,11 @@ GPU_FN uint32_t gpu_patch_windows(const struct gpu_patch_args *a, int axis, uint
 }
 
 /* Number j of the window of row `row` of y. */
-GPU_FN float gpu_patch_value(const struct gpu_patch_args *a, const struct gpu_run *r, uint32_t row, uint32_t j)
+GPU_FN float gpu_patch_value(const struct gpu_patch_args *a, const struct gpu_run *r, uint32_t row,
+			     uint32_t j)
 {
-	uint32_t k0 = a->kernel[0], k1 = a->n_dim == 2 ? a->kernel[1] : 1, seq, yfirst, first, rows, n0;
+	uint32_t k0 = a->kernel[0], k1 = a->n_dim == 2 ? a->kernel[1] : 1, seq, yfirst, first, rows,
+		 n0;
 	uint32_t width, height = 1, x = a->x_space - GPU_X0;
 	int64_t i0, i1, from;
 
@@ -28,46 +30,54 @@ GPU_FN float gpu_patch_value(const struct gpu_patch_args *a, const struct gpu_ru
 	gpu_seq_rows(r, a->y_space, seq, &yfirst, &rows);
 	gpu_seq_rows(r, a->x_space, seq, &first, &rows);
 	width = rows;
-	if (a->n_dim == 2 && a->x_space >= GPU_X0 && a->x_space <= GPU_X5 && r->x_w[x] && r->x_h[x]) {
+	if (a->n_dim == 2 && a->x_space >= GPU_X0 && a->x_space <= GPU_X5 && r->x_w[x] &&
+	    r->x_h[x]) {
 		width = (uint32_t)gpu_int(r->x_w[x], seq);
 		height = (uint32_t)gpu_int(r->x_h[x], seq);
 	}
 	n0 = gpu_patch_windows(a, 0, width);
 	if (!n0)
 		return 0;
-	i0 = (int64_t)((row - yfirst) % n0) * a->stride[0] - a->pad[0] + (int64_t)(j % k0) * a->dilation[0];
+	i0 = (int64_t)((row - yfirst) % n0) * a->stride[0] - a->pad[0] +
+	     (int64_t)(j % k0) * a->dilation[0];
 	i1 = (row - yfirst) / n0;
 	if (a->n_dim == 2)
 		i1 = i1 * a->stride[1] - a->pad[1] + (int64_t)(j / k0 % k1) * a->dilation[1];
 	if (i0 < 0 || i1 < 0 || i0 >= width || i1 >= height)
 		return 0;
 	from = (int64_t)first + i1 * width + i0;
-	return from < (int64_t)gpu_n_row(r, &a->x) ? gpu_cell_get(&a->x, (uint32_t)from, j / k0 / k1) : 0;
+	return from < (int64_t)gpu_n_row(r, &a->x)
+		       ? gpu_cell_get(&a->x, (uint32_t)from, j / k0 / k1)
+		       : 0;
 }
 
 GPU_KERNEL gpu_patch(struct gpu_patch_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	uint32_t cols = a.c * a.kernel[0] * (a.n_dim == 2 ? a.kernel[1] : 1);
-	uint64_t n = (uint64_t)gpu_space_rows(r, a.y_space) * cols, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
+	uint64_t n = (uint64_t)gpu_space_rows(r, a.y_space) * cols,
+		 step = (uint64_t)GPU_GRID_X * GPU_THREADS;
 
 	gpu_open(r, &a.x);
 	for (uint64_t i = (uint64_t)GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n; i += step)
-		GPU_PTR(float, a.out)[i] = gpu_patch_value(&a, r, (uint32_t)(i / cols), (uint32_t)(i % cols));
+		GPU_PTR(float, a.out)
+		[i] = gpu_patch_value(&a, r, (uint32_t)(i / cols), (uint32_t)(i % cols));
 }
 
 /* ---- INDEX ---- */
 
 /* Scaled product of a head of q with a key of the cache. */
-GPU_FN float gpu_index_dot(const struct gpu_index_args *a, const struct gpu_run *r, uint32_t row, uint32_t seq,
-			   uint32_t head, uint32_t key)
+GPU_FN float gpu_index_dot(const struct gpu_index_args *a, const struct gpu_run *r, uint32_t row,
+			   uint32_t seq, uint32_t head, uint32_t key)
 {
 	const struct gpu_group *g = &r->group[a->cache.group];
 	uint32_t slot = (uint32_t)gpu_int(r->seq_slot, seq), at = key % g->page_tokens;
-	uint32_t page = GPU_PTR(const uint32_t, g->table)[(uint64_t)slot * g->n_index + key / g->page_tokens];
-	const uint8_t *k = GPU_PTR(const uint8_t, a->cache.mem + a->cache.unit_bytes * page + a->cache.k_off +
-							  (uint64_t)at * a->cache.k_row +
-							  (uint64_t)(a->heads > 1 ? head : 0) * a->cache.k_head);
+	uint32_t page = GPU_PTR(const uint32_t,
+				g->table)[(uint64_t)slot * g->n_index + key / g->page_tokens];
+	const uint8_t *k = GPU_PTR(const uint8_t,
+				   a->cache.mem + a->cache.unit_bytes * page + a->cache.k_off +
+					   (uint64_t)at * a->cache.k_row +
+					   (uint64_t)(a->heads > 1 ? head : 0) * a->cache.k_head);
 	float sum = 0;
 
 	for (uint32_t c = 0; c < a->d; c++)
@@ -90,7 +100,7 @@ GPU_FN float gpu_index_score(const struct gpu_index_args *a, const struct gpu_ru
 	return sum;
 }
 
-/* Inserts u into the heap, which has a hole at i: llamad/op.h defines which of equal scores stay. */
+/* Inserts u into the heap, which has a hole at i.  llamad/op.h says which of equal scores stay. */
 GPU_FN void gpu_index_sift(const float *s, uint32_t *h, uint32_t n, uint32_t i, uint32_t u)
 {
 	uint32_t top = i;
@@ -124,7 +134,8 @@ GPU_FN void gpu_index_spread(const struct gpu_index_args *a, const struct gpu_ru
 	*lo = *lo < *hi ? *lo : *hi;
 	for (uint32_t key = *lo; key < *hi; key++) {
 		if (key == *lo || key % e == 0)
-			s = key / e < end ? gpu_index_score(a, r, row, seq, list, key / e) : INFINITY;
+			s = key / e < end ? gpu_index_score(a, r, row, seq, list, key / e)
+					  : INFINITY;
 		score[key] = s;
 	}
 }
@@ -156,7 +167,8 @@ GPU_KERNEL gpu_index(struct gpu_index_args a)
 	gpu_open(r, &a.q);
 	gpu_open(r, &a.w);
 	total = gpu_n_row(r, &a.y) * lists;
-	for (uint32_t i = GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < total; i += GPU_GRID_X * GPU_THREADS) {
+	for (uint32_t i = GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < total;
+	     i += GPU_GRID_X * GPU_THREADS) {
 		uint32_t row = i / lists, list = i % lists, seq = (uint32_t)gpu_int(r->seq_of, row);
 		float *score = GPU_PTR(float, a.work) + (uint64_t)i * a.most;
 		uint32_t *heap = GPU_PTR(uint32_t, a.heaps) + (uint64_t)i * a.n, lo = 0, hi = 0, n;
@@ -250,7 +262,8 @@ GPU_FN float gpu_cand_weight(struct gpu_cand c, float most)
 	return expf(c.logit - most);
 }
 
-GPU_FN float gpu_sample_param(const struct gpu_sample_args *a, uint32_t row, uint32_t stage, uint32_t i)
+GPU_FN float gpu_sample_param(const struct gpu_sample_args *a, uint32_t row, uint32_t stage,
+			      uint32_t i)
 {
 	return gpu_cell_get(&a->params, row, a->param_col[stage] + i);
 }
@@ -275,7 +288,8 @@ GPU_FN void gpu_sample_load(const struct gpu_sample_args *a, uint32_t row, struc
 GPU_FN void gpu_sample_penalties(const struct gpu_sample_args *a, uint32_t row, uint32_t stage,
 				 struct gpu_cands *c)
 {
-	float repeat = gpu_sample_param(a, row, stage, 0), freq = gpu_sample_param(a, row, stage, 1),
+	float repeat = gpu_sample_param(a, row, stage, 0),
+	      freq = gpu_sample_param(a, row, stage, 1),
 	      present = gpu_sample_param(a, row, stage, 2);
 	uint32_t len = gpu_is_set(&a->history) ? a->history.n_head * a->history.width : 0;
 
@@ -389,10 +403,12 @@ GPU_FN float gpu_sample_rand(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1)
 	return (float)(c0 >> 8) * 5.9604644775390625e-8f;
 }
 
-GPU_FN uint32_t gpu_sample_draw(const struct gpu_sample_args *a, uint32_t row, const struct gpu_cands *c)
+GPU_FN uint32_t gpu_sample_draw(const struct gpu_sample_args *a, uint32_t row,
+				const struct gpu_cands *c)
 {
-	float u = gpu_sample_rand((uint32_t)gpu_cell_i32(&a->rng, row, 0), (uint32_t)gpu_cell_i32(&a->rng, row, 1),
-				  (uint32_t)gpu_cell_i32(&a->rng, row, 2), (uint32_t)gpu_cell_i32(&a->rng, row, 3));
+	float u = gpu_sample_rand(
+		(uint32_t)gpu_cell_i32(&a->rng, row, 0), (uint32_t)gpu_cell_i32(&a->rng, row, 1),
+		(uint32_t)gpu_cell_i32(&a->rng, row, 2), (uint32_t)gpu_cell_i32(&a->rng, row, 3));
 	float most = gpu_cand_greatest(c), total = 0;
 	double sum = 0, at = 0;
 	uint32_t last = 0;
@@ -411,8 +427,8 @@ GPU_FN uint32_t gpu_sample_draw(const struct gpu_sample_args *a, uint32_t row, c
 }
 
 /* The n best candidates with their log probabilities. */
-GPU_FN void gpu_sample_list(const struct gpu_sample_args *a, uint32_t row, const struct gpu_cands *c,
-			    struct gpu_cand *best)
+GPU_FN void gpu_sample_list(const struct gpu_sample_args *a, uint32_t row,
+			    const struct gpu_cands *c, struct gpu_cand *best)
 {
 	uint32_t n = gpu_is_set(&a->top_id) ? a->top_id.n_head * a->top_id.width : 0;
 	float most = gpu_cand_greatest(c);
@@ -479,7 +495,8 @@ GPU_KERNEL gpu_sample(struct gpu_sample_args a)
 	gpu_open(r, &a.mask);
 	gpu_open(r, &a.history);
 	rows = gpu_n_row(r, &a.token);
-	for (uint32_t row = GPU_BLOCK_X * GPU_THREADS + GPU_TID; row < rows; row += GPU_GRID_X * GPU_THREADS) {
+	for (uint32_t row = GPU_BLOCK_X * GPU_THREADS + GPU_TID; row < rows;
+	     row += GPU_GRID_X * GPU_THREADS) {
 		struct gpu_cands c;
 		uint32_t i = 0, token;
 
@@ -503,9 +520,12 @@ GPU_KERNEL gpu_remember(struct gpu_sample_args a)
 		return;
 	for (uint32_t row = 0; row < rows; row++) {
 		int32_t t = gpu_int(r->out_row, row);
-		int32_t seq = t >= 0 && (uint32_t)t < gpu_count(r, 0) ? gpu_int(r->seq_of, (uint32_t)t) : -1;
+		int32_t seq = t >= 0 && (uint32_t)t < gpu_count(r, 0)
+				      ? gpu_int(r->seq_of, (uint32_t)t)
+				      : -1;
 		uint32_t slot = seq >= 0 && (uint32_t)seq < gpu_count(r, 1)
-					? (uint32_t)gpu_int(r->seq_slot, (uint32_t)seq) : 0xffffffffu;
+					? (uint32_t)gpu_int(r->seq_slot, (uint32_t)seq)
+					: 0xffffffffu;
 
 		if (slot < 65536)
 			GPU_PTR(int32_t, r->chained)[slot] = gpu_cell_i32(&a.token, row, 0);

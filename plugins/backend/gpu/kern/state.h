@@ -10,7 +10,8 @@
 /* Row `row` of a state slot. */
 GPU_FN uint8_t *gpu_state_row(const struct gpu_cache *c, int32_t slot, uint32_t row)
 {
-	return GPU_PTR(uint8_t, c->mem + c->unit_bytes * (uint32_t)slot + c->k_off + (uint64_t)row * c->k_row);
+	return GPU_PTR(uint8_t, c->mem + c->unit_bytes * (uint32_t)slot + c->k_off +
+					(uint64_t)row * c->k_row);
 }
 
 /* ---- CONV ---- */
@@ -20,9 +21,10 @@ struct gpu_conv_seq {
 	int32_t slot_in;
 };
 
-/* Column `col` of row i of a sequence: of this step, of the state before it, or 0.  Columns after those of
- * x are those of score. */
-GPU_FN float gpu_conv_at(const struct gpu_conv_args *a, const struct gpu_conv_seq *s, int64_t i, uint32_t col)
+/* Column `col` of row i of a sequence: of this step, of the state before it, or 0.  Columns after
+ * those of x are those of score. */
+GPU_FN float gpu_conv_at(const struct gpu_conv_args *a, const struct gpu_conv_seq *s, int64_t i,
+			 uint32_t col)
 {
 	uint32_t cols = a->x.n_head * a->x.width;
 
@@ -33,19 +35,21 @@ GPU_FN float gpu_conv_at(const struct gpu_conv_args *a, const struct gpu_conv_se
 				  : gpu_cell_get(&a->score, s->first + (uint32_t)i, col - cols);
 	if (!a->cache.mem || s->slot_in < 0 || -i > (int64_t)a->cache_rows)
 		return 0;
-	return gpu_element(a->cache.k_dtype,
-			   gpu_state_row(&a->cache, s->slot_in, (uint32_t)((int64_t)a->cache_rows + i)), col,
-			   a->cache_cols);
+	return gpu_element(
+		a->cache.k_dtype,
+		gpu_state_row(&a->cache, s->slot_in, (uint32_t)((int64_t)a->cache_rows + i)), col,
+		a->cache_cols);
 }
 
-GPU_FN float gpu_conv_depthwise(const struct gpu_conv_args *a, const struct gpu_conv_seq *s, uint32_t i,
-				uint32_t col)
+GPU_FN float gpu_conv_depthwise(const struct gpu_conv_args *a, const struct gpu_conv_seq *s,
+				uint32_t i, uint32_t col)
 {
 	const float *w = GPU_PTR(const float, a->w) + (uint64_t)col * a->kernel;
 	float sum = a->bias ? GPU_PTR(const float, a->bias)[col] : 0.0f;
 
 	for (uint32_t j = 0; j < a->kernel; j++)
-		sum += w[j] * gpu_conv_at(a, s, (int64_t)i - a->left + (int64_t)j * a->dilation, col);
+		sum += w[j] *
+		       gpu_conv_at(a, s, (int64_t)i - a->left + (int64_t)j * a->dilation, col);
 	return gpu_act(a->act, a->p, sum, 0, 0);
 }
 
@@ -69,7 +73,8 @@ GPU_FN float gpu_conv_map(const struct gpu_conv_args *a, const struct gpu_run *r
 			int64_t place = (int64_t)(i % width) - a->left + (int64_t)k * a->dilation;
 
 			if (line >= 0 && line < height && place >= 0 && place < width)
-				sum += w[j * a->kernel + k] * gpu_conv_at(a, s, line * width + place, col);
+				sum += w[j * a->kernel + k] *
+				       gpu_conv_at(a, s, line * width + place, col);
 		}
 	}
 	return gpu_act(a->act, a->p, sum, 0, 0);
@@ -91,7 +96,8 @@ GPU_FN float gpu_conv_pool(const struct gpu_conv_args *a, const struct gpu_run *
 
 			if (back > pos)
 				continue;
-			score = scored ? gpu_conv_at(a, s, (int64_t)i - back, cols + shift + col) : 0;
+			score = scored ? gpu_conv_at(a, s, (int64_t)i - back, cols + shift + col)
+				       : 0;
 			if (!pass) {
 				most = fmaxf(most, score);
 				continue;
@@ -111,7 +117,8 @@ GPU_FN float gpu_conv_value(const struct gpu_conv_args *a, const struct gpu_run 
 		return a->map ? gpu_conv_map(a, r, s, i, col) : gpu_conv_depthwise(a, s, i, col);
 	if (a->kind == 2)
 		return gpu_conv_at(a, s, (int64_t)i - a->n, col);
-	return gpu_int(r->group[a->group].slot, s->first + i) >= 0 ? gpu_conv_pool(a, r, s, i, col) : 0;
+	return gpu_int(r->group[a->group].slot, s->first + i) >= 0 ? gpu_conv_pool(a, r, s, i, col)
+								   : 0;
 }
 
 GPU_FN void gpu_conv_open(struct gpu_conv_args *a, const struct gpu_run *r)
@@ -136,19 +143,21 @@ GPU_KERNEL gpu_conv(struct gpu_conv_args a)
 		s.seq = gpu_seq_of(r, a.y.space, row);
 		gpu_seq_rows(r, a.y.space, s.seq, &s.first, &s.n);
 		s.slot_in = a.cache.mem ? gpu_int(r->group[a.cache.group].state_in, s.seq) : -1;
-		*GPU_PTR(float, gpu_cell(&a.y, row, c)) = gpu_conv_value(&a, r, &s, row - s.first, c);
+		*GPU_PTR(float, gpu_cell(&a.y, row, c)) =
+			gpu_conv_value(&a, r, &s, row - s.first, c);
 	}
 }
 
-/* Stores the states that a sequence leaves: a thread keeps a column, whose old rows it reads before it writes
- * new ones, since a slot may be read and written in one step.  An f32 cache. */
+/* Stores the states that a sequence leaves: a thread keeps a column, whose old rows it reads
+ * before it writes new ones, since a slot may be read and written in one step.  An f32 cache. */
 GPU_KERNEL gpu_conv_keep(struct gpu_conv_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	uint32_t n = gpu_count(r, 1) * a.cache_cols;
 
 	gpu_conv_open(&a, r);
-	for (uint32_t e = GPU_BLOCK_X * GPU_THREADS + GPU_TID; e < n; e += GPU_GRID_X * GPU_THREADS) {
+	for (uint32_t e = GPU_BLOCK_X * GPU_THREADS + GPU_TID; e < n;
+	     e += GPU_GRID_X * GPU_THREADS) {
 		uint32_t col = e % a.cache_cols;
 		float old[32];
 		struct gpu_conv_seq s;
@@ -180,12 +189,13 @@ GPU_FN float gpu_scan_in(const struct gpu_scan_args *a, int i, uint32_t row, uin
 	return gpu_cell_get(&a->in[i], row, first);
 }
 
-/* One row of a head whose state is S [dk][dv]: element (i, j).  A thread has column j of the output.  Kinds whose
- * states are stored the other way round, [dv][dk], give i and j the other strides. */
+/* One row of a head whose state is S [dk][dv]: element (i, j).  A thread has column j of the
+ * output.  Kinds whose states are stored the other way round, [dv][dk], give i and j the other
+ * strides. */
 struct gpu_scan_head {
 	uint32_t head, key, j;
-	uint64_t s;               /* f32: the head's state */
-	uint32_t si, sj;          /* strides */
+	uint64_t s;      /* f32: the head's state */
+	uint32_t si, sj; /* strides */
 };
 
 GPU_FN float *gpu_scan_at(const struct gpu_scan_head *h, uint32_t i)
@@ -193,7 +203,8 @@ GPU_FN float *gpu_scan_at(const struct gpu_scan_head *h, uint32_t i)
 	return GPU_PTR(float, h->s) + (uint64_t)i * h->si + (uint64_t)h->j * h->sj;
 }
 
-GPU_FN float gpu_scan_mamba(const struct gpu_scan_args *a, const struct gpu_scan_head *h, uint32_t row)
+GPU_FN float gpu_scan_mamba(const struct gpu_scan_args *a, const struct gpu_scan_head *h,
+			    uint32_t row)
 {
 	int one = a->kind == 1;
 	float x = gpu_scan_in(a, 0, row, one ? h->head : h->head * a->dv + h->j);
@@ -210,7 +221,8 @@ GPU_FN float gpu_scan_mamba(const struct gpu_scan_args *a, const struct gpu_scan
 	return y + (a->w[1] ? GPU_PTR(const float, a->w[1])[h->head] * x : 0.0f);
 }
 
-GPU_FN float gpu_scan_rwkv6(const struct gpu_scan_args *a, const struct gpu_scan_head *h, uint32_t row)
+GPU_FN float gpu_scan_rwkv6(const struct gpu_scan_args *a, const struct gpu_scan_head *h,
+			    uint32_t row)
 {
 	float v = gpu_scan_in(a, 2, row, h->head * a->dv + h->j), y = 0;
 
@@ -224,7 +236,8 @@ GPU_FN float gpu_scan_rwkv6(const struct gpu_scan_args *a, const struct gpu_scan
 	return y;
 }
 
-GPU_FN float gpu_scan_rwkv7(const struct gpu_scan_args *a, const struct gpu_scan_head *h, uint32_t row)
+GPU_FN float gpu_scan_rwkv7(const struct gpu_scan_args *a, const struct gpu_scan_head *h,
+			    uint32_t row)
 {
 	float v = gpu_scan_in(a, 3, row, h->head * a->dv + h->j), sa = 0, y = 0;
 
@@ -242,7 +255,8 @@ GPU_FN float gpu_scan_rwkv7(const struct gpu_scan_args *a, const struct gpu_scan
 }
 
 /* GLA, and with `delta` the delta rule. */
-GPU_FN float gpu_scan_gla(const struct gpu_scan_args *a, const struct gpu_scan_head *h, uint32_t row, int delta)
+GPU_FN float gpu_scan_gla(const struct gpu_scan_args *a, const struct gpu_scan_head *h,
+			  uint32_t row, int delta)
 {
 	float v = gpu_scan_in(a, 2, row, h->head * a->dv + h->j), y = 0, d = 0;
 
@@ -270,7 +284,8 @@ GPU_FN float gpu_scan_gla(const struct gpu_scan_args *a, const struct gpu_scan_h
 	return a->scale * y;
 }
 
-GPU_FN float gpu_scan_row(const struct gpu_scan_args *a, const struct gpu_scan_head *h, uint32_t row)
+GPU_FN float gpu_scan_row(const struct gpu_scan_args *a, const struct gpu_scan_head *h,
+			  uint32_t row)
 {
 	switch (a->kind) {
 	case 1:
@@ -285,8 +300,8 @@ GPU_FN float gpu_scan_row(const struct gpu_scan_args *a, const struct gpu_scan_h
 	}
 }
 
-/* A thread goes along a sequence with column j of a head: all its numbers of the state are its own.  Caches are f32;
- * work: the running states. */
+/* A thread goes along a sequence with column j of a head: all its numbers of the state are its
+ * own.  Caches are f32; work: the running states. */
 GPU_KERNEL gpu_scan(struct gpu_scan_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
@@ -296,7 +311,8 @@ GPU_KERNEL gpu_scan(struct gpu_scan_args a)
 	for (int i = 0; i < 6; i++)
 		gpu_open(r, &a.in[i]);
 	n = gpu_count(r, 1) * per;
-	for (uint32_t e = GPU_BLOCK_X * GPU_THREADS + GPU_TID; e < n; e += GPU_GRID_X * GPU_THREADS) {
+	for (uint32_t e = GPU_BLOCK_X * GPU_THREADS + GPU_TID; e < n;
+	     e += GPU_GRID_X * GPU_THREADS) {
 		uint32_t seq = e / per, first, rows;
 		const struct gpu_group *g = &r->group[a.cache.group];
 		int32_t slot = gpu_int(g->state_in, seq);
@@ -309,9 +325,10 @@ GPU_KERNEL gpu_scan(struct gpu_scan_args a)
 		h.sj = turned ? a.dk : 1;
 		h.s = a.work + 4 * ((uint64_t)seq * a.n_head + h.head) * a.dk * a.dv;
 		for (uint32_t i = 0; i < a.dk; i++)
-			*gpu_scan_at(&h, i) = slot < 0 ? 0.0f
-						       : ((const float *)(const void *)gpu_state_row(
-								 &a.cache, slot, h.head))[i * h.si + h.j * h.sj];
+			*gpu_scan_at(&h, i) =
+				slot < 0 ? 0.0f
+					 : ((const float *)(const void *)gpu_state_row(
+						   &a.cache, slot, h.head))[i * h.si + h.j * h.sj];
 		gpu_seq_rows(r, GPU_TOKENS, seq, &first, &rows);
 		for (uint32_t row = first; row < first + rows; row++) {
 			float y = gpu_scan_row(&a, &h, row);
@@ -319,7 +336,8 @@ GPU_KERNEL gpu_scan(struct gpu_scan_args a)
 			*GPU_PTR(float, gpu_cell(&a.y, row, h.head * a.dv + h.j)) = y;
 			slot = gpu_int(g->state_out, row);
 			for (uint32_t i = 0; slot >= 0 && i < a.dk; i++)
-				((float *)(void *)gpu_state_row(&a.cache, slot, h.head))[i * h.si + h.j * h.sj] =
+				((float *)(void *)gpu_state_row(&a.cache, slot,
+								h.head))[i * h.si + h.j * h.sj] =
 					*gpu_scan_at(&h, i);
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * view.h - on the device: operands and the arrays of the running step.  The meaning of a window, its fold
- * and its heads is that of llamad/op.h. */
+ * view.h - on the device: operands and the arrays of the running step.  The meaning of a window,
+ * its fold and its heads is that of llamad/op.h. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_VIEW_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_VIEW_H
 
@@ -87,7 +87,8 @@ GPU_FN float gpu_get(const struct gpu_view *v, uint32_t row, uint32_t head, uint
 {
 	uint64_t p = gpu_at(v, row, head, col);
 
-	return v->flags & GPU_VIEW_I32 ? (float)*GPU_PTR(const int32_t, p) : *GPU_PTR(const float, p);
+	return v->flags & GPU_VIEW_I32 ? (float)*GPU_PTR(const int32_t, p)
+				       : *GPU_PTR(const float, p);
 }
 
 GPU_FN void gpu_put(const struct gpu_view *v, uint32_t row, uint32_t head, uint32_t col, float x)
@@ -95,7 +96,8 @@ GPU_FN void gpu_put(const struct gpu_view *v, uint32_t row, uint32_t head, uint3
 	*GPU_PTR(float, gpu_at(v, row, head, col)) = x;
 }
 
-GPU_FN void gpu_put_i32(const struct gpu_view *v, uint32_t row, uint32_t head, uint32_t col, int32_t x)
+GPU_FN void gpu_put_i32(const struct gpu_view *v, uint32_t row, uint32_t head, uint32_t col,
+			int32_t x)
 {
 	*GPU_PTR(int32_t, gpu_at(v, row, head, col)) = x;
 }
