@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adapters: for each site a table on the device, by slot, which plans name; so adapters can be
+ * bound after a plan was compiled. */
+#include <string.h>
+
+#include "gpu.h"
+
+struct gpu_site {
+	struct gpu_site *next;
+	uint32_t site;
+	gpu_ptr table;
+	struct gpu_adapter slots[GPU_N_SLOT];
+};
+
+static enum lmd_status find(struct gpu_dev *dev, uint32_t site, struct gpu_site **out,
+			    struct lmd_error *err)
+{
+	struct gpu_site *s = dev->sites;
+	enum lmd_status st;
+
+	while (s && s->site != site)
+		s = s->next;
+	*out = s;
+	if (s)
+		return LMD_OK;
+	s = dev->host->alloc(dev->host->ctx, sizeof(*s));
+	if (!s)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for adapters", dev->vendor->name);
+	s->site = site;
+	st = gpu_alloc(dev, sizeof(s->slots), "adapters", &s->table, err);
+	if (st == LMD_OK)
+		st = gpu_upload(dev, s->table, s->slots, sizeof(s->slots), err);
+	if (st != LMD_OK) {
+		gpu_free(dev, s->table);
+		dev->host->free(dev->host->ctx, s);
+		return st;
+	}
+	s->next = dev->sites;
+	dev->sites = *out = s;
+	return LMD_OK;
+}
+
+enum lmd_status gpu_adapter_table(struct gpu_dev *dev, uint32_t site, gpu_ptr *out,
+				  struct lmd_error *err)
+{
+	struct gpu_site *s = NULL;
+	enum lmd_status st = find(dev, site, &s, err);
+
+	*out = s ? s->table : 0;
+	return st;
+}
+
+static void unbind(struct gpu_dev *dev, struct gpu_adapter *a)
+{
+	gpu_free(dev, a->a);
+	gpu_free(dev, a->b);
+	*a = (struct gpu_adapter){0};
+}
+
+static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *b,
+			    struct gpu_adapter *a, struct lmd_error *err)
+{
+	uint64_t stack = b->n_stack ? b->n_stack : 1;
+	uint64_t a_bytes = 4 * stack * b->rank * b->k,
+		 b_bytes = 4 * stack * b->n * (b->rank ? b->rank : 1);
+	enum lmd_status st = gpu_alloc(dev, a_bytes, "an adapter", &a->a, err);
+
+	if (st == LMD_OK)
+		st = gpu_alloc(dev, b_bytes, "an adapter", &a->b, err);
+	if (st == LMD_OK)
+		st = gpu_upload(dev, a->a, b->a, a_bytes, err);
+	if (st == LMD_OK)
+		st = gpu_upload(dev, a->b, b->b, b_bytes, err);
+	a->rank = b->rank;
+	a->n = b->n;
+	a->k = b->k;
+	a->n_stack = b->n_stack;
+	a->scale = b->scale;
+	if (st != LMD_OK)
+		unbind(dev, a);
+	return st;
+}
+
+enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	struct gpu_site *s = NULL;
+	struct lmd_error later = {.text = ""};
+	enum lmd_status st = gpu_enter(dev, err), up;
+
+	if (st == LMD_OK && (!b->slot || b->slot >= GPU_N_SLOT))
+		st = lmd_fail(err, LMD_INVALID, "%s: adapter slot %u, 1..%u are there",
+			      dev->vendor->name, b->slot, GPU_N_SLOT - 1);
+	if (st == LMD_OK && b->rank > GPU_MAX_RANK)
+		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: an adapter of rank %u, at most %u",
+			      dev->vendor->name, b->rank, GPU_MAX_RANK);
+	if (st == LMD_OK)
+		st = find(dev, b->site, &s, err);
+	if (st != LMD_OK)
+		return st;
+	unbind(dev, &s->slots[b->slot]);
+	if (b->b)
+		st = bind(dev, b, &s->slots[b->slot], err);
+	up = gpu_upload(dev, s->table + b->slot * sizeof(s->slots[0]), &s->slots[b->slot],
+			sizeof(s->slots[0]), &later);
+	return st != LMD_OK || up == LMD_OK ? st : lmd_fail(err, up, "%s", later.text);
+}
+
+void gpu_adapter_fini(struct gpu_dev *dev)
+{
+	while (dev->sites) {
+		struct gpu_site *s = dev->sites;
+
+		dev->sites = s->next;
+		for (uint32_t i = 0; i < GPU_N_SLOT; i++)
+			unbind(dev, &s->slots[i]);
+		gpu_free(dev, s->table);
+		dev->host->free(dev->host->ctx, s);
+	}
+}

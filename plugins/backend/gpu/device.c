@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Devices: what there is, opening and closing, and the backend's table of functions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu.h"
+
+#define N_CHAINED 65536u /* sequence slots; more than a step can have */
+
+static const char *const kernel_names[] = {
+#define GPU_NAME(name, args) "gpu_" #name,
+	GPU_KERNELS(GPU_NAME)
+#undef GPU_NAME
+};
+
+const char *gpu_kernel_name(uint32_t kernel)
+{
+	return kernel < GPU_N_KERNEL ? kernel_names[kernel] : NULL;
+}
+
+enum lmd_status gpu_check(struct gpu_dev *dev, int code, const char *what, struct lmd_error *err)
+{
+	if (!code)
+		return LMD_OK;
+	dev->lost = true;
+	return lmd_fail(err, LMD_DEVICE, "%s: device %u: %s failed: %s", dev->vendor->name,
+			dev->index, what, gpu_driver_code(dev->drv, code));
+}
+
+enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err)
+{
+	int code;
+
+	if (dev->lost)
+		return lmd_fail(err, LMD_DEVICE, "%s: device %u was lost", dev->vendor->name,
+				dev->index);
+	code = dev->vendor->hip ? dev->drv->device_set(dev->number)
+				: dev->drv->context_set(dev->context);
+	return gpu_check(dev, code, "entering the device", err);
+}
+
+/* ---- what there is ---- */
+
+static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *info)
+{
+	size_t bytes = 0;
+	int dev;
+
+	if (d->device_get(&dev, i) || d->device_name(info->name, sizeof(info->name), dev) ||
+	    d->device_memory(&bytes, dev))
+		return false;
+	(void)d->device_bus(info->id, sizeof(info->id), dev);
+	info->memory_bytes = info->free_bytes = bytes;
+	info->act_dtype = LMD_DTYPE_F32;
+	info->page_tokens = 32;
+	info->kv_dtype = LMD_DTYPE_F16;
+	return true;
+}
+
+static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
+			  char *why, size_t n)
+{
+	const struct gpu_driver *d = gpu_driver_load(&gpu_vendor, why, n);
+	uint32_t found = 0;
+	int count = 0, code;
+
+	(void)host;
+	if (!d)
+		return 0;
+	code = d->device_count(&count);
+	if (code || !count) {
+		(void)snprintf(why, n, "the driver has no device: %s",
+			       code ? gpu_driver_code(d, code) : "none is installed or visible");
+		return 0;
+	}
+	for (int i = 0; i < count; i++) {
+		struct lmd_device_info info = {.caps = 0};
+
+		if (!describe(d, i, &info))
+			break; /* numbers of devices have no gaps */
+		if (found < cap)
+			LMD_PUT((char *)out + (size_t)found * out->struct_size, &info);
+		found++;
+	}
+	if (!found)
+		(void)snprintf(why, n, "the driver does not describe its devices");
+	return found;
+}
+
+/* ---- opening ---- */
+
+static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct lmd_error *err)
+{
+	char why[160] = "";
+	int count = 0, warp = 0, processors = 0, code;
+
+	dev->drv = gpu_driver_load(&gpu_vendor, why, sizeof(why));
+	if (!dev->drv)
+		return lmd_fail(err, LMD_NOTFOUND, "%s: %s", gpu_vendor.name, why);
+	code = dev->drv->device_count(&count);
+	if (!code && index >= (uint32_t)count)
+		return lmd_fail(err, LMD_NOTFOUND, "%s: device %u does not exist, there are %d",
+				gpu_vendor.name, index, count);
+	if (!code)
+		code = dev->drv->device_get(&dev->number, (int)index);
+	if (!code)
+		code = dev->drv->device_attribute(&warp, gpu_vendor.attr_warp, dev->number);
+	if (!code)
+		code = dev->drv->device_attribute(&processors, gpu_vendor.attr_processors,
+						  dev->number);
+	if (!code && !dev->vendor->hip)
+		code = dev->drv->context_retain(&dev->context, dev->number);
+	if (code)
+		return gpu_check(dev, code, "opening", err);
+	if (warp != 32 && warp != 64)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: device %u has warps of %d threads, not 32 or 64",
+				gpu_vendor.name, index, warp);
+	dev->warp = (uint32_t)warp;
+	dev->processors = (uint32_t)processors;
+	return LMD_OK;
+}
+
+static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
+{
+	size_t bytes = 0;
+	const void *image = gpu_vendor.image(&bytes);
+	int code = dev->drv->module_load(&dev->module, image);
+
+	if (code)
+		return lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"%s: the driver does not take the kernels (%zu bytes) for device %u: %s",
+			gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
+	for (uint32_t i = 0; i < GPU_N_KERNEL; i++) {
+		code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
+		if (code)
+			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
+					gpu_vendor.name, kernel_names[i],
+					gpu_driver_code(dev->drv, code));
+	}
+	return LMD_OK;
+}
+
+static void close_device(void *state)
+{
+	struct gpu_dev *dev = state;
+
+	if (!dev->drv)
+		return;
+	dev->lost = false; /* frees what it can */
+	if (gpu_enter(dev, NULL) == LMD_OK) {
+		gpu_adapter_fini(dev);
+		gpu_free(dev, dev->chained);
+		if (dev->stream)
+			(void)dev->drv->stream_destroy(dev->stream);
+		if (dev->module)
+			(void)dev->drv->module_unload(dev->module);
+	}
+	if (!dev->vendor->hip && dev->context)
+		(void)dev->drv->context_release(dev->number);
+	dev->drv = NULL;
+}
+
+static enum lmd_status open_device(void *state, const struct lmd_host *host,
+				   const struct lmd_open_params *p, struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	enum lmd_status st;
+
+	if (p->activations == LMD_ACTIVATIONS_INT8)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: activations of 8 bits", gpu_vendor.name);
+	if (p->attention != LMD_ATTENTION_DEFAULT)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision",
+				gpu_vendor.name);
+	*dev = (struct gpu_dev){.host = host, .vendor = &gpu_vendor, .index = p->index};
+	st = find_device(dev, p->index, err);
+	if (st == LMD_OK)
+		st = gpu_enter(dev, err);
+	if (st == LMD_OK)
+		st = load_kernels(dev, err);
+	if (st == LMD_OK)
+		st = gpu_check(dev, dev->drv->stream_create(&dev->stream, 1, 0), "a stream", err);
+	if (st == LMD_OK)
+		st = gpu_alloc(dev, N_CHAINED * sizeof(int32_t), "sampled tokens", &dev->chained,
+			       err);
+	if (st != LMD_OK)
+		close_device(dev);
+	return st;
+}
+
+static const char *last_error(void *state)
+{
+	return ((struct gpu_dev *)state)->error.text;
+}
+
+const struct lmd_backend_ops gpu_backend_ops = {
+	.struct_size = sizeof(struct lmd_backend_ops),
+	.enumerate = enumerate,
+	.open = open_device,
+	.close = close_device,
+	.memory = gpu_memory,
+	.buffer_create = gpu_buffer_create,
+	.buffer_destroy = gpu_buffer_destroy,
+	.buffer_map = gpu_buffer_map,
+	.buffer_unmap = gpu_buffer_unmap,
+	.buffer_copy = gpu_buffer_copy,
+	.weight_query = gpu_weight_query,
+	.weight_load = gpu_weight_load,
+	.weight_destroy = gpu_weight_destroy,
+	.pool_query = gpu_pool_query,
+	.pool_create = gpu_pool_create,
+	.pool_op = gpu_pool_op,
+	.pool_destroy = gpu_pool_destroy,
+	.adapter_bind = gpu_adapter_bind,
+	.op_support = gpu_op_support,
+	.plan_query = gpu_plan_query,
+	.plan_compile = gpu_plan_compile,
+	.plan_run = gpu_plan_run,
+	.plan_observe = gpu_plan_observe,
+	.plan_destroy = gpu_plan_destroy,
+	.queue_create = gpu_queue_create,
+	.queue_destroy = gpu_queue_destroy,
+	.event_create = gpu_event_create,
+	.event_destroy = gpu_event_destroy,
+	.event_record = gpu_event_record,
+	.event_wait = gpu_event_wait,
+	.queue_wait_event = gpu_queue_wait_event,
+	.last_error = last_error,
+};

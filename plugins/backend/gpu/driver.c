@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loads the vendor's driver library. */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+	pthread_once_t once;
+	const struct gpu_vendor *vendor;
+	struct gpu_driver driver;
+	bool ready;
+	char why[160];
+} loaded = {.once = PTHREAD_ONCE_INIT};
+
+static const struct {
+	const char *cuda, *hip;
+	size_t at;
+} symbols[] = {
+#define GPU_SYMBOL(name, cuda, hip, args) {cuda, hip, offsetof(struct gpu_driver, name)},
+	GPU_DRIVER_FUNCTIONS(GPU_SYMBOL)
+#undef GPU_SYMBOL
+#define GPU_SYMBOL(name, symbol, args) {symbol, NULL, offsetof(struct gpu_driver, name)},
+		GPU_CUDA_FUNCTIONS(GPU_SYMBOL)
+#undef GPU_SYMBOL
+#define GPU_SYMBOL(name, symbol, args) {NULL, symbol, offsetof(struct gpu_driver, name)},
+			GPU_HIP_FUNCTIONS(GPU_SYMBOL)
+#undef GPU_SYMBOL
+};
+
+static void *open_library(const char *const *sonames)
+{
+	for (; *sonames; sonames++) {
+		void *lib = dlopen(*sonames, RTLD_NOW | RTLD_LOCAL);
+
+		if (lib)
+			return lib;
+	}
+	return NULL;
+}
+
+static bool look_up(void *lib)
+{
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		const char *name = loaded.vendor->hip ? symbols[i].hip : symbols[i].cuda;
+		void *p = name ? dlsym(lib, name) : NULL;
+
+		if (name && !p) {
+			(void)snprintf(loaded.why, sizeof(loaded.why),
+				       "the driver library has no %s; it is too old or too new",
+				       name);
+			return false;
+		}
+		memcpy((char *)&loaded.driver + symbols[i].at, &p, sizeof(p));
+	}
+	return true;
+}
+
+/* The library stays open: drivers do not survive being closed. */
+static void load(void)
+{
+	const struct gpu_vendor *v = loaded.vendor;
+	void *lib = open_library(v->sonames);
+	int code;
+
+	if (!lib) {
+		(void)snprintf(loaded.why, sizeof(loaded.why), "no driver: %s cannot be opened",
+			       v->sonames[0]);
+		return;
+	}
+	if (!look_up(lib))
+		return;
+	code = loaded.driver.init(0);
+	if (code) {
+		(void)snprintf(loaded.why, sizeof(loaded.why), "the driver does not start: %s",
+			       gpu_driver_code(&loaded.driver, code));
+		return;
+	}
+	loaded.ready = true;
+}
+
+const struct gpu_driver *gpu_driver_load(const struct gpu_vendor *v, char *why, size_t n)
+{
+	loaded.vendor = v; /* a plugin has one */
+	(void)pthread_once(&loaded.once, load);
+	if (n)
+		(void)snprintf(why, n, "%s", loaded.why);
+	return loaded.ready ? &loaded.driver : NULL;
+}
+
+const char *gpu_driver_code(const struct gpu_driver *d, int code)
+{
+	static _Thread_local char text[32];
+	const char *name = NULL;
+
+	if (d->error_name && !d->error_name(code, &name) && name)
+		return name;
+	(void)snprintf(text, sizeof(text), "error %d", code);
+	return text;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu.h - the host's side of the GPU backends: devices, memory, queues, weights, pools and plans.
+ *
+ * A plan is compiled to a list of launches whose arguments never change; a step copies the step
+ * block to the device and launches them.  The kernels read all counts from the block.
+ *
+ * Threads: as backend.h says. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
+
+#include <stdbool.h>
+
+#include "backend/gpu/driver.h"
+#include "backend/gpu/kern/args.h"
+#include "llamad/backend.h"
+
+/* ---- devices (device.c) ---- */
+
+enum gpu_kernel {
+#define GPU_ENUM(name, args) GPU_K_##name,
+	GPU_KERNELS(GPU_ENUM)
+#undef GPU_ENUM
+		GPU_N_KERNEL
+};
+#define GPU_NO_KERNEL GPU_N_KERNEL
+
+struct gpu_dev {
+	const struct lmd_host *host;
+	const struct gpu_vendor *vendor;
+	const struct gpu_driver *drv;
+	int number; /* the driver's */
+	uint32_t index;
+	gpu_context context;
+	gpu_module module;
+	gpu_function kernels[GPU_N_KERNEL];
+	uint32_t warp, processors;
+	gpu_stream stream;      /* of calls without a queue */
+	struct gpu_site *sites; /* where adapters apply: adapter.c */
+	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
+	bool lost;
+	struct lmd_error error; /* of the last plan_run or plan_observe */
+};
+
+extern const struct gpu_vendor gpu_vendor; /* of this plugin */
+extern const struct lmd_backend_ops gpu_backend_ops;
+
+/* Makes the device the calling thread's; every call begins with it. */
+enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err);
+/* The status of a driver's code; `what` names the call. */
+enum lmd_status gpu_check(struct gpu_dev *dev, int code, const char *what, struct lmd_error *err);
+/* Returns the kernels of the plugin; NULL if they have no name of this number. */
+const char *gpu_kernel_name(uint32_t kernel);
+
+/* ---- memory (memory.c) ---- */
+
+struct lmd_buffer {
+	struct gpu_dev *dev;
+	gpu_ptr at; /* what kernels use */
+	char *host; /* mapped address, or NULL */
+	uint64_t bytes;
+};
+
+/* Allocates memory of the device; bytes 0 gives 0. */
+enum lmd_status gpu_alloc(struct gpu_dev *dev, uint64_t bytes, const char *what, gpu_ptr *out,
+			  struct lmd_error *err);
+void gpu_free(struct gpu_dev *dev, gpu_ptr p);
+/* Copies to or from the device; complete when they return. */
+enum lmd_status gpu_upload(struct gpu_dev *dev, gpu_ptr to, const void *from, uint64_t bytes,
+			   struct lmd_error *err);
+enum lmd_status gpu_download(struct gpu_dev *dev, void *to, gpu_ptr from, uint64_t bytes,
+			     struct lmd_error *err);
+
+enum lmd_status gpu_memory(void *state, uint64_t *total, uint64_t *free, struct lmd_error *err);
+enum lmd_status gpu_buffer_create(void *state, uint64_t bytes, uint32_t flags, void *import,
+				  struct lmd_buffer **out, struct lmd_error *err);
+void gpu_buffer_destroy(void *state, struct lmd_buffer *b);
+enum lmd_status gpu_buffer_map(void *state, struct lmd_buffer *b, void **out,
+			       struct lmd_error *err);
+void gpu_buffer_unmap(void *state, struct lmd_buffer *b);
+enum lmd_status gpu_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				struct lmd_event *done, struct lmd_error *err);
+
+/* ---- queues (queue.c) ---- */
+
+/* The stream of a queue, of the device itself for NULL. */
+gpu_stream gpu_queue_stream(struct gpu_dev *dev, struct lmd_queue *q);
+/* Ends a call: records the event, or waits for the work if there is no queue. */
+enum lmd_status gpu_queue_done(struct gpu_dev *dev, struct lmd_queue *q, struct lmd_event *done,
+			       struct lmd_error *err);
+
+enum lmd_status gpu_queue_create(void *state, int priority, struct lmd_queue **out,
+				 struct lmd_error *err);
+void gpu_queue_destroy(void *state, struct lmd_queue *q);
+enum lmd_status gpu_event_create(void *state, struct lmd_event **out, struct lmd_error *err);
+void gpu_event_destroy(void *state, struct lmd_event *e);
+enum lmd_status gpu_event_record(void *state, struct lmd_queue *q, struct lmd_event *e,
+				 struct lmd_error *err);
+enum lmd_status gpu_event_wait(void *state, struct lmd_event *e, uint64_t timeout_ns,
+			       struct lmd_error *err);
+enum lmd_status gpu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
+				     struct lmd_error *err);
+
+/* ---- weights (weight.c) ---- */
+
+struct lmd_weight {
+	struct gpu_weight dev; /* as kernels see it */
+	gpu_ptr memory;        /* all of it in one allocation */
+	gpu_ptr flat;          /* all elements as f32; 0 until somebody needs them */
+	bool own_flat;
+	const char *name;
+};
+
+enum lmd_status gpu_weight_query(void *state, const struct lmd_weight_desc *d,
+				 struct lmd_weight_plan *out, struct lmd_error *err);
+enum lmd_status gpu_weight_load(void *state, const struct lmd_weight_desc *d,
+				struct lmd_weight **out, struct lmd_error *err);
+void gpu_weight_destroy(void *state, struct lmd_weight *w);
+/* Makes w->flat. */
+enum lmd_status gpu_weight_flatten(struct gpu_dev *dev, struct lmd_weight *w,
+				   struct lmd_error *err);
+/* Kernel of products with a type; GPU_NO_KERNEL: it is decoded to f32 when it is loaded. */
+uint32_t gpu_weight_kernel(uint32_t dtype);
+
+/* ---- pools (pool.c) ---- */
+
+struct gpu_pool_cache {
+	uint32_t id, n_row; /* rows of a unit */
+	struct lmd_cache desc;
+	struct gpu_cache dev;
+};
+
+struct lmd_pool {
+	struct lmd_group desc;
+	bool state; /* slots instead of pages */
+	uint32_t n_unit, page_tokens, n_seq, n_index, n_cache;
+	uint64_t unit_bytes;
+	gpu_ptr mem, table;
+	struct gpu_pool_cache caches[];
+};
+
+enum lmd_status gpu_pool_query(void *state, const struct lmd_pool_desc *d,
+			       struct lmd_pool_cost *out, struct lmd_error *err);
+enum lmd_status gpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
+				struct lmd_error *err);
+enum lmd_status gpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
+			    struct lmd_error *err);
+void gpu_pool_destroy(void *state, struct lmd_pool *pool);
+
+/* ---- adapters (adapter.c) ---- */
+
+#define GPU_N_SLOT   256u /* adapter slots */
+#define GPU_MAX_RANK 1024u
+
+/* Returns the device's table of a site: struct gpu_adapter [GPU_N_SLOT]. */
+enum lmd_status gpu_adapter_table(struct gpu_dev *dev, uint32_t site, gpu_ptr *out,
+				  struct lmd_error *err);
+enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err);
+void gpu_adapter_fini(struct gpu_dev *dev);
+
+/* ---- plans (plan.c, run.c, observe.c) ---- */
+
+void gpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out);
+enum lmd_status gpu_plan_query(void *state, const struct lmd_compile *c, struct lmd_plan_cost *out,
+			       struct lmd_error *err);
+enum lmd_status gpu_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err);
+enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *plan,
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done);
+enum lmd_status gpu_plan_observe(void *state, struct lmd_compiled_plan *plan,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg);
+void gpu_plan_destroy(void *state, struct lmd_compiled_plan *plan);
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_GPU_H */

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decode.h - on the device: tensor types.  gpu_decode32 decodes a group of 32 neighbouring values
+ * of a row; with a constant type the compiler leaves one case of it.  docs/formats.md describes
+ * the types; a type that is missing here is decoded to f32 by the host when it is loaded. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
+
+#include "backend/gpu/kern/view.h"
+
+/* Numbers of enum lmd_dtype, which the devices' compilers need not read. */
+enum gpu_type {
+	GPU_F32 = 0,
+	GPU_F16 = 1,
+	GPU_Q4_0 = 2,
+	GPU_Q4_1 = 3,
+	GPU_Q5_0 = 6,
+	GPU_Q5_1 = 7,
+	GPU_Q8_0 = 8,
+	GPU_Q2_K = 10,
+	GPU_Q3_K = 11,
+	GPU_Q4_K = 12,
+	GPU_Q5_K = 13,
+	GPU_Q6_K = 14,
+	GPU_IQ4_NL = 20,
+	GPU_IQ4_XS = 23,
+	GPU_BF16 = 30,
+	GPU_MXFP4 = 39
+};
+
+GPU_CONST int8_t gpu_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+				     1,    13,   25,  38,  53,  69,  89,  113};
+GPU_CONST int8_t gpu_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+GPU_FN uint32_t gpu_u16(const uint8_t *p)
+{
+	return (uint32_t)(p[0] | p[1] << 8);
+}
+
+GPU_FN uint32_t gpu_u32(const uint8_t *p)
+{
+	return gpu_u16(p) | gpu_u16(p + 2) << 16;
+}
+
+GPU_FN float gpu_f16(const uint8_t *p)
+{
+	return gpu_half_to_float((uint16_t)gpu_u16(p));
+}
+
+GPU_FN float gpu_bf16(const uint8_t *p)
+{
+	return gpu_bits_float(gpu_u16(p) << 16);
+}
+
+/* Scale and minimum of group j of a K block: 6 bits each, in 12 bytes. */
+GPU_FN void gpu_k_scale(const uint8_t *s, uint32_t j, uint32_t *scale, uint32_t *min)
+{
+	if (j < 4) {
+		*scale = s[j] & 63u;
+		*min = s[j + 4] & 63u;
+	} else {
+		*scale = (uint32_t)((s[j + 4] & 15) | s[j - 4] >> 6 << 4);
+		*min = (uint32_t)(s[j + 4] >> 4 | s[j] >> 6 << 4);
+	}
+}
+
+/* Values of plain types; the ones after the end of the row, which has k, are 0. */
+GPU_FN void gpu_decode_plain(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k, float *w)
+{
+	uint32_t n = k - 32 * g < 32 ? k - 32 * g : 32;
+
+	GPU_UNROLL
+	for (uint32_t j = 0; j < 32; j++) {
+		uint32_t i = 32 * g + j;
+
+		if (j >= n)
+			w[j] = 0;
+		else if (type == GPU_F32)
+			w[j] = ((const float *)(const void *)row)[i];
+		else if (type == GPU_F16)
+			w[j] = gpu_half_to_float(((const uint16_t *)(const void *)row)[i]);
+		else
+			w[j] = gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i]
+					      << 16);
+	}
+}
+
+/* 4 bits: value j in the low, j + 16 in the high nibble of byte j of qs. */
+GPU_FN void gpu_decode_nibbles(const uint8_t *qs, float d, float m, float *w)
+{
+	GPU_UNROLL
+	for (uint32_t j = 0; j < 16; j++) {
+		w[j] = (float)(qs[j] & 15) * d + m;
+		w[j + 16] = (float)(qs[j] >> 4) * d + m;
+	}
+}
+
+GPU_FN void gpu_decode_book(const uint8_t *qs, float d, const int8_t *book, float *w)
+{
+	GPU_UNROLL
+	for (uint32_t j = 0; j < 16; j++) {
+		w[j] = d * (float)book[qs[j] & 15];
+		w[j + 16] = d * (float)book[qs[j] >> 4];
+	}
+}
+
+/* 5 bits: the fifth of value j is bit j of `high`. */
+GPU_FN void gpu_decode_fifth(const uint8_t *qs, uint32_t high, float d, float off, float m,
+			     float *w)
+{
+	GPU_UNROLL
+	for (uint32_t j = 0; j < 16; j++) {
+		w[j] = ((float)((qs[j] & 15u) | (high >> j & 1) << 4) - off) * d + m;
+		w[j + 16] = ((float)(qs[j] >> 4 | (high >> (j + 16) & 1) << 4) - off) * d + m;
+	}
+}
+
+GPU_FN void gpu_decode_q2_k(const uint8_t *b, uint32_t g, float *w)
+{
+	const uint8_t *qs = b + 16 + 32 * (g / 4);
+	float d = gpu_f16(b + 80), dmin = gpu_f16(b + 82);
+
+	GPU_UNROLL
+	for (uint32_t l = 0; l < 32; l++) {
+		uint8_t s = b[2 * g + l / 16];
+
+		w[l] = d * (float)(s & 15) * (float)(qs[l] >> 2 * (g % 4) & 3) -
+		       dmin * (float)(s >> 4);
+	}
+}
+
+GPU_FN void gpu_decode_q3_k(const uint8_t *b, uint32_t g, float *w)
+{
+	const uint8_t *qs = b + 32 + 32 * (g / 4), *s = b + 96;
+	float d = gpu_f16(b + 108);
+
+	GPU_UNROLL
+	for (uint32_t l = 0; l < 32; l++) {
+		uint32_t i = 2 * g + l / 16;
+		int low = i < 8 ? s[i] & 15 : s[i - 8] >> 4, high = s[8 + i % 4] >> 2 * (i / 4) & 3;
+		int q = (qs[l] >> 2 * (g % 4) & 3) | (b[l] >> g & 1) << 2;
+
+		w[l] = d * (float)((low | high << 4) - 32) * (float)(q - 4);
+	}
+}
+
+GPU_FN void gpu_decode_q4_k(const uint8_t *b, uint32_t g, float *w)
+{
+	const uint8_t *qs = b + 16 + 32 * (g / 2);
+	uint32_t sc, m;
+	float d, off;
+
+	gpu_k_scale(b + 4, g, &sc, &m);
+	d = gpu_f16(b) * (float)sc;
+	off = gpu_f16(b + 2) * (float)m;
+	GPU_UNROLL
+	for (uint32_t l = 0; l < 32; l++)
+		w[l] = d * (float)(qs[l] >> 4 * (g % 2) & 15) - off;
+}
+
+GPU_FN void gpu_decode_q5_k(const uint8_t *b, uint32_t g, float *w)
+{
+	const uint8_t *qh = b + 16, *qs = b + 48 + 32 * (g / 2);
+	uint32_t sc, m;
+	float d, off;
+
+	gpu_k_scale(b + 4, g, &sc, &m);
+	d = gpu_f16(b) * (float)sc;
+	off = gpu_f16(b + 2) * (float)m;
+	GPU_UNROLL
+	for (uint32_t l = 0; l < 32; l++)
+		w[l] = d * (float)((qs[l] >> 4 * (g % 2) & 15) | (qh[l] >> g & 1) << 4) - off;
+}
+
+GPU_FN void gpu_decode_q6_k(const uint8_t *b, uint32_t g, float *w)
+{
+	uint32_t h = g / 4, part = g % 4;
+	const uint8_t *ql = b + 64 * h + 32 * (part % 2), *qh = b + 128 + 32 * h;
+	const int8_t *scales = (const int8_t *)b + 192 + 2 * g;
+	float d = gpu_f16(b + 208);
+
+	GPU_UNROLL
+	for (uint32_t l = 0; l < 32; l++) {
+		int q = (ql[l] >> 4 * (part / 2) & 15) | (qh[l] >> 2 * part & 3) << 4;
+
+		w[l] = d * (float)scales[l / 16] * (float)(q - 32);
+	}
+}
+
+GPU_FN void gpu_decode_iq4_xs(const uint8_t *b, uint32_t g, float *w)
+{
+	int low = b[4 + g / 2] >> 4 * (g % 2) & 15, high = (int)(gpu_u16(b + 2) >> 2 * g & 3);
+
+	gpu_decode_book(b + 8 + 16 * g, gpu_f16(b) * (float)((low | high << 4) - 32), gpu_book_iq4,
+			w);
+}
+
+/* 2^(e - 128); denormal for e = 0 and 1. */
+GPU_FN float gpu_e8m0_half(uint32_t e)
+{
+	return gpu_bits_float(e < 2 ? 0x200000u << e : (e - 1) << 23);
+}
+
+/* Decodes values 32*g .. 32*g+31 of a row of k values. */
+GPU_FN void gpu_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k, float *w)
+{
+	const uint8_t *b;
+	float d;
+
+	switch (type) {
+	case GPU_Q4_0:
+		b = row + 18 * g;
+		d = gpu_f16(b);
+		gpu_decode_nibbles(b + 2, d, -8 * d, w);
+		break;
+	case GPU_Q4_1:
+		b = row + 20 * g;
+		gpu_decode_nibbles(b + 4, gpu_f16(b), gpu_f16(b + 2), w);
+		break;
+	case GPU_Q5_0:
+		b = row + 22 * g;
+		gpu_decode_fifth(b + 6, gpu_u32(b + 2), gpu_f16(b), 16, 0, w);
+		break;
+	case GPU_Q5_1:
+		b = row + 24 * g;
+		gpu_decode_fifth(b + 8, gpu_u32(b + 4), gpu_f16(b), 0, gpu_f16(b + 2), w);
+		break;
+	case GPU_Q8_0:
+		b = row + 34 * g;
+		d = gpu_f16(b);
+		GPU_UNROLL
+		for (uint32_t j = 0; j < 32; j++)
+			w[j] = (float)((const int8_t *)b)[2 + j] * d;
+		break;
+	case GPU_Q2_K:
+		gpu_decode_q2_k(row + 84 * (g / 8), g % 8, w);
+		break;
+	case GPU_Q3_K:
+		gpu_decode_q3_k(row + 110 * (g / 8), g % 8, w);
+		break;
+	case GPU_Q4_K:
+		gpu_decode_q4_k(row + 144 * (g / 8), g % 8, w);
+		break;
+	case GPU_Q5_K:
+		gpu_decode_q5_k(row + 176 * (g / 8), g % 8, w);
+		break;
+	case GPU_Q6_K:
+		gpu_decode_q6_k(row + 210 * (g / 8), g % 8, w);
+		break;
+	case GPU_IQ4_NL:
+		b = row + 18 * g;
+		gpu_decode_book(b + 2, gpu_f16(b), gpu_book_iq4, w);
+		break;
+	case GPU_IQ4_XS:
+		gpu_decode_iq4_xs(row + 136 * (g / 8), g % 8, w);
+		break;
+	case GPU_MXFP4:
+		b = row + 17 * g;
+		gpu_decode_book(b + 1, gpu_e8m0_half(b[0]), gpu_book_fp4, w);
+		break;
+	default:
+		gpu_decode_plain(type, row, g, k, w);
+		break;
+	}
+}
+
+/* One value of a row of a type that is rare where single values are read. */
+GPU_SLOW float gpu_rare_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
+{
+	float w[32];
+
+	gpu_decode32(type, row, i / 32, k, w);
+	return w[i % 32];
+}
+
+/* One value of a row. */
+GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
+{
+	if (type == GPU_F32)
+		return ((const float *)(const void *)row)[i];
+	if (type == GPU_F16)
+		return gpu_half_to_float(((const uint16_t *)(const void *)row)[i]);
+	if (type == GPU_BF16)
+		return gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i] << 16);
+	if (type == GPU_Q8_0)
+		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] *
+		       gpu_f16(row + 34 * (i / 32));
+	return gpu_rare_element(type, row, i, k);
+}
+
+/* Address of row n of a slice. */
+GPU_FN const uint8_t *gpu_weight_row(const struct gpu_weight *w, uint32_t slice, uint32_t n)
+{
+	return GPU_PTR(const uint8_t,
+		       w->data + w->slice_bytes * slice + (uint64_t)w->row_bytes * n);
+}
+
+GPU_FN float gpu_weight_scale(const struct gpu_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_scale)
+		return 1.0f;
+	if (w->n_scale == 1)
+		n = 0;
+	else if (w->n_stack > 1 && w->n_scale == w->n_stack)
+		n = slice;
+	return GPU_PTR(const float, w->scale)[n];
+}
+
+GPU_FN float gpu_weight_bias(const struct gpu_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_bias)
+		return 0.0f;
+	return GPU_PTR(const float, w->bias)[w->n_bias == w->n ? n : (uint64_t)slice * w->n + n];
+}
+
+/* ---- encoding rows of caches ---- */
+
+GPU_FN uint16_t gpu_float_to_bf16(float f)
+{
+	uint32_t u = gpu_float_bits(f);
+
+	if ((u & 0x7fffffffu) > 0x7f800000u)
+		return (uint16_t)(u >> 16 | 64); /* a quiet NaN */
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+GPU_FN void gpu_put_f16(uint8_t *p, float f)
+{
+	uint16_t h = gpu_float_to_half(fminf(fmaxf(f, -65504.0f), 65504.0f));
+
+	p[0] = (uint8_t)h;
+	p[1] = (uint8_t)(h >> 8);
+}
+
+/* 8 bits: d is the greatest magnitude / 127. */
+GPU_FN void gpu_encode_q8_0(const float *x, uint8_t *b)
+{
+	float peak = 0, d, inv;
+
+	for (int j = 0; j < 32; j++)
+		peak = fmaxf(peak, fabsf(x[j]));
+	d = fminf(peak / 127, 65504.0f);
+	inv = d > 0 ? 1 / d : 0;
+	gpu_put_f16(b, d);
+	for (int j = 0; j < 32; j++)
+		((int8_t *)b)[2 + j] = (int8_t)fminf(fmaxf(rintf(x[j] * inv), -127.0f), 127.0f);
+}
+
+/* 4 bits around 8: the value of greatest magnitude gets code 0. */
+GPU_FN void gpu_encode_q4_0(const float *x, uint8_t *b)
+{
+	float peak = 0, d, inv;
+
+	for (int j = 0; j < 32; j++)
+		peak = fabsf(x[j]) > fabsf(peak) ? x[j] : peak;
+	d = peak / -8;
+	inv = fabsf(d) > 1e-38f ? 1 / d : 0;
+	gpu_put_f16(b, d);
+	for (int j = 0; j < 16; j++) {
+		float lo = fminf(fmaxf(x[j] * inv + 8.5f, 0.0f), 15.0f);
+		float hi = fminf(fmaxf(x[j + 16] * inv + 8.5f, 0.0f), 15.0f);
+
+		b[2 + j] = (uint8_t)((int)lo | (int)hi << 4);
+	}
+}
+
+/* Stores column c of a row of n values in a cache: the plain types one by one, the block types a
+ * block at its first column. */
+GPU_FN void gpu_encode(uint32_t type, const float *row, uint32_t c, uint8_t *to)
+{
+	if (type == GPU_F32)
+		((float *)(void *)to)[c] = row[c];
+	else if (type == GPU_F16)
+		((uint16_t *)(void *)to)[c] = gpu_float_to_half(row[c]);
+	else if (type == GPU_BF16)
+		((uint16_t *)(void *)to)[c] = gpu_float_to_bf16(row[c]);
+	else if (type == GPU_Q8_0 && c % 32 == 0)
+		gpu_encode_q8_0(row + c, to + 34 * (c / 32));
+	else if (type == GPU_Q4_0 && c % 32 == 0)
+		gpu_encode_q4_0(row + c, to + 18 * (c / 32));
+}
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All kernels in one unit for the devices' compilers. */
+#include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/linear.h"
+#include "backend/gpu/kern/lora.h"
+#include "backend/gpu/kern/mixers.h"
+#include "backend/gpu/kern/norm.h"
+#include "backend/gpu/kern/rope_kv.h"
+#include "backend/gpu/kern/rows.h"
+#include "backend/gpu/kern/select.h"
+#include "backend/gpu/kern/state.h"

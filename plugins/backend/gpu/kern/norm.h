@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * norm.h - kernels of NORM; they also prepare the rows of products. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NORM_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NORM_H
+
+#include "backend/gpu/kern/view.h"
+
+enum { GPU_NORM_NONE = 0, GPU_NORM_RMS = 1, GPU_NORM_LAYER = 2, GPU_NORM_L2 = 3 };
+
+/* 1/sigma of n numbers whose squared deviations have the sum sq. */
+GPU_FN float gpu_norm_inverse(const struct gpu_norm *n, float sq, float count)
+{
+	float inv;
+
+	if (n->kind == GPU_NORM_NONE)
+		return 1.0f;
+	if (n->kind != GPU_NORM_L2)
+		return 1.0f / sqrtf(sq / count + n->eps);
+	inv = sqrtf(sq);
+	return 1.0f / (inv > n->eps ? inv : n->eps);
+}
+
+GPU_FN void gpu_norm_open(const struct gpu_run *r, struct gpu_norm *n)
+{
+	gpu_open(r, &n->g);
+	gpu_open(r, &n->b);
+}
+
+/* Applies g and b to a normed value. */
+GPU_FN float gpu_norm_affine(const struct gpu_norm *n, uint32_t row, uint32_t head, uint32_t c,
+			     float v)
+{
+	if (gpu_is_set(&n->g))
+		v *= gpu_get(&n->g, row, n->g.n_head > 1 ? head : 0, c) + n->plus;
+	if (gpu_is_set(&n->b))
+		v += gpu_get(&n->b, row, n->b.n_head > 1 ? head : 0, c);
+	return v;
+}
+
+/* x + a*r, times the row's number. */
+GPU_FN float gpu_norm_input(const struct gpu_norm_args *a, uint32_t from, uint32_t head, uint32_t c,
+			    float times)
+{
+	float v = gpu_get(&a->x, from, a->one_head ? 0 : head, c);
+
+	if (gpu_is_set(&a->r))
+		v += a->a * gpu_get(&a->r, from, head, c);
+	return v * times;
+}
+
+/* Norms columns [at, at + n) of a row, which this block has left in y: each thread its own
+ * columns. */
+GPU_FN void gpu_norm_group(const struct gpu_norm_args *a, uint32_t row, uint32_t from,
+			   uint32_t head, uint32_t at, uint32_t n, float *red)
+{
+	float sum = 0, sq = 0, mean = 0, inv;
+
+	if (a->norm.kind == GPU_NORM_LAYER) {
+		for (uint32_t c = GPU_TID; c < n; c += GPU_THREADS)
+			sum += gpu_get(&a->y, row, head, at + c);
+		mean = gpu_block_sum(sum, red) / (float)n;
+	}
+	for (uint32_t c = GPU_TID; c < n; c += GPU_THREADS) {
+		float d = gpu_get(&a->y, row, head, at + c) - mean;
+
+		sq += d * d;
+	}
+	if (a->norm.kind != GPU_NORM_NONE)
+		sq = gpu_block_sum(sq, red);
+	inv = gpu_norm_inverse(&a->norm, sq, (float)n);
+	for (uint32_t c = GPU_TID; c < n; c += GPU_THREADS) {
+		float v = (gpu_get(&a->y, row, head, at + c) - mean) * inv;
+
+		gpu_put(&a->y, row, head, at + c, gpu_norm_affine(&a->norm, from, head, at + c, v));
+	}
+	if (gpu_is_set(&a->stat) && GPU_TID == 0) {
+		uint32_t size = a->norm.n ? a->norm.n : a->y.width,
+			 groups = (a->y.width + size - 1) / size;
+		uint32_t j = 2 * (head * groups + at / size);
+
+		*GPU_PTR(float, gpu_cell(&a->stat, row, j)) = mean;
+		*GPU_PTR(float, gpu_cell(&a->stat, row, j + 1)) = inv;
+	}
+}
+
+GPU_FN void gpu_norm_views(struct gpu_norm_args *a, const struct gpu_run *r)
+{
+	gpu_open(r, &a->x);
+	gpu_open(r, &a->r);
+	gpu_open(r, &a->times);
+	gpu_norm_open(r, &a->norm);
+}
+
+/* A block computes a (row, head) of y.  Shared: one number for each warp. */
+GPU_KERNEL gpu_norm(struct gpu_norm_args a)
+{
+	const struct gpu_run *r = gpu_run_of(a.run);
+	float *red = GPU_SHARED(float);
+	uint32_t heads = a.y.n_head, size = a.norm.n ? a.norm.n : a.y.width, n;
+
+	gpu_norm_views(&a, r);
+	n = gpu_n_row(r, &a.y) * heads;
+	for (uint32_t i = GPU_BLOCK_X; i < n; i += GPU_GRID_X) {
+		uint32_t row = i / heads, head = i % heads;
+		uint32_t from =
+			a.rows == GPU_ROWS_OUT_ROW ? (uint32_t)gpu_int(r->out_row, row) : row;
+		float times = gpu_is_set(&a.times) ? gpu_cell_get(&a.times, row, head) : 1.0f;
+
+		for (uint32_t c = GPU_TID; c < a.y.width; c += GPU_THREADS) {
+			float v = gpu_norm_input(&a, from, head, c, times);
+
+			gpu_put(&a.y, row, head, c, v);
+			if (gpu_is_set(&a.h))
+				gpu_put(&a.h, row, head, c, v);
+		}
+		/* Groups are passed over thread by thread in other columns than above. */
+		gpu_sync();
+		for (uint32_t at = 0; at < a.y.width; at += size)
+			gpu_norm_group(&a, row, from, head, at,
+				       a.y.width - at < size ? a.y.width - at : size, red);
+		gpu_sync();
+	}
+}
+
+/* Mean and deviation over all rows of a sequence as well.  A block computes a group of columns of a
+ * sequence. */
+GPU_KERNEL gpu_norm_seq(struct gpu_norm_args a)
+{
+	const struct gpu_run *r = gpu_run_of(a.run);
+	float *red = GPU_SHARED(float);
+	uint32_t size = a.norm.n ? a.norm.n : a.y.width, groups = (a.y.width + size - 1) / size;
+	uint32_t work = gpu_count(r, 1) * groups;
+
+	gpu_norm_views(&a, r);
+	for (uint32_t i = GPU_BLOCK_X; i < work; i += GPU_GRID_X) {
+		uint32_t seq = i / groups, at = i % groups * size, first, rows;
+		uint32_t n = a.y.width - at < size ? a.y.width - at : size;
+		float sum = 0, sq = 0, mean = 0, inv;
+
+		gpu_seq_rows(r, a.y.space, seq, &first, &rows);
+		for (uint32_t j = GPU_TID; j < rows * n; j += GPU_THREADS) {
+			float v = gpu_norm_input(&a, first + j / n, 0, at + j % n, 1.0f);
+
+			gpu_put(&a.y, first + j / n, 0, at + j % n, v);
+			if (gpu_is_set(&a.h))
+				gpu_put(&a.h, first + j / n, 0, at + j % n, v);
+			sum += v;
+		}
+		sum = gpu_block_sum(sum, red);
+		if (a.norm.kind == GPU_NORM_LAYER)
+			mean = sum / ((float)rows * (float)n);
+		for (uint32_t j = GPU_TID; j < rows * n; j += GPU_THREADS) {
+			float d = gpu_get(&a.y, first + j / n, 0, at + j % n) - mean;
+
+			sq += d * d;
+		}
+		sq = gpu_block_sum(sq, red);
+		inv = gpu_norm_inverse(&a.norm, sq, (float)rows * (float)n);
+		for (uint32_t j = GPU_TID; j < rows * n; j += GPU_THREADS) {
+			uint32_t row = first + j / n, c = at + j % n;
+
+			gpu_put(&a.y, row, 0, c,
+				gpu_norm_affine(&a.norm, row, 0, c,
+						(gpu_get(&a.y, row, 0, c) - mean) * inv));
+		}
+		for (uint32_t j = GPU_TID; gpu_is_set(&a.stat) && j < rows; j += GPU_THREADS) {
+			*GPU_PTR(float, gpu_cell(&a.stat, first + j, 2 * (at / size))) = mean;
+			*GPU_PTR(float, gpu_cell(&a.stat, first + j, 2 * (at / size) + 1)) = inv;
+		}
+	}
+}
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_NORM_H */

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ops with products: LINEAR, BMM, HEAD, FFN and MOE_FFN.  Each is made of the same launches: rows
+ * are prepared, multiplied, passed through an activation and multiplied again. */
+#include <string.h>
+
+#include "plan.h"
+
+#define N_SUM   (64 * sizeof(float))
+#define THREADS 128u /* of a block of a product */
+#define TILE    8u   /* rows that a warp multiplies at once */
+
+/* f32 rows that a product reads. */
+struct rows {
+	gpu_ptr at;
+	uint32_t stride; /* floats */
+};
+
+/* Prepares the rows of x: where they are if nothing is to be done to them, else in memory of the
+ * op. */
+static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
+			   const struct lmd_norm *norm, const struct gpu_view *like, uint32_t from)
+{
+	struct gpu_norm_args a = {.run = b->p->run, .x = *x, .rows = from};
+	bool plain = !norm || norm->kind == LMD_NORM_NONE;
+	gpu_ptr temp;
+
+	if (norm)
+		a.norm = gpu_build_norm(b, norm);
+	plain = plain && !(a.norm.g.flags & GPU_VIEW_SET) && !(a.norm.b.flags & GPU_VIEW_SET);
+	if (plain && from == GPU_ROWS_SAME && x->n_head == 1 && x->fold == 1 && x->row_bytes &&
+	    !x->input && !(x->flags & GPU_VIEW_I32))
+		return (struct rows){x->base + 4 * (uint64_t)x->col0, x->row_bytes / 4};
+	temp = gpu_build_temp(b, gpu_build_max_rows(b, like) * x->n_head, 4 * (uint64_t)x->width);
+	a.y = gpu_build_rows(like, temp, x->n_head, x->width);
+	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, x->n_head);
+	return (struct rows){temp, x->width};
+}
+
+/* Computes what adapters add to a product. */
+static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t site,
+		     uint64_t outputs, const struct gpu_view *like)
+{
+	struct gpu_lora_args l = {
+		.run = b->p->run,
+		.table = gpu_build_adapters(b, site),
+		.x = a->x,
+		.ids = a->ids,
+		.n_slot = GPU_N_SLOT,
+		.x_stride = a->x_stride,
+		.x_div = a->x_div,
+		.heads = a->heads,
+		.space = like->space,
+		.fold = like->div,
+		.rank = GPU_MAX_RANK,
+		.n = (uint32_t)outputs,
+		.n_stack = a->w.n_stack,
+		.mode = a->mode,
+	};
+
+	if (!l.table)
+		return;
+	a->delta = l.out = gpu_build_temp(b, gpu_build_max_rows(b, like) * a->heads, 4 * outputs);
+	gpu_build_block(b, GPU_K_lora, &l, sizeof(l), 128, GPU_MAX_RANK * (uint32_t)sizeof(float),
+			like, a->heads);
+}
+
+/* Multiplies; a->w, a->e, mode and heads are set.  site: of adapters, or LMD_NONE. */
+static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows x, uint32_t x_div,
+		     const struct gpu_view *like, uint32_t site)
+{
+	uint32_t kernel = gpu_weight_kernel(a->w.dtype);
+	uint32_t warps = THREADS / b->p->dev->warp, tile = a->mode == GPU_LINEAR_FLAT ? TILE : 1;
+	uint64_t outputs = a->mode == GPU_LINEAR_FLAT ? (uint64_t)a->w.n_stack * a->w.n : a->w.n;
+	const struct gpu_blocks gx = {
+		.space = GPU_N_SPACE, .div = 1, .times = outputs, .per = warps};
+	const struct gpu_blocks gy = {
+		.space = like->space, .div = like->div, .times = a->heads, .per = tile};
+
+	if (kernel == GPU_NO_KERNEL &&
+	    !b->measure) /* such a weight is f32 when it has been loaded */
+		gpu_build_fail(b, "a product with type %u", a->w.dtype);
+	a->run = b->p->run;
+	a->x = x.at;
+	a->x_stride = x.stride;
+	a->x_div = x_div;
+	a->space = like->space;
+	a->fold = like->div;
+	adapters(b, a, site, outputs, like);
+	gpu_build_launch(b, kernel, a, sizeof(*a), THREADS, 0, gx, gy);
+}
+
+/* An epilogue that does nothing but store. */
+static struct gpu_epilogue store(const struct gpu_view *y)
+{
+	return (struct gpu_epilogue){.y = *y, .scale = 1};
+}
+
+void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_linear *l = &op->u.linear;
+	struct gpu_view x = gpu_build_view(b, &l->x), ids = gpu_build_view(b, &l->ids);
+	struct gpu_view like =
+		gpu_build_view(b, l->y[0].src != LMD_SRC_NONE ? &l->y[0] : &l->r_out[0]);
+	bool stacked = l->ids.src != LMD_SRC_NONE;
+	struct rows rows = prepare(b, &x, &l->pro, &like, GPU_ROWS_SAME);
+
+	for (uint32_t i = 0; i < l->n_w; i++) {
+		struct gpu_linear_args a = {
+			.w = gpu_build_weight(b, l->w[i]),
+			.ids = ids,
+			.mode = stacked ? GPU_LINEAR_IDS : GPU_LINEAR_FLAT,
+			.heads = like.n_head,
+			.e = {.y = gpu_build_view(b, &l->y[i]),
+			      .r_in = gpu_build_view(b, &l->r_in[i]),
+			      .r_out = gpu_build_view(b, &l->r_out[i]),
+			      .scale = l->scale,
+			      .a = l->a,
+			      .softcap = l->softcap,
+			      .clamp_lo = l->clamp_lo,
+			      .clamp_hi = l->clamp_hi,
+			      .act = l->act,
+			      .clamp = l->clamp_lo < 0 || l->clamp_lo > 0 || l->clamp_hi < 0 ||
+				       l->clamp_hi > 0},
+		};
+
+		memcpy(a.e.p, l->p, sizeof(a.e.p));
+		multiply(b, &a, rows, stacked && x.n_head == 1 ? a.heads : 1, &like,
+			 l->lora_site[i]);
+	}
+}
+
+void gpu_lower_bmm(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_bmm *m = &op->u.bmm;
+	struct gpu_view x = gpu_build_view(b, &m->x), y = gpu_build_view(b, &m->y);
+	struct gpu_linear_args a = {.w = gpu_build_weight(b, m->w),
+				    .mode = GPU_LINEAR_HEAD,
+				    .heads = y.n_head,
+				    .e = store(&y)};
+
+	multiply(b, &a, prepare(b, &x, NULL, &y, GPU_ROWS_SAME), 1, &y, LMD_NONE);
+}
+
+void gpu_lower_head(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_head *h = &op->u.head;
+	struct gpu_view x = gpu_build_view(b, &h->x), y = gpu_build_view(b, &h->y);
+	struct gpu_linear_args a = {.w = gpu_build_weight(b, h->w), .heads = 1, .e = store(&y)};
+
+	a.e.scale = h->scale;
+	a.e.softcap = h->softcap;
+	a.e.extra = gpu_build_flat(b, h->bias);
+	multiply(b, &a, prepare(b, &x, &h->norm, &y, GPU_ROWS_OUT_ROW), 1, &y, h->lora_site);
+}
+
+/* Passes gate and up [rows * heads][width] through the activation, into gate, or into up without a
+ * gate. */
+static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
+			    const struct gpu_view *gate, const struct gpu_view *up)
+{
+	struct gpu_glu_args a = {.run = b->p->run, .act = act};
+
+	memcpy(a.p, p, sizeof(a.p));
+	a.a = gate->flags & GPU_VIEW_SET ? *gate : *up;
+	a.b = gate->flags & GPU_VIEW_SET ? *up : (struct gpu_view){0};
+	a.y = a.a;
+	a.y.base =
+		gpu_build_temp(b, gpu_build_max_rows(b, up) * up->n_head, 4 * (uint64_t)up->width);
+	a.y.row_bytes = 4 * up->n_head * up->width;
+	a.y.head_stride = up->width;
+	a.y.col0 = 0;
+	a.y.value_width = up->n_head * up->width;
+	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
+	return (struct rows){a.y.base, up->width};
+}
+
+void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_ffn *f = &op->u.ffn;
+	struct gpu_view x = gpu_build_view(b, &f->x), v[2] = {{0}, {0}};
+	struct gpu_view like = gpu_build_view(b, f->y.src != LMD_SRC_NONE ? &f->y : &f->r_out);
+	const uint32_t refs[2] = {f->gate, f->up};
+	uint32_t width = b->plan->weight_refs[f->up].n;
+	struct rows rows = prepare(b, &x, &f->norm, &like, GPU_ROWS_SAME);
+	struct gpu_linear_args down = {.w = gpu_build_weight(b, f->down), .heads = like.n_head};
+
+	for (int i = 0; i < 2; i++) {
+		struct gpu_linear_args a = {.w = gpu_build_weight(b, refs[i]),
+					    .heads = like.n_head};
+
+		if (refs[i] == LMD_NONE)
+			continue;
+		v[i] = gpu_build_rows(
+			&like,
+			gpu_build_temp(b, gpu_build_max_rows(b, &like) * like.n_head, 4ull * width),
+			like.n_head, width);
+		a.e = store(&v[i]);
+		multiply(b, &a, rows, 1, &like, f->lora_site[i]);
+	}
+	down.e = (struct gpu_epilogue){
+		.y = gpu_build_view(b, &f->y),
+		.r_in = gpu_build_view(b, &f->r_in),
+		.r_out = gpu_build_view(b, &f->r_out),
+		.scale = 1,
+		.a = f->a,
+	};
+	multiply(b, &down, activate(b, f->act, f->p, &v[0], &v[1]), 1, &like, f->lora_site[2]);
+}
+
+void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_patch *o = &op->u.patch;
+	struct gpu_view y = gpu_build_view(b, &o->y);
+	struct gpu_patch_args a = {
+		.run = b->p->run,
+		.x = gpu_build_view(b, &o->x),
+		.y_space = y.space,
+		.n_dim = o->n_dim,
+	};
+	struct gpu_linear_args l = {.w = gpu_build_weight(b, o->w), .heads = 1};
+	uint32_t k = b->plan->weight_refs[o->w].k;
+
+	memcpy(a.kernel, o->kernel, sizeof(a.kernel));
+	memcpy(a.stride, o->stride, sizeof(a.stride));
+	memcpy(a.pad, o->pad, sizeof(a.pad));
+	memcpy(a.dilation, o->dilation, sizeof(a.dilation));
+	a.c = a.x.n_head * a.x.width;
+	a.x_space = o->x.src == LMD_SRC_INPUT ? o->x_space : a.x.space;
+	a.out = gpu_build_temp(b, gpu_build_max_rows(b, &y), 4ull * k);
+	gpu_build_each(b, GPU_K_patch, &a, sizeof(a), &y, k);
+	if (y.n_head > 1 && y.head_stride != y.width)
+		gpu_build_fail(b, "a result whose heads have gaps");
+	y.width *= y.n_head;
+	y.n_head = 1;
+	l.e = store(&y);
+	multiply(b, &l, (struct rows){a.out, k}, 1, &y, LMD_NONE);
+}
+
+/* ---- MOE_FFN ---- */
+
+/* Rows of x, or, if they are weighted before the products, one for each pair. */
+static struct rows expert_rows(struct gpu_build *b, const struct lmd_op_moe_ffn *m,
+			       const struct gpu_view *ids, uint32_t k)
+{
+	struct gpu_view x = gpu_build_view(b, &m->x);
+	struct gpu_norm_args a = {
+		.run = b->p->run, .x = x, .times = gpu_build_view(b, &m->weights), .one_head = 1};
+	gpu_ptr temp;
+
+	if (!m->weight_before)
+		return prepare(b, &x, NULL, ids, GPU_ROWS_SAME);
+	temp = gpu_build_temp(b, gpu_build_max_rows(b, ids) * k, 4 * (uint64_t)x.width);
+	a.y = gpu_build_rows(ids, temp, k, x.width);
+	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, k);
+	return (struct rows){temp, x.width};
+}
+
+/* Multiplies the pairs with a stacked weight; returns [pairs][n]. */
+static struct gpu_view expert_product(struct gpu_build *b, uint32_t ref, const struct gpu_view *ids,
+				      uint32_t k, struct rows rows, uint32_t x_div, uint32_t site)
+{
+	struct gpu_linear_args a = {
+		.w = gpu_build_weight(b, ref), .ids = *ids, .mode = GPU_LINEAR_IDS, .heads = k};
+	uint32_t n = b->plan->weight_refs[ref].n;
+	struct gpu_view y = gpu_build_rows(
+		ids, gpu_build_temp(b, gpu_build_max_rows(b, ids) * k, 4 * (uint64_t)n), k, n);
+
+	a.e = store(&y);
+	multiply(b, &a, rows, x_div, ids, site);
+	return y;
+}
+
+void gpu_lower_moe_ffn(struct gpu_build *b, const struct lmd_op *op)
+{
+	const struct lmd_op_moe_ffn *m = &op->u.moe_ffn;
+	struct gpu_view ids = gpu_build_view(b, &m->ids), gate = {0}, up, d;
+	uint32_t k = ids.n_head * ids.width, div = m->weight_before ? 1 : k;
+	uint32_t width = b->plan->weight_refs[m->down].k;
+	struct rows rows = expert_rows(b, m, &ids, k), h;
+	struct gpu_moe_sum_args sum = {
+		.run = b->p->run,
+		.ids = ids,
+		.weights = gpu_build_view(b, &m->weights),
+		.y = gpu_build_view(b, &m->y),
+		.r_in = gpu_build_view(b, &m->r_in),
+		.r_out = gpu_build_view(b, &m->r_out),
+		.k = k,
+		.dim = b->plan->weight_refs[m->down].n,
+		.n_stack = b->plan->weight_refs[m->down].n_stack,
+		.weight_before = m->weight_before,
+		.a = m->a,
+	};
+
+	if (m->gate_up != LMD_NONE) {
+		gate = up = expert_product(b, m->gate_up, &ids, k, rows, div, m->lora_site[0]);
+		gate.width = up.width = width;
+		up.col0 = width;
+	} else {
+		if (m->gate != LMD_NONE)
+			gate = expert_product(b, m->gate, &ids, k, rows, div, m->lora_site[0]);
+		up = expert_product(b, m->up, &ids, k, rows, div, m->lora_site[1]);
+	}
+	h = activate(b, m->act, m->p, &gate, &up);
+	d = expert_product(b, m->down, &ids, k, h, 1, m->lora_site[2]);
+	sum.d = d.base;
+	gpu_build_each(b, GPU_K_moe_sum, &sum, sizeof(sum), &ids, sum.dim);
+}

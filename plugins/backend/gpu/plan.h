@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - compiled plans, and what turning an op into launches needs.
+ *
+ * Ops are turned into launches twice: first to find out how much memory they need between their
+ * launches, then, with that memory, for good. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_PLAN_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_PLAN_H
+
+#include "gpu.h"
+
+/* Number of blocks: the live rows of a space, divided and multiplied, `per` of them in a block. */
+struct gpu_blocks {
+	uint32_t space; /* enum lmd_space; GPU_N_SPACE: one row */
+	uint32_t div;
+	uint64_t times;
+	uint32_t per;
+};
+
+struct gpu_launch {
+	uint32_t kernel; /* enum gpu_kernel */
+	uint32_t op;     /* index in the plan */
+	uint32_t threads, shared;
+	struct gpu_blocks x, y;
+	size_t args; /* where they are in `args` */
+};
+
+struct lmd_compiled_plan {
+	struct gpu_dev *dev;
+	const struct lmd_plan *plan;
+	struct lmd_step_layout layout;
+	struct lmd_weight **weights; /* [n_weight_ref]; NULL when only sizes are wanted */
+	struct lmd_pool *pools[LMD_MAX_GROUP];
+	gpu_ptr block, run;
+	gpu_ptr values, own_values;
+	gpu_ptr temp; /* between the launches of an op */
+	uint64_t temp_bytes;
+	gpu_ptr *freq, *plane; /* [n_rope] */
+	struct gpu_launch *launches;
+	uint32_t n_launch, cap_launch;
+	char *args;
+	size_t args_bytes, cap_args;
+};
+
+struct gpu_build {
+	struct lmd_compiled_plan *p;
+	const struct lmd_plan *plan;
+	bool measure; /* nothing is emitted, weights and pools may be absent */
+	uint32_t op;
+	uint64_t temp_at;
+	enum lmd_status status; /* sticky */
+	struct lmd_error *err;
+};
+
+/* ---- operands (operands.c) ---- */
+
+struct gpu_view gpu_build_view(struct gpu_build *b, const struct lmd_operand *o);
+struct gpu_norm gpu_build_norm(struct gpu_build *b, const struct lmd_norm *n);
+/* A weight reference as kernels see it; data 0 for LMD_NONE. */
+struct gpu_weight gpu_build_weight(struct gpu_build *b, uint32_t ref);
+/* Its elements as f32; 0 for LMD_NONE. */
+gpu_ptr gpu_build_flat(struct gpu_build *b, uint32_t ref);
+/* Where a cache lies; zeros for LMD_NONE. */
+struct gpu_cache gpu_build_cache(struct gpu_build *b, uint32_t cache);
+/* Adapters of a site, by slot; 0 if the plan has none there. */
+gpu_ptr gpu_build_adapters(struct gpu_build *b, uint32_t site);
+/* Memory that lasts until the end of the op. */
+gpu_ptr gpu_build_temp(struct gpu_build *b, uint64_t n, uint64_t item);
+/* f32 rows of `heads` heads of `width` each, one after the other, for the rows of `like`. */
+struct gpu_view gpu_build_rows(const struct gpu_view *like, gpu_ptr at, uint32_t heads,
+			       uint32_t width);
+/* Largest number of rows that a view can have. */
+uint64_t gpu_build_max_rows(const struct gpu_build *b, const struct gpu_view *v);
+/* Appends a launch; args [bytes] is copied. */
+void gpu_build_launch(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
+		      uint32_t threads, uint32_t shared, struct gpu_blocks x, struct gpu_blocks y);
+/* A thread for each element of the rows of `like`, `times` of them in a row. */
+void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
+		    const struct gpu_view *like, uint64_t times);
+/* A block of `threads` for each of `times` items of a row. */
+void gpu_build_block(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
+		     uint32_t threads, uint32_t shared, const struct gpu_view *like,
+		     uint64_t times);
+void gpu_build_fail(struct gpu_build *b, const char *fmt, ...) LMD_PRINTF(2, 3);
+
+/* ---- ops (ops_*.c) ---- */
+
+typedef void (*gpu_lower_fn)(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_embed(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_norm(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_glu(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_head(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_ew(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_moe_ffn(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_bmm(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_gather(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_softmax(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_reduce(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_route(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_mix(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_conv(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_scan(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_sample(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_cast_copy(struct gpu_build *b, const struct lmd_op *op);
+
+/* ---- running (run.c) ---- */
+
+/* The live rows of a step. */
+struct gpu_live {
+	uint32_t rows[LMD_N_SPACE];
+};
+/* Checks the step and the inputs, copies the block and makes the page table changes. */
+enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
+			      const struct lmd_step *step, const struct lmd_binding *in,
+			      uint32_t n_in, struct gpu_live *live, struct lmd_error *err);
+enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
+			       const struct gpu_launch *l, const struct gpu_live *live,
+			       struct lmd_error *err);
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_PLAN_H */

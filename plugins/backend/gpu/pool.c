@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pools: pages and slots in canonical form (backend.h, LMD_POOL_EXPORT), one after the other, and
+ * the page tables. */
+#include <string.h>
+
+#include "gpu.h"
+
+static bool can_store(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
+	       dtype == LMD_DTYPE_Q8_0 || dtype == LMD_DTYPE_Q4_0;
+}
+
+static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint32_t dtype,
+				 uint32_t width, uint32_t *out, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	uint32_t elems = 0, bytes = 0;
+
+	if (!can_store(dtype) || !h->dtype_info(h->ctx, (enum lmd_dtype)dtype, &elems, &bytes) ||
+	    !elems)
+		return lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"cache %u: type %u; this device stores f32, f16, bf16, q8_0 and q4_0",
+			cache, dtype);
+	if (width % elems)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: rows of %u values are not blocks of %u", cache, width,
+				elems);
+	*out = width / elems * bytes;
+	return LMD_OK;
+}
+
+static enum lmd_status shape(const struct gpu_dev *dev, const struct lmd_pool_desc *d, uint32_t i,
+			     struct gpu_pool_cache *c, struct lmd_error *err)
+{
+	const struct lmd_cache *x = &d->caches[i];
+	bool state = d->desc->kind == LMD_GROUP_STATE;
+	enum lmd_status st;
+
+	c->desc = *x;
+	c->id = d->cache_ids[i];
+	c->n_row = d->page_tokens;
+	c->dev =
+		(struct gpu_cache){.k_dtype = x->k_dtype, .v_dtype = x->v_dtype, .group = d->group};
+	if (state) {
+		bool conv = x->kind == LMD_CACHE_CONV;
+
+		c->n_row = conv ? x->dk : x->n_head;
+		st = row_bytes(dev, c->id, x->k_dtype, conv ? x->n_head * x->dv : x->dk * x->dv,
+			       &c->dev.k_head, err);
+		c->dev.k_row = c->dev.k_head;
+		return st;
+	}
+	st = row_bytes(dev, c->id, x->k_dtype, x->dk, &c->dev.k_head, err);
+	c->dev.k_row = c->dev.k_head * x->n_head;
+	if (st == LMD_OK && x->kind == LMD_CACHE_KV) {
+		c->dev.has_v = 1;
+		st = row_bytes(dev, c->id, x->v_dtype, x->dv, &c->dev.v_head, err);
+		c->dev.v_row = c->dev.v_head * x->n_head;
+	}
+	return st;
+}
+
+/* Lays out the caches in a unit; returns its bytes. */
+static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_pool_desc *d,
+			       struct gpu_pool_cache *caches, uint64_t *bytes,
+			       struct lmd_error *err)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < d->n_cache; i++) {
+		struct gpu_pool_cache *c = &caches[i];
+		enum lmd_status st = shape(dev, d, i, c, err);
+
+		if (st != LMD_OK)
+			return st;
+		c->dev.k_off = at;
+		at += (uint64_t)c->dev.k_row * c->n_row;
+		c->dev.v_off = at;
+		at += (uint64_t)c->dev.v_row * c->n_row;
+	}
+	*bytes = (at + 127) / 128 * 128;
+	return LMD_OK;
+}
+
+enum lmd_status gpu_pool_query(void *state, const struct lmd_pool_desc *d,
+			       struct lmd_pool_cost *out, struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	bool slots = d->desc->kind == LMD_GROUP_STATE;
+	struct lmd_pool_cost cost = {0};
+	struct gpu_pool_cache *caches =
+		dev->host->alloc(dev->host->ctx, (d->n_cache + (size_t)1) * sizeof(*caches));
+	uint64_t unit = 0;
+	enum lmd_status st;
+
+	if (!caches)
+		return lmd_fail(err, LMD_NOMEM, "group %u: no memory", d->group);
+	st = lay_out(dev, d, caches, &unit, err);
+	cost.bytes = unit * (slots ? d->n_slot : d->n_page);
+	if (!slots)
+		cost.bytes += (uint64_t)d->n_seq * d->n_index * sizeof(uint32_t);
+	dev->host->free(dev->host->ctx, caches);
+	if (st == LMD_OK)
+		LMD_PUT(out, &cost);
+	return st;
+}
+
+static enum lmd_status allocate(struct gpu_dev *dev, struct lmd_pool *p, struct lmd_error *err)
+{
+	uint64_t table = p->state ? 0 : (uint64_t)p->n_seq * p->n_index * sizeof(uint32_t);
+	enum lmd_status st = gpu_alloc(dev, p->unit_bytes * p->n_unit, "a cache", &p->mem, err);
+
+	if (st == LMD_OK)
+		st = gpu_alloc(dev, table, "a page table", &p->table, err);
+	if (st == LMD_OK && table)
+		st = gpu_check(dev, dev->drv->fill(p->table, 0, (size_t)table, dev->stream),
+			       "clearing a page table", err);
+	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream),
+					"clearing a page table", err)
+			    : st;
+}
+
+enum lmd_status gpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
+				struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	struct lmd_pool *p;
+	enum lmd_status st = gpu_enter(dev, err);
+
+	if (st != LMD_OK)
+		return st;
+	p = dev->host->alloc(dev->host->ctx, sizeof(*p) + d->n_cache * sizeof(p->caches[0]));
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "group %u: no memory for a pool", d->group);
+	p->desc = *d->desc;
+	p->state = d->desc->kind == LMD_GROUP_STATE;
+	p->n_unit = p->state ? d->n_slot : d->n_page;
+	p->page_tokens = d->page_tokens;
+	p->n_seq = d->n_seq;
+	p->n_index = d->n_index;
+	p->n_cache = d->n_cache;
+	if (!p->n_unit || (!p->state && (!d->page_tokens || !d->n_seq || !d->n_index)))
+		st = lmd_fail(err, LMD_INVALID,
+			      "group %u: a pool of %u units, %u tokens a page, %u sequences of %u "
+			      "pages is "
+			      "empty",
+			      d->group, p->n_unit, d->page_tokens, d->n_seq, d->n_index);
+	if (st == LMD_OK)
+		st = lay_out(dev, d, p->caches, &p->unit_bytes, err);
+	if (st == LMD_OK)
+		st = allocate(dev, p, err);
+	if (st != LMD_OK) {
+		gpu_pool_destroy(dev, p);
+		return st;
+	}
+	for (uint32_t i = 0; i < p->n_cache; i++) {
+		p->caches[i].dev.mem = p->mem;
+		p->caches[i].dev.unit_bytes = p->unit_bytes;
+	}
+	*out = p;
+	return LMD_OK;
+}
+
+void gpu_pool_destroy(void *state, struct lmd_pool *p)
+{
+	struct gpu_dev *dev = state;
+
+	if (!p)
+		return;
+	(void)gpu_enter(dev, NULL);
+	gpu_free(dev, p->mem);
+	gpu_free(dev, p->table);
+	dev->host->free(dev->host->ctx, p);
+}
+
+/* ---- operations ---- */
+
+/* Copies rows between a unit and host memory, cache by cache, K before V. */
+static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
+				const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
+{
+	bool out = op->kind == LMD_POOL_EXPORT;
+	gpu_ptr unit = p->mem + (uint64_t)(out ? op->src : op->dst) * p->unit_bytes;
+	uint32_t row0 = p->state ? 0 : op->row0;
+	uint64_t at = 0, need = 0;
+
+	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
+		return lmd_fail(err, LMD_INVALID,
+				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
+				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
+	for (uint32_t i = 0; i < p->n_cache; i++)
+		need += (p->state ? p->caches[i].n_row : op->n_row) *
+			((uint64_t)p->caches[i].dev.k_row + p->caches[i].dev.v_row);
+	if (need > op->host_bytes || (need && !op->host))
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
+				(unsigned long long)op->host_bytes, (unsigned long long)need);
+	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
+		const struct gpu_pool_cache *c = &p->caches[i / 2];
+		uint64_t row = i % 2 ? c->dev.v_row : c->dev.k_row;
+		gpu_ptr mem = unit + (i % 2 ? c->dev.v_off : c->dev.k_off) + row0 * row;
+		size_t bytes = (size_t)((p->state ? c->n_row : op->n_row) * row);
+		char *host = (char *)op->host + at;
+		int code = !bytes ? 0
+			   : out  ? dev->drv->download(host, mem, bytes, s)
+				  : dev->drv->upload(mem, host, bytes, s);
+
+		at += bytes;
+		if (code)
+			return gpu_check(dev, code, "a copy of cache rows", err);
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status set_table(struct gpu_dev *dev, const struct lmd_pool *p,
+				 const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
+{
+	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
+	    op->n_row > p->n_index - op->dst)
+		return lmd_fail(err, LMD_INVALID,
+				"pool: entries %u..%llu of sequence slot %u are not in a page "
+				"table of %u x "
+				"%u",
+				op->dst, (unsigned long long)op->dst + op->n_row, op->src, p->n_seq,
+				p->n_index);
+	if (op->host_bytes < op->n_row * sizeof(uint32_t) || (op->n_row && !op->host))
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
+				(unsigned long long)op->host_bytes,
+				(unsigned long long)op->n_row * sizeof(uint32_t));
+	if (!op->n_row)
+		return LMD_OK;
+	return gpu_check(dev,
+			 dev->drv->upload(p->table + ((uint64_t)op->src * p->n_index + op->dst) * 4,
+					  op->host, op->n_row * sizeof(uint32_t), s),
+			 "a copy of page table entries", err);
+}
+
+static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p,
+			   const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
+{
+	bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
+		   op->kind == LMD_POOL_EXPORT;
+	bool dst = op->kind != LMD_POOL_EXPORT;
+	gpu_ptr to = p->mem + op->dst * p->unit_bytes, from = p->mem + op->src * p->unit_bytes;
+
+	if (op->kind == LMD_POOL_SET_TABLE)
+		return set_table(dev, p, op, s, err);
+	if ((src && op->src >= p->n_unit) || (dst && op->dst >= p->n_unit))
+		return lmd_fail(err, LMD_INVALID, "pool: unit %u is out of range, the pool has %u",
+				src && op->src >= p->n_unit ? op->src : op->dst, p->n_unit);
+	if (p->state ? op->kind == LMD_POOL_COPY_PAGE
+		     : op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
+		return lmd_fail(err, LMD_INVALID,
+				"pool: operation %u does not apply to a pool of %s", op->kind,
+				p->state ? "slots" : "pages");
+	switch (op->kind) {
+	case LMD_POOL_COPY_PAGE:
+	case LMD_POOL_COPY_SLOT:
+		if (op->src == op->dst || !p->unit_bytes)
+			return LMD_OK;
+		return gpu_check(dev, dev->drv->copy(to, from, (size_t)p->unit_bytes, s),
+				 "a page copy", err);
+	case LMD_POOL_ZERO_SLOT:
+		if (!p->unit_bytes)
+			return LMD_OK;
+		return gpu_check(dev, dev->drv->fill(to, 0, (size_t)p->unit_bytes, s),
+				 "zeroing a slot", err);
+	case LMD_POOL_EXPORT:
+	case LMD_POOL_IMPORT:
+		return transfer(dev, p, op, s, err);
+	default:
+		return lmd_fail(err, LMD_UNSUPPORTED, "pool: unknown operation %u", op->kind);
+	}
+}
+
+enum lmd_status gpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
+			    struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	gpu_stream s = gpu_queue_stream(dev, q);
+	enum lmd_status st = gpu_enter(dev, err);
+
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
+		st = one(dev, pool, &ops[i], s, err);
+	return st == LMD_OK ? gpu_queue_done(dev, q, done, err) : st;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs a plan: the step block is copied to the device, then everything is launched.  Nothing
+ * waits; the number of blocks comes from the host's copy of the block. */
+#include <string.h>
+
+#include "plan.h"
+
+#define MOST_BLOCKS_X 0x7fffffffull
+#define MOST_BLOCKS_Y 65535ull
+
+/* ---- the step ---- */
+
+static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struct lmd_step *step,
+				  struct gpu_live *live, struct lmd_error *err)
+{
+	const struct lmd_step_layout *l = &p->layout;
+	const struct lmd_step_header *h = step->head;
+
+	if (step->bytes != l->bytes)
+		return lmd_fail(err, LMD_INVALID,
+				"%s: the step block has %llu bytes, expected %llu",
+				p->dev->vendor->name, (unsigned long long)step->bytes,
+				(unsigned long long)l->bytes);
+	if (h->n_tok > l->max_tok || h->n_seq > l->max_seq || h->n_out > l->max_out)
+		return lmd_fail(
+			err, LMD_INVALID,
+			"%s: the step has %u tokens, %u sequences and %u outputs, at most %u, %u "
+			"and %u are allowed",
+			p->dev->vendor->name, h->n_tok, h->n_seq, h->n_out, l->max_tok, l->max_seq,
+			l->max_out);
+	for (uint32_t g = 0; g < p->plan->n_group; g++) {
+		if (h->n_change[g] > (l->group[g].change ? l->max_change : 0))
+			return lmd_fail(err, LMD_INVALID,
+					"%s: group %u has %u page table changes, at most %u fit",
+					p->dev->vendor->name, g, h->n_change[g], l->max_change);
+	}
+	*live = (struct gpu_live){.rows = {h->n_tok, h->n_out, h->n_seq}};
+	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
+		uint32_t most = p->plan->max_rows[LMD_SPACE_X0 + k];
+		int32_t end = step->x_off[k] && l->x_off[k] ? step->x_off[k][h->n_seq] : 0;
+
+		if (end < 0 || (uint32_t)end > most)
+			return lmd_fail(err, LMD_INVALID, "step: x_off[%u] is %d, bound %u",
+					h->n_seq, end, most);
+		live->rows[LMD_SPACE_X0 + k] = (uint32_t)end;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status bind(const struct lmd_compiled_plan *p, const struct lmd_binding *in,
+			    uint32_t n_in, struct gpu_begin_args *a, struct lmd_error *err)
+{
+	a->n_in = GPU_MAX_INPUT;
+	for (uint32_t i = 0; i < n_in; i++) {
+		const struct lmd_binding *x = &in[i];
+
+		if (x->ptr && !x->buffer)
+			return lmd_fail(
+				err, LMD_INVALID,
+				"%s: input %u is host memory, which this device does not reach",
+				p->dev->vendor->name, x->id);
+		if (x->id >= p->plan->n_input || !x->buffer)
+			continue;
+		a->in[x->id] = (struct gpu_input){.ptr = x->buffer->at + x->offset,
+						  .row_bytes = x->row_bytes,
+						  .n_row = x->n_row};
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status launch(struct gpu_dev *dev, gpu_stream s, uint32_t kernel, uint64_t x,
+			      uint64_t y, uint32_t threads, uint32_t shared, void *args,
+			      struct lmd_error *err)
+{
+	void *params[] = {args};
+	int code;
+
+	x = x < MOST_BLOCKS_X ? x : MOST_BLOCKS_X;
+	y = y < MOST_BLOCKS_Y ? y : MOST_BLOCKS_Y;
+	if (!x || !y)
+		return LMD_OK;
+	code = dev->drv->launch(dev->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads, 1, 1,
+				shared, s, params, NULL);
+	return gpu_check(dev, code, gpu_kernel_name(kernel), err);
+}
+
+enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
+			      const struct lmd_step *step, const struct lmd_binding *in,
+			      uint32_t n_in, struct gpu_live *live, struct lmd_error *err)
+{
+	struct gpu_begin_args a = {.run = p->run};
+	enum lmd_status st = count_rows(p, step, live, err);
+
+	if (st == LMD_OK)
+		st = bind(p, in, n_in, &a, err);
+	if (st == LMD_OK)
+		st = gpu_check(p->dev,
+			       p->dev->drv->upload(p->block, step->head, (size_t)step->bytes, s),
+			       "the copy of a step", err);
+	return st == LMD_OK ? launch(p->dev, s, GPU_K_begin, 1, 1, 128, 0, &a, err) : st;
+}
+
+static uint64_t blocks(const struct gpu_blocks *b, const struct gpu_live *live)
+{
+	uint64_t n = b->space < LMD_N_SPACE ? live->rows[b->space] / b->div : 1;
+
+	return (n * b->times + b->per - 1) / b->per;
+}
+
+enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
+			       const struct gpu_launch *l, const struct gpu_live *live,
+			       struct lmd_error *err)
+{
+	return launch(p->dev, s, l->kernel, blocks(&l->x, live), blocks(&l->y, live), l->threads,
+		      l->shared, p->args + l->args, err);
+}
+
+/* ---- results ---- */
+
+static const struct lmd_output *output_of(const struct lmd_plan *plan, uint32_t id)
+{
+	for (uint32_t i = 0; i < plan->n_output; i++) {
+		if (plan->outputs[i].id == id)
+			return &plan->outputs[i];
+	}
+	return NULL;
+}
+
+static enum lmd_status copy_output(struct lmd_compiled_plan *p, gpu_stream s,
+				   const struct gpu_live *live, const struct lmd_binding *out,
+				   struct lmd_error *err)
+{
+	const struct lmd_output *o = output_of(p->plan, out->id);
+	const struct lmd_value *v = o ? &p->plan->values[o->value] : NULL;
+	struct gpu_rows_args a = {.run = p->run};
+
+	if (!v || (!out->buffer && !out->ptr))
+		return LMD_OK;
+	if (!out->buffer)
+		return lmd_fail(err, LMD_INVALID,
+				"%s: output %u is host memory, which this device does not reach",
+				p->dev->vendor->name, out->id);
+	if (live->rows[v->space] > out->n_row)
+		return lmd_fail(err, LMD_INVALID, "%s: output %u has room for %u rows, %u needed",
+				p->dev->vendor->name, out->id, out->n_row, live->rows[v->space]);
+	a.dst = out->buffer->at + out->offset;
+	a.dst_row_bytes = out->row_bytes;
+	a.src = p->values + v->offset;
+	a.src_row_bytes = v->row_bytes;
+	a.width = v->width;
+	a.space = v->space;
+	return launch(p->dev, s, GPU_K_rows,
+		      ((uint64_t)live->rows[v->space] * v->width + 255) / 256, 1, 256, 0, &a, err);
+}
+
+enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
+{
+	struct gpu_dev *dev = state;
+	gpu_stream s = gpu_queue_stream(dev, q);
+	struct gpu_live live;
+	enum lmd_status st = gpu_enter(dev, &dev->error);
+
+	if (st == LMD_OK && step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED))
+		st = lmd_fail(&dev->error, LMD_CANCELLED, "%s: cancelled before the first launch",
+			      dev->vendor->name);
+	if (st == LMD_OK)
+		st = gpu_run_begin(p, s, step, in, n_in, &live, &dev->error);
+	for (uint32_t i = 0; st == LMD_OK && i < p->n_launch; i++)
+		st = gpu_run_launch(p, s, &p->launches[i], &live, &dev->error);
+	for (uint32_t i = 0; st == LMD_OK && i < n_out; i++)
+		st = copy_output(p, s, &live, &out[i], &dev->error);
+	return st == LMD_OK ? gpu_queue_done(dev, q, done, &dev->error) : st;
+}

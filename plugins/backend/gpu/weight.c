@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights are copied to the device row by row, without the gaps between their pieces.  Types that
+ * kernels do not decode, and transposed weights, are decoded to f32 on the way: the same numbers
+ * in more memory. */
+#include <string.h>
+
+#include "gpu.h"
+
+static const struct {
+	uint32_t dtype, kernel;
+} native[] = {
+	{LMD_DTYPE_F32, GPU_K_linear_f32},       {LMD_DTYPE_F16, GPU_K_linear_f16},
+	{LMD_DTYPE_BF16, GPU_K_linear_bf16},     {LMD_DTYPE_Q4_0, GPU_K_linear_q4_0},
+	{LMD_DTYPE_Q4_1, GPU_K_linear_q4_1},     {LMD_DTYPE_Q5_0, GPU_K_linear_q5_0},
+	{LMD_DTYPE_Q5_1, GPU_K_linear_q5_1},     {LMD_DTYPE_Q8_0, GPU_K_linear_q8_0},
+	{LMD_DTYPE_Q2_K, GPU_K_linear_q2_k},     {LMD_DTYPE_Q3_K, GPU_K_linear_q3_k},
+	{LMD_DTYPE_Q4_K, GPU_K_linear_q4_k},     {LMD_DTYPE_Q5_K, GPU_K_linear_q5_k},
+	{LMD_DTYPE_Q6_K, GPU_K_linear_q6_k},     {LMD_DTYPE_IQ4_NL, GPU_K_linear_iq4_nl},
+	{LMD_DTYPE_IQ4_XS, GPU_K_linear_iq4_xs}, {LMD_DTYPE_MXFP4, GPU_K_linear_mxfp4},
+};
+
+uint32_t gpu_weight_kernel(uint32_t dtype)
+{
+	for (size_t i = 0; i < LMD_LEN(native); i++) {
+		if (native[i].dtype == dtype)
+			return native[i].kernel;
+	}
+	return GPU_NO_KERNEL;
+}
+
+/* How a weight lies on the device. */
+struct plan {
+	bool decode;             /* to f32 */
+	bool transpose, stacked; /* pieces follow each other in the stack, not in N */
+	uint32_t cols;           /* values of a row in the file */
+	uint64_t file_row, row_bytes, slice_bytes, bytes;
+	uint64_t scale_at, bias_at;
+};
+
+/* The pieces of a weight follow each other in N, each with all slices, or in the stack. */
+static bool order_of_pieces(const struct lmd_weight_desc *d, uint32_t want, bool *stacked)
+{
+	uint64_t rows = 0, slices = 0;
+	bool all = true, each = true;
+
+	for (uint32_t i = 0; i < d->n_piece; i++) {
+		rows += d->pieces[i].n_row;
+		slices += d->pieces[i].n_slice;
+		all = all && d->pieces[i].n_slice == d->ref->n_stack;
+		each = each && d->pieces[i].n_row == want;
+	}
+	*stacked = !(all && rows == want);
+	return !*stacked || (each && slices == d->ref->n_stack);
+}
+
+static uint64_t align(uint64_t n)
+{
+	return (n + 255) / 256 * 256;
+}
+
+static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weight_desc *d,
+			       struct plan *p, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	const struct lmd_weight_ref *ref = d->ref;
+	uint32_t elems, bytes;
+
+	*p = (struct plan){.transpose = ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE};
+	p->cols = p->transpose ? ref->n : ref->k;
+	if (!h->dtype_info(h->ctx, (enum lmd_dtype)d->dtype, &elems, &bytes) || !elems)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name,
+				d->dtype);
+	if (!ref->n || !ref->k || !ref->n_stack || p->cols % elems)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: shape [%u, %u, %u] is empty or not whole blocks of %u values",
+				ref->name, ref->n_stack, ref->n, ref->k, elems);
+	if (!order_of_pieces(d, p->transpose ? ref->k : ref->n, &p->stacked) ||
+	    (p->transpose && p->stacked))
+		return lmd_fail(err, LMD_INVALID,
+				"%s: its %u pieces do not make %u slices of %u rows", ref->name,
+				d->n_piece, ref->n_stack, p->transpose ? ref->k : ref->n);
+	p->decode = d->dtype != LMD_DTYPE_I32 &&
+		    (p->transpose || gpu_weight_kernel(d->dtype) == GPU_NO_KERNEL);
+	p->file_row =
+		h->dtype_head(h->ctx, (enum lmd_dtype)d->dtype) + (uint64_t)p->cols / elems * bytes;
+	p->row_bytes = p->decode ? 4 * (uint64_t)ref->k : p->file_row;
+	if (p->row_bytes > UINT32_MAX)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %llu bytes", ref->name,
+				(unsigned long long)p->row_bytes);
+	p->slice_bytes = p->row_bytes * ref->n;
+	p->scale_at = align(p->slice_bytes * ref->n_stack);
+	p->bias_at = align(p->scale_at + (d->scale ? d->n_scale : 0) * sizeof(float));
+	p->bytes = align(p->bias_at + (d->bias ? d->n_bias : 0) * sizeof(float));
+	return LMD_OK;
+}
+
+enum lmd_status gpu_weight_query(void *state, const struct lmd_weight_desc *d,
+				 struct lmd_weight_plan *out, struct lmd_error *err)
+{
+	struct lmd_weight_plan plan = {.placement = LMD_PLACE_COPY};
+	struct plan p;
+	enum lmd_status st = lay_out(state, d, &p, err);
+
+	if (st != LMD_OK)
+		return st;
+	plan.exactness = p.decode ? 1 : 0;
+	plan.bytes = p.bytes;
+	LMD_PUT(out, &plan);
+	return LMD_OK;
+}
+
+/* Row n of a slice in the file. */
+static const char *file_row(const struct lmd_weight_desc *d, const struct plan *p, uint32_t slice,
+			    uint32_t n)
+{
+	const struct lmd_weight_piece *x = d->pieces;
+
+	if (p->stacked) {
+		for (; slice >= x->n_slice; x++)
+			slice -= x->n_slice;
+	} else {
+		for (; n >= x->n_row; x++)
+			n -= x->n_row;
+	}
+	return (const char *)x->data + x->head_bytes * slice + x->row_bytes * n;
+}
+
+/* Writes a slice as it will lie on the device; out is zeroed. */
+static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_weight_desc *d,
+				  const struct plan *p, uint32_t slice, char *out, float *row,
+				  struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	const struct lmd_weight_ref *ref = d->ref;
+	uint32_t n = p->transpose ? ref->k : ref->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *from = file_row(d, p, slice, i);
+
+		if (!p->decode) {
+			memcpy(out + i * p->row_bytes, from, (size_t)p->row_bytes);
+			continue;
+		}
+		if (h->dequant_rows(h->ctx, (enum lmd_dtype)d->dtype, from, row, p->cols) != LMD_OK)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: tensor type %u cannot be decoded", ref->name,
+					d->dtype);
+		if (!p->transpose)
+			memcpy(out + i * p->row_bytes, row, (size_t)p->row_bytes);
+		for (uint32_t c = 0; p->transpose && c < ref->n; c++)
+			memcpy(out + c * p->row_bytes + i * sizeof(float), &row[c], sizeof(float));
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d,
+			    const struct plan *p, struct lmd_weight *w, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	char *slice = h->alloc(h->ctx, (size_t)p->slice_bytes);
+	float *row = h->alloc(h->ctx, (p->cols + 256) * sizeof(float));
+	enum lmd_status st = gpu_alloc(dev, p->bytes, w->name, &w->memory, err);
+
+	if (st == LMD_OK && (!slice || !row))
+		st = lmd_fail(err, LMD_NOMEM, "%s: no memory for %llu bytes", w->name,
+			      (unsigned long long)p->slice_bytes);
+	for (uint32_t s = 0; st == LMD_OK && s < d->ref->n_stack; s++) {
+		st = pack_slice(dev, d, p, s, slice, row, err);
+		if (st == LMD_OK)
+			st = gpu_upload(dev, w->memory + s * p->slice_bytes, slice, p->slice_bytes,
+					err);
+	}
+	if (st == LMD_OK && d->scale)
+		st = gpu_upload(dev, w->memory + p->scale_at, d->scale, d->n_scale * sizeof(float),
+				err);
+	if (st == LMD_OK && d->bias)
+		st = gpu_upload(dev, w->memory + p->bias_at, d->bias, d->n_bias * sizeof(float),
+				err);
+	h->free(h->ctx, slice);
+	h->free(h->ctx, row);
+	return st;
+}
+
+enum lmd_status gpu_weight_load(void *state, const struct lmd_weight_desc *d,
+				struct lmd_weight **out, struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	const struct lmd_weight_ref *ref = d->ref;
+	size_t name_bytes = strlen(ref->name) + 1;
+	struct lmd_weight *w;
+	struct plan p;
+	char *name;
+	enum lmd_status st = gpu_enter(dev, err);
+
+	if (st == LMD_OK)
+		st = lay_out(dev, d, &p, err);
+	if (st != LMD_OK)
+		return st;
+	w = dev->host->alloc(dev->host->ctx, sizeof(*w) + name_bytes);
+	if (!w)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a weight", ref->name);
+	name = (char *)(w + 1);
+	memcpy(name, ref->name, name_bytes);
+	w->name = name;
+	st = load(dev, d, &p, w, err);
+	if (st != LMD_OK) {
+		gpu_weight_destroy(dev, w);
+		return st;
+	}
+	w->dev = (struct gpu_weight){
+		.data = w->memory,
+		.scale = d->scale ? w->memory + p.scale_at : 0,
+		.bias = d->bias ? w->memory + p.bias_at : 0,
+		.slice_bytes = p.slice_bytes,
+		.row_bytes = (uint32_t)p.row_bytes,
+		.dtype = p.decode ? LMD_DTYPE_F32 : d->dtype,
+		.n_stack = ref->n_stack,
+		.n = ref->n,
+		.k = ref->k,
+		.n_scale = d->scale ? d->n_scale : 0,
+		.n_bias = d->bias ? d->n_bias : 0,
+	};
+	if (w->dev.dtype == LMD_DTYPE_F32)
+		w->flat = w->memory;
+	*out = w;
+	return LMD_OK;
+}
+
+void gpu_weight_destroy(void *state, struct lmd_weight *w)
+{
+	struct gpu_dev *dev = state;
+
+	if (!w)
+		return;
+	(void)gpu_enter(dev, NULL);
+	gpu_free(dev, w->memory);
+	if (w->own_flat)
+		gpu_free(dev, w->flat);
+	dev->host->free(dev->host->ctx, w);
+}
+
+enum lmd_status gpu_weight_flatten(struct gpu_dev *dev, struct lmd_weight *w, struct lmd_error *err)
+{
+	uint64_t n = (uint64_t)w->dev.n_stack * w->dev.n * w->dev.k;
+	struct gpu_flatten_args a = {.w = w->dev};
+	void *params[] = {&a};
+	enum lmd_status st;
+
+	if (w->flat)
+		return LMD_OK;
+	st = gpu_alloc(dev, n * sizeof(float), w->name, &w->flat, err);
+	if (st != LMD_OK)
+		return st;
+	w->own_flat = true;
+	a.out = w->flat;
+	st = gpu_check(dev,
+		       dev->drv->launch(dev->kernels[GPU_K_flatten], (unsigned)((n + 255) / 256), 1,
+					1, 256, 1, 1, 0, dev->stream, params, NULL),
+		       "decoding a weight", err);
+	return st == LMD_OK ? gpu_check(dev, dev->drv->stream_sync(dev->stream),
+					"decoding a weight", err)
+			    : st;
+}

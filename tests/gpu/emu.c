@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs kernels on the host: fibres and their scheduler. */
+#include "tests/gpu/emu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#ifndef __x86_64__
+#include <ucontext.h>
+#endif
+
+#define MOST_THREADS 1024u
+#define STACK_BYTES  (64u * 1024)
+#define POISON       0xff /* NaN in every float */
+
+struct emu_grid emu_now;
+char *emu_shared_memory;
+
+enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
+
+struct fibre {
+#ifdef __x86_64__
+	void *sp;
+#else
+	ucontext_t context;
+#endif
+	enum state state;
+	float value; /* what it shows to its warp */
+};
+
+static struct {
+	struct fibre fibres[MOST_THREADS];
+	struct fibre scheduler;
+	char *stacks, *shared;
+	const struct emu_launch *launch;
+	const char *name;
+	unsigned n_ended;
+	uint64_t rng;
+} emu;
+
+static void fatal(const char *what)
+{
+	(void)fprintf(stderr, "gpu emulation: kernel %s: %s (thread %u of block %u,%u)\n", emu.name,
+		      what, emu_now.tid, emu_now.block_x, emu_now.block_y);
+	abort();
+}
+
+/* ---- switching ---- */
+
+static void entry(void)
+{
+	emu.launch->kernel(emu.launch->args);
+	emu.fibres[emu_now.tid].state = ENDED;
+	emu.n_ended++;
+	for (;;) {
+#ifdef __x86_64__
+		extern void emu_switch(void **save, void *load);
+		void *unused;
+
+		emu_switch(&unused, emu.scheduler.sp);
+#else
+		setcontext(&emu.scheduler.context);
+#endif
+	}
+}
+
+#ifdef __x86_64__
+void emu_switch(void **save, void *load);
+__asm__(".pushsection .text\n"
+	".globl emu_switch\n"
+	".hidden emu_switch\n"
+	"emu_switch:\n"
+	"push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15\n"
+	"mov %rsp, (%rdi)\n"
+	"mov %rsi, %rsp\n"
+	"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp\n"
+	"ret\n"
+	".popsection\n");
+
+static void prepare(struct fibre *f, char *stack)
+{
+	void **top = (void **)(void *)(stack + STACK_BYTES);
+
+	*--top = NULL; /* where entry would return to */
+	*--top = (void *)(uintptr_t)entry;
+	for (int i = 0; i < 6; i++)
+		*--top = NULL;
+	f->sp = top;
+}
+
+static void run_fibre(struct fibre *f)
+{
+	emu_switch(&emu.scheduler.sp, f->sp);
+}
+
+static void leave_fibre(struct fibre *f)
+{
+	emu_switch(&f->sp, emu.scheduler.sp);
+}
+#else
+static void prepare(struct fibre *f, char *stack)
+{
+	getcontext(&f->context);
+	f->context.uc_stack.ss_sp = stack;
+	f->context.uc_stack.ss_size = STACK_BYTES;
+	f->context.uc_link = NULL;
+	makecontext(&f->context, entry, 0);
+}
+
+static void run_fibre(struct fibre *f)
+{
+	swapcontext(&emu.scheduler.context, &f->context);
+}
+
+static void leave_fibre(struct fibre *f)
+{
+	swapcontext(&f->context, &emu.scheduler.context);
+}
+#endif
+
+static void wait_as(enum state s)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+
+	f->state = s;
+	leave_fibre(f);
+}
+
+/* ---- what kernels call ---- */
+
+void emu_sync(void)
+{
+	wait_as(AT_BLOCK);
+}
+
+float emu_shfl_xor(float v, unsigned mask)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+	unsigned first = emu_now.tid / emu_now.warp * emu_now.warp;
+	float r;
+
+	f->value = v;
+	wait_as(AT_WARP);
+	r = emu.fibres[first + ((emu_now.tid - first) ^ mask)].value;
+	wait_as(AT_WARP);
+	return r;
+}
+
+/* ---- the scheduler ---- */
+
+static unsigned draw(unsigned n)
+{
+	emu.rng = emu.rng * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(emu.rng >> 33) % n;
+}
+
+/* Runs every thread of a warp that can; returns whether there was one. */
+static int run_lanes(unsigned first, unsigned n)
+{
+	unsigned start = emu.launch->order == EMU_SHUFFLED ? draw(n) : 0;
+	int any = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned lane = emu.launch->order == EMU_REVERSE
+					? n - 1 - i
+					: (start + i * (start % 2 ? 1 : n - 1)) % n;
+
+		if (emu.launch->order == EMU_FORWARD)
+			lane = i;
+		if (emu.fibres[first + lane].state != RUNNABLE)
+			continue;
+		emu_now.tid = first + lane;
+		run_fibre(&emu.fibres[first + lane]);
+		any = 1;
+	}
+	return any;
+}
+
+/* Runs a warp until its threads have ended or wait at a barrier of the block. */
+static void run_warp(unsigned first, unsigned n)
+{
+	for (;;) {
+		unsigned waiting = 0, ended = 0;
+
+		while (run_lanes(first, n))
+			;
+		for (unsigned i = 0; i < n; i++) {
+			waiting += emu.fibres[first + i].state == AT_WARP;
+			ended += emu.fibres[first + i].state == ENDED;
+		}
+		if (!waiting)
+			return;
+		if (waiting != n)
+			fatal(ended ? "a shuffle lacks threads that have ended"
+				    : "a shuffle lacks threads that wait for the block");
+		for (unsigned i = 0; i < n; i++)
+			emu.fibres[first + i].state = RUNNABLE;
+	}
+}
+
+static void run_block(void)
+{
+	unsigned n = emu.launch->threads, warp = emu.launch->warp;
+
+	memset(emu_shared_memory, POISON, emu.launch->shared);
+	emu.n_ended = 0;
+	for (unsigned i = 0; i < n; i++) {
+		emu.fibres[i].state = RUNNABLE;
+		prepare(&emu.fibres[i], emu.stacks + (size_t)i * STACK_BYTES);
+	}
+	for (;;) {
+		for (unsigned w = 0; w < n; w += warp)
+			run_warp(w, n - w < warp ? n - w : warp);
+		if (emu.n_ended == n)
+			return;
+		if (emu.n_ended)
+			fatal("a barrier lacks threads that have ended");
+		for (unsigned i = 0; i < n; i++)
+			emu.fibres[i].state = RUNNABLE;
+	}
+}
+
+void emu_run(const struct emu_launch *l, const char *name)
+{
+	emu.name = name;
+	emu.launch = l;
+	if (!l->threads || l->threads > MOST_THREADS || l->threads % l->warp)
+		fatal("a block of that many threads");
+	if (!emu.stacks) {
+		emu.stacks = mmap(NULL, (size_t)MOST_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (emu.stacks == MAP_FAILED)
+			fatal("no memory for stacks");
+	}
+	emu_shared_memory = malloc(l->shared + 64);
+	if (!emu_shared_memory)
+		fatal("no shared memory");
+	emu_now = (struct emu_grid){
+		.threads = l->threads, .grid_x = l->grid_x, .grid_y = l->grid_y, .warp = l->warp};
+	for (unsigned y = 0; y < l->grid_y; y++) {
+		for (unsigned x = 0; x < l->grid_x; x++) {
+			emu_now.block_x = x;
+			emu_now.block_y = y;
+			run_block();
+		}
+	}
+	free(emu_shared_memory);
+}

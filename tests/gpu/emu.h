@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * emu.h - kernels on the host.  Each thread of a block is a fibre; a warp's threads run until all
+ * of them wait for each other, a block's until all wait at a barrier.  Blocks run one after the
+ * other, in one thread of the host.  Shared memory is poisoned before each block. */
+#ifndef LLAMAD_TESTS_GPU_EMU_H
+#define LLAMAD_TESTS_GPU_EMU_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define GPU_EMULATION 1
+
+struct emu_grid {
+	unsigned tid, threads, block_x, block_y, grid_x, grid_y, warp;
+};
+extern struct emu_grid emu_now; /* of the running thread */
+extern char *emu_shared_memory;
+
+enum emu_order { EMU_FORWARD = 0, EMU_REVERSE = 1, EMU_SHUFFLED = 2 };
+
+struct emu_launch {
+	void (*kernel)(void *args);
+	void *args;
+	unsigned grid_x, grid_y, threads, shared;
+	unsigned warp;        /* 32 or 64 */
+	enum emu_order order; /* in which threads run */
+};
+
+/* Runs a kernel.  Ends the program, with a message, if threads wait for some that have ended. */
+void emu_run(const struct emu_launch *l, const char *name);
+
+/* What kernels call. */
+void emu_sync(void);
+float emu_shfl_xor(float v, unsigned mask);
+
+#define GPU_KERNEL  static void
+#define GPU_FN      static inline
+#define GPU_SLOW    static
+#define GPU_CONST   static const
+#define GPU_TID     emu_now.tid
+#define GPU_THREADS emu_now.threads
+#define GPU_BLOCK_X emu_now.block_x
+#define GPU_BLOCK_Y emu_now.block_y
+#define GPU_GRID_X  emu_now.grid_x
+#define GPU_GRID_Y  emu_now.grid_y
+#define GPU_WARP    emu_now.warp
+#define GPU_UNROLL
+#define GPU_SHARED(type) ((type *)(void *)emu_shared_memory)
+#define gpu_sync         emu_sync
+#define gpu_shfl_xor     emu_shfl_xor
+
+static inline float gpu_half_to_float(uint16_t h)
+{
+	_Float16 f;
+
+	memcpy(&f, &h, sizeof(f));
+	return (float)f;
+}
+
+static inline uint16_t gpu_float_to_half(float f)
+{
+	_Float16 h = (_Float16)f;
+	uint16_t u;
+
+	memcpy(&u, &h, sizeof(u));
+	return u;
+}
+
+static inline uint32_t gpu_float_bits(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, sizeof(u));
+	return u;
+}
+
+static inline float gpu_bits_float(uint32_t u)
+{
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+#endif /* LLAMAD_TESTS_GPU_EMU_H */

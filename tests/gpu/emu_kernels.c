@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compiles the kernels for the emulation. */
+#include <string.h>
+
+#include "tests/gpu/emu.h"
+
+#include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/linear.h"
+#include "backend/gpu/kern/lora.h"
+#include "backend/gpu/kern/mixers.h"
+#include "backend/gpu/kern/norm.h"
+#include "backend/gpu/kern/rope_kv.h"
+#include "backend/gpu/kern/rows.h"
+#include "backend/gpu/kern/select.h"
+#include "backend/gpu/kern/state.h"
+#include "tests/gpu/emu_kernels.h"
+
+#define CALL(name, type)                                                                           \
+	static void call_##name(void *args)                                                        \
+	{                                                                                          \
+		struct type a;                                                                     \
+		memcpy(&a, args, sizeof(a));                                                       \
+		gpu_##name(a);                                                                     \
+	}
+GPU_KERNELS(CALL)
+
+static const struct emu_kernel kernels[] = {
+#define ROW(name, type) {"gpu_" #name, call_##name, sizeof(struct type)},
+	GPU_KERNELS(ROW)};
+
+const struct emu_kernel *emu_kernel_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		if (!strcmp(kernels[i].name, name))
+			return &kernels[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of NVIDIA's driver library that backend-cuda calls, for tests: it runs kernels in the
+ * emulation. Work is done when somebody waits for it.  Settings come from LLAMAD_FAKE_GPU,
+ * separated by commas:
+ *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
+ *   fail_alloc=N   the Nth allocation fails
+ *   lose=N         the device is lost at the Nth launch
+ *
+ * Threads: one lock around everything. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/emu.h"
+#include "tests/gpu/emu_kernels.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+	OK = 0,
+	INVALID = 1,
+	OUT_OF_MEMORY = 2,
+	NOT_INITIALISED = 3,
+	NOT_FOUND = 500,
+	NOT_READY = 600,
+	LOST = 719
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+	int ready;
+	unsigned devices, warp, order;
+	unsigned long long memory, used;
+	unsigned fail_alloc, n_alloc, lose, n_launch;
+	int lost;
+} fake = {.devices = 1, .warp = 32, .memory = 1ull << 30};
+
+/* ---- settings ---- */
+
+static void setting(const char *name, const char *value)
+{
+	if (!strcmp(name, "devices"))
+		fake.devices = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "memory"))
+		fake.memory = strtoull(value, NULL, 10);
+	else if (!strcmp(name, "warp"))
+		fake.warp = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "fail_alloc"))
+		fake.fail_alloc = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "lose"))
+		fake.lose = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "order"))
+		fake.order = !strcmp(value, "reverse")    ? EMU_REVERSE
+			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED
+							  : EMU_FORWARD;
+}
+
+static void read_settings(void)
+{
+	const char *env = getenv("LLAMAD_FAKE_GPU");
+	char text[256], *save = NULL;
+
+	if (!env || strlen(env) >= sizeof(text))
+		return;
+	memcpy(text, env, strlen(env) + 1);
+	for (char *p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		char *eq = strchr(p, '=');
+
+		if (eq) {
+			*eq = '\0';
+			setting(p, eq + 1);
+		}
+	}
+}
+
+/* ---- memory: a block has its size in front and poison inside ---- */
+
+static int allocate(void **out, size_t bytes)
+{
+	size_t *p;
+
+	if (++fake.n_alloc == fake.fail_alloc || fake.used + bytes > fake.memory)
+		return OUT_OF_MEMORY;
+	p = aligned_alloc(256, (bytes + 256 + 255) / 256 * 256);
+	if (!p)
+		return OUT_OF_MEMORY;
+	*p = bytes;
+	memset((char *)p + 256, 0xff, bytes);
+	fake.used += bytes;
+	*out = (char *)p + 256;
+	return OK;
+}
+
+static void release(void *p)
+{
+	size_t *head = (size_t *)(void *)((char *)p - 256);
+
+	if (!p)
+		return;
+	memset(p, 0xdb, *head); /* shows reads of freed memory */
+	fake.used -= *head;
+	free(head);
+}
+
+/* ---- work ---- */
+
+enum kind { COPY, FILL, LAUNCH, RECORD, WAIT };
+
+struct stream;
+struct mark {
+	struct stream *stream; /* where it is recorded, or NULL if it has happened */
+	int used;
+};
+
+struct work {
+	struct work *next;
+	enum kind kind;
+	char *to;
+	const char *from;
+	size_t bytes;
+	unsigned char value;
+	const struct emu_kernel *kernel;
+	struct emu_launch launch;
+	struct mark *mark;
+	char args[4096];
+};
+
+struct stream {
+	struct work *first, **end;
+};
+
+static void run_first(struct stream *s);
+
+static void run_to(struct mark *m)
+{
+	while (m->stream && m->stream->first)
+		run_first(m->stream);
+}
+
+static void do_work(struct work *w)
+{
+	switch (w->kind) {
+	case COPY:
+		memmove(w->to, w->from, w->bytes);
+		break;
+	case FILL:
+		memset(w->to, w->value, w->bytes);
+		break;
+	case LAUNCH:
+		if (fake.lose && ++fake.n_launch >= fake.lose)
+			fake.lost = 1;
+		if (fake.lost)
+			break;
+		w->launch.args = w->args;
+		emu_run(&w->launch, w->kernel->name);
+		break;
+	case RECORD:
+		w->mark->stream = NULL;
+		break;
+	case WAIT:
+		run_to(w->mark);
+		break;
+	}
+}
+
+static void run_first(struct stream *s)
+{
+	struct work *w = s->first;
+
+	s->first = w->next;
+	if (!s->first)
+		s->end = &s->first;
+	do_work(w);
+	free(w);
+}
+
+static void run_all(struct stream *s)
+{
+	while (s->first)
+		run_first(s);
+}
+
+static int submit(void *stream, const struct work *w)
+{
+	struct stream *s = stream;
+	struct work *copy;
+
+	if (fake.lost)
+		return LOST;
+	copy = s ? malloc(sizeof(*copy)) : NULL;
+	if (!copy)
+		return s ? OUT_OF_MEMORY : INVALID;
+	*copy = *w;
+	copy->next = NULL;
+	*s->end = copy;
+	s->end = &copy->next;
+	return OK;
+}
+
+#define LOCKED(expression)                                                                         \
+	do {                                                                                       \
+		int code_;                                                                         \
+		(void)pthread_mutex_lock(&lock);                                                   \
+		code_ = (expression);                                                              \
+		(void)pthread_mutex_unlock(&lock);                                                 \
+		return code_;                                                                      \
+	} while (0)
+
+/* ---- the library ---- */
+
+#define API(name, ...)                                                                             \
+	EXPORT int name(__VA_ARGS__);                                                              \
+	EXPORT int name(__VA_ARGS__)
+
+API(cuInit, unsigned flags)
+{
+	(void)flags;
+	(void)pthread_mutex_lock(&lock);
+	if (!fake.ready)
+		read_settings();
+	fake.ready = 1;
+	(void)pthread_mutex_unlock(&lock);
+	return OK;
+}
+
+API(cuDriverGetVersion, int *out)
+{
+	*out = 13000;
+	return OK;
+}
+
+API(cuGetErrorName, int code, const char **out)
+{
+	*out = code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+	       : code == LOST        ? "CUDA_ERROR_LAUNCH_FAILED"
+				     : "CUDA_ERROR_UNKNOWN";
+	return OK;
+}
+
+API(cuDeviceGetCount, int *out)
+{
+	*out = (int)fake.devices;
+	return fake.ready ? OK : NOT_INITIALISED;
+}
+
+API(cuDeviceGet, int *out, int index)
+{
+	*out = index;
+	return (unsigned)index < fake.devices ? OK : INVALID;
+}
+
+API(cuDeviceGetName, char *out, int n, int dev)
+{
+	(void)snprintf(out, (size_t)n, "emulated GPU %d", dev);
+	return OK;
+}
+
+API(cuDeviceGetPCIBusId, char *out, int n, int dev)
+{
+	(void)snprintf(out, (size_t)n, "0000:%02x:00.0", dev + 1);
+	return OK;
+}
+
+API(cuDeviceTotalMem_v2, size_t *out, int dev)
+{
+	(void)dev;
+	*out = fake.memory;
+	return OK;
+}
+
+API(cuDeviceGetAttribute, int *out, int what, int dev)
+{
+	(void)dev;
+	*out = what == 10 ? (int)fake.warp : what == 16 ? 2 : what == 75 ? 9 : 0;
+	return OK;
+}
+
+API(cuDevicePrimaryCtxRetain, void **out, int dev)
+{
+	*out = (void *)(uintptr_t)(dev + 1);
+	return OK;
+}
+
+API(cuDevicePrimaryCtxRelease_v2, int dev)
+{
+	(void)dev;
+	return OK;
+}
+
+API(cuCtxSetCurrent, void *c)
+{
+	(void)c;
+	return fake.lost ? LOST : OK;
+}
+
+API(cuMemGetInfo_v2, size_t *f, size_t *total)
+{
+	*total = fake.memory;
+	*f = fake.memory - fake.used;
+	return OK;
+}
+
+API(cuMemAlloc_v2, uint64_t *out, size_t bytes)
+{
+	void *p = NULL;
+	int code;
+
+	(void)pthread_mutex_lock(&lock);
+	code = allocate(&p, bytes);
+	(void)pthread_mutex_unlock(&lock);
+	*out = (uint64_t)(uintptr_t)p;
+	return code;
+}
+
+API(cuMemFree_v2, uint64_t p)
+{
+	(void)pthread_mutex_lock(&lock);
+	release((void *)(uintptr_t)p);
+	(void)pthread_mutex_unlock(&lock);
+	return OK;
+}
+
+API(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	LOCKED(allocate(out, bytes));
+}
+
+API(cuMemFreeHost, void *p)
+{
+	return cuMemFree_v2((uint64_t)(uintptr_t)p);
+}
+
+API(cuMemHostGetDevicePointer_v2, uint64_t *out, void *p, unsigned flags)
+{
+	(void)flags;
+	*out = (uint64_t)(uintptr_t)p;
+	return OK;
+}
+
+API(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *s)
+{
+	struct work w = {.kind = COPY, .to = (char *)(uintptr_t)to, .from = from, .bytes = bytes};
+
+	LOCKED(submit(s, &w));
+}
+
+API(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *s)
+{
+	struct work w = {
+		.kind = COPY, .to = to, .from = (const char *)(uintptr_t)from, .bytes = bytes};
+
+	LOCKED(submit(s, &w));
+}
+
+API(cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *s)
+{
+	return cuMemcpyHtoDAsync_v2(to, (const void *)(uintptr_t)from, bytes, s);
+}
+
+API(cuMemsetD8Async, uint64_t to, unsigned char value, size_t bytes, void *s)
+{
+	struct work w = {.kind = FILL, .to = (char *)(uintptr_t)to, .value = value, .bytes = bytes};
+
+	LOCKED(submit(s, &w));
+}
+
+API(cuStreamCreateWithPriority, void **out, unsigned flags, int priority)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	(void)flags;
+	(void)priority;
+	if (!s)
+		return OUT_OF_MEMORY;
+	s->end = &s->first;
+	*out = s;
+	return OK;
+}
+
+static int sync_stream(struct stream *s)
+{
+	run_all(s);
+	return fake.lost ? LOST : OK;
+}
+
+API(cuStreamSynchronize, void *s)
+{
+	LOCKED(sync_stream(s));
+}
+
+API(cuStreamDestroy_v2, void *s)
+{
+	(void)cuStreamSynchronize(s);
+	free(s);
+	return OK;
+}
+
+API(cuEventCreate, void **out, unsigned flags)
+{
+	(void)flags;
+	*out = calloc(1, sizeof(struct mark));
+	return *out ? OK : OUT_OF_MEMORY;
+}
+
+static int sync_mark(struct mark *m)
+{
+	run_to(m);
+	return fake.lost ? LOST : OK;
+}
+
+API(cuEventSynchronize, void *e)
+{
+	LOCKED(sync_mark(e));
+}
+
+API(cuEventDestroy_v2, void *e)
+{
+	(void)cuEventSynchronize(e);
+	free(e);
+	return OK;
+}
+
+static int record(struct mark *m, void *s)
+{
+	struct work w = {.kind = RECORD, .mark = m};
+	int code;
+
+	run_to(m);
+	code = submit(s, &w);
+	m->stream = code ? NULL : s;
+	m->used = 1;
+	return code;
+}
+
+API(cuEventRecord, void *e, void *s)
+{
+	LOCKED(record(e, s));
+}
+
+/* Asking makes some progress, as time would. */
+static int query(struct mark *m)
+{
+	if (m->stream && m->stream->first)
+		run_first(m->stream);
+	if (fake.lost)
+		return LOST;
+	return m->stream ? NOT_READY : OK;
+}
+
+API(cuEventQuery, void *e)
+{
+	LOCKED(query(e));
+}
+
+static int wait_event(void *s, struct mark *m)
+{
+	struct work w = {.kind = WAIT, .mark = m};
+
+	return m->stream && m->stream != s ? submit(s, &w) : OK;
+}
+
+API(cuStreamWaitEvent, void *s, void *e, unsigned flags)
+{
+	(void)flags;
+	LOCKED(wait_event(s, e));
+}
+
+API(cuModuleLoadData, void **out, const void *image)
+{
+	*out = (void *)(uintptr_t)image;
+	return OK;
+}
+
+API(cuModuleUnload, void *m)
+{
+	(void)m;
+	return OK;
+}
+
+API(cuModuleGetFunction, void **out, void *m, const char *name)
+{
+	(void)m;
+	*out = (void *)(uintptr_t)emu_kernel_find(name);
+	return *out ? OK : NOT_FOUND;
+}
+
+API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, void *s, void **params, void **extra)
+{
+	const struct emu_kernel *k = f;
+	struct work w = {.kind = LAUNCH, .kernel = k};
+
+	(void)extra;
+	if (gz != 1 || by != 1 || bz != 1 || !gx || !gy || !bx || bx > 1024 ||
+	    k->args_bytes > sizeof(w.args))
+		return INVALID;
+	w.launch = (struct emu_launch){.kernel = k->run,
+				       .grid_x = gx,
+				       .grid_y = gy,
+				       .threads = bx,
+				       .shared = shared,
+				       .warp = fake.warp,
+				       .order = (enum emu_order)fake.order};
+	memcpy(w.args, params[0], k->args_bytes);
+	LOCKED(submit(s, &w));
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Tiny models on backend-cuda with an emulated device: every value of a step is that of ref, and a
+# generation gives the same text.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+plugins=$build/tests/gpu/.libs
+[ -f "$plugins/backend-cuda.so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
+LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
+export LD_LIBRARY_PATH
+for kind in full window state hybrid sandwich; do
+	"$build/tests/mktiny" $kind 5 "$dir/$kind.gguf" || exit 99
+	call debug diff "$dir/$kind.gguf" --tokens 1,7,3,9,11,2,5 --backend cuda --against ref \
+		--activations f32 --plugin-dir "$plugins"
+	holds "$kind: values of a step: $(cat "$dir/err")" test $got -eq 0
+done
+for backend in ref cuda; do
+	call run "$dir/full.gguf" --raw -n 12 --temp 0 -p "A B" --backend $backend --activations f32 \
+		--plugin-dir "$plugins"
+	holds "a generation on $backend: $(cat "$dir/err")" test $got -eq 0
+	cp "$dir/out" "$dir/$backend.txt"
+done
+holds "$(cat "$dir/cuda.txt") instead of $(cat "$dir/ref.txt")" cmp -s "$dir/ref.txt" "$dir/cuda.txt"
+finish "models on an emulated GPU"

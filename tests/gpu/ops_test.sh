@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The conformance cases on backend-cuda with an emulated device: a selection, all cases with LMD_TEST_LONG.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+so=$build/tests/gpu/.libs/backend-cuda.so
+[ -f "$so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
+
+# Without a driver there is no device, and the reason is said.
+refused 1 "no device: no driver: libcuda.so.1 cannot be opened" plugins test "$so" --only "norm "
+
+LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
+export LD_LIBRARY_PATH
+
+# all OP...: no case fails or is skipped
+all() {
+	for op; do
+		does plugins test "$so" --only "$op"
+		holds "$op: $(grep -v '^pass' "$dir/out" | head -n 3)" grep -q ' 0 failed, 0 skipped' "$dir/out"
+	done
+}
+all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
+all "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
+all "attn " "linear q4_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
+for mode in warp=64 order=reverse warp=64,order=shuffled; do
+	LLAMAD_FAKE_GPU=$mode
+	export LLAMAD_FAKE_GPU
+	all "norm " "rope_kv " "linear q4_0" "linear f16" "attn "
+done
+[ -z "${LMD_TEST_LONG:-}" ] || all "linear "
+
+# Faults of the device are results of the cases, not the end of the program.
+LLAMAD_FAKE_GPU=lose=9
+call plugins test "$so" --only "norm "
+holds "a lost device is named: $(tail -n 1 "$dir/out")" grep -q 'CUDA_ERROR_LAUNCH_FAILED' "$dir/out"
+for n in 1 2 3 4 5 6 7 8; do
+	LLAMAD_FAKE_GPU=fail_alloc=$n
+	call plugins test "$so" --only "norm "
+	holds "out of memory at allocation $n: status $got" test "$got" -eq 1
+done
+finish "GPU ops on an emulated device"
