@@ -424,7 +424,8 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 
 /* ---- tensor parallelism ---- */
 
-/* Architectures of the shared decoder, by kind of memory and of blocks.  Long runs use all. */
+/* Architectures of the shared decoder.  Emulated devices are too slow for models of many layers in
+ * this mode, so long runs use no more than these. */
 static const char *const by_tensor[] = {
 	"llama-untied", "mixtral", "gemma2",
 };
@@ -434,7 +435,7 @@ static bool is_by_tensor(const char *name)
 	for (size_t i = 0; i < LMD_LEN(by_tensor); i++)
 		if (!strcmp(by_tensor[i], name))
 			return true;
-	return lmd_long();
+	return false;
 }
 
 /* Divided in four parts, a case gives the same bits on one, two and four devices; divided in as many
