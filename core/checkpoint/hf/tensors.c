@@ -115,7 +115,7 @@ static void expand(char *out, const char *pattern, uint32_t il, uint32_t k)
 static bool get(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		const char *stem, bool bias, struct lmi_checkpoint_weight_source *out)
 {
-	char name[NAME + 8];
+	char name[2 * NAME + 8];
 
 	if (!bias && !(row->how.flags & LMD_CKPT_BARE_FROM))
 		return lmi_checkpoint_source_find(f, stem, out);

@@ -13,6 +13,9 @@ static const struct cpu_float *const tables[] = {
 #ifdef CPU_WITH_AVX2
 	&cpu_float_avx2,
 #endif
+#ifdef CPU_WITH_NEON
+	&cpu_float_neon,
+#endif
 	&cpu_float_c,
 };
 

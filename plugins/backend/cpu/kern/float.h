@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct cpu_float {
-	const char *name; /* "c", "avx2", "avx512" */
+	const char *name; /* "c", "avx2", "avx512", "neon" */
 	uint64_t flags;   /* LMD_CPU_* flags that it needs */
 
 	/* Converts n 16-bit floats; rounds to nearest even. */
@@ -64,7 +64,7 @@ struct cpu_float {
 		       bool adjacent);
 };
 
-extern const struct cpu_float cpu_float_c, cpu_float_avx2, cpu_float_avx512;
+extern const struct cpu_float cpu_float_c, cpu_float_avx2, cpu_float_avx512, cpu_float_neon;
 
 /* Returns the best table for these LMD_CPU_* flags. */
 const struct cpu_float *cpu_float_select(uint64_t flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The float kernels over vectors of W floats, for float_c.c, float_avx2.c and float_avx512.c.
- * Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows
+ * The float kernels over vectors of W floats, for float_c.c, float_avx2.c, float_avx512.c and
+ * float_neon.c.  Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows
  * of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of 16-bit floats. */
 #include <math.h>
 #include <string.h>

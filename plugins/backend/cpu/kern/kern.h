@@ -69,7 +69,7 @@ enum kern_act_kind {
 
 struct kern_act {
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2" */
+	const char *isa; /* "c", "avx2", "neon" */
 	/* Prepares a row of k values, k a multiple of 32.  out: KERN_Q8_BYTES(k) bytes, aligned to
 	 * KERN_ALIGN.  All variants write the same bytes; those after the arrays are not written.
 	 * NaN becomes 127. */
@@ -108,7 +108,7 @@ struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi" */
+	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi", "neon", "dotprod", "i8mm" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);
@@ -131,7 +131,7 @@ const struct kern_linear *kern_linear_at(size_t i);
 struct kern_packed {
 	uint32_t dtype;  /* enum lmd_dtype of the rows in the file */
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2", "vnni" */
+	const char *isa; /* "c", "avx2", "vnni", "neon", "dotprod", "i8mm" */
 	uint32_t most;   /* with more rows of x the exact kernel is faster */
 	/* p->w: a group, aligned to KERN_ALIGN; p->w_stride: bytes from group to group; the last
 	 * group may have fewer rows; p->host, p->points and p->scratch are not used. */

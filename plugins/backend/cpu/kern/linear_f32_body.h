@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products in float over vectors of W floats, for linear_f32_avx2.c and linear_f32_avx512.c, which
- * define
+ * Products in float over vectors of W floats, for linear_f32_avx2.c, linear_f32_avx512.c and
+ * linear_f32_neon.c, which define
  *     vec, W                      a vector and its length
  *     ZERO, FMA(a, b, c)          a*b + c, rounded once
  *     LOAD, LOAD_F16, LOAD_BF16   (p): W values at any address as floats

@@ -16,12 +16,24 @@ static const struct kern_linear *const lists[] = {
 	kern_exact_avx2,
 	kern_small_avx2,
 #endif
+#ifdef KERN_WITH_I8MM
+	kern_exact_i8mm,
+#endif
+#ifdef KERN_WITH_DOTPROD
+	kern_exact_dotprod,
+#endif
+#ifdef KERN_WITH_NEON
+	kern_exact_neon,
+#endif
 	kern_exact_c,
 #ifdef KERN_WITH_AVX512
 	kern_float_avx512,
 #endif
 #ifdef KERN_WITH_AVX2
 	kern_float_avx2,
+#endif
+#ifdef KERN_WITH_NEON
+	kern_float_neon,
 #endif
 	kern_float_c,
 };
@@ -33,12 +45,24 @@ static const struct kern_packed *const packed[] = {
 #ifdef KERN_WITH_AVX2
 	kern_packed_avx2,
 #endif
+#ifdef KERN_WITH_I8MM
+	kern_packed_i8mm,
+#endif
+#ifdef KERN_WITH_DOTPROD
+	kern_packed_dotprod,
+#endif
+#ifdef KERN_WITH_NEON
+	kern_packed_neon,
+#endif
 	kern_packed_c,
 };
 
 static const struct kern_act *const acts[] = {
 #ifdef KERN_WITH_AVX2
 	&kern_act_avx2,
+#endif
+#ifdef KERN_WITH_NEON
+	&kern_act_neon,
 #endif
 	&kern_act_c,
 };

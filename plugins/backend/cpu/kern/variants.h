@@ -11,8 +11,12 @@ extern const struct kern_linear kern_exact_c[], kern_exact_avx2[], kern_exact_vn
 extern const struct kern_linear kern_small_avx2[], kern_small_vnni[], kern_grid_vbmi[];
 extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_avx512[];
 
-extern const struct kern_packed kern_packed_c[], kern_packed_avx2[], kern_packed_vnni[];
+extern const struct kern_linear kern_exact_neon[], kern_exact_dotprod[], kern_exact_i8mm[];
+extern const struct kern_linear kern_float_neon[];
 
-extern const struct kern_act kern_act_c, kern_act_avx2;
+extern const struct kern_packed kern_packed_c[], kern_packed_avx2[], kern_packed_vnni[];
+extern const struct kern_packed kern_packed_neon[], kern_packed_dotprod[], kern_packed_i8mm[];
+
+extern const struct kern_act kern_act_c, kern_act_avx2, kern_act_neon;
 
 #endif /* LLAMAD_CPU_KERN_VARIANTS_H */

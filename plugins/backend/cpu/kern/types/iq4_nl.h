@@ -17,6 +17,15 @@ INLINE void codes_iq4_nl(const uint8_t *const w[8], size_t at, struct codes *c)
 	block_of_32(LMD_DTYPE_IQ4_NL, w, at, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_iq4_nl(const uint8_t *b, int j, struct block1 *o)
+{
+	(void)j;
+	o->d = half(b);
+	books(b + 2, kern_codebook_iq4, o);
+}
+
 #else
 
 INLINE void codes_iq4_nl(const uint8_t *const w[8], size_t at, bool both, struct codes *c)

@@ -42,6 +42,17 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_iq4_xs(const uint8_t *b, int j, struct block1 *o)
+{
+	const uint32_t high = (uint32_t)b[2] | (uint32_t)b[3] << 8;
+	const uint32_t sc = (b[4 + j / 2] >> (j % 2 * 4) & 15) | (high >> (2 * j) & 3) << 4;
+
+	o->d = half(b) * ((float)sc - 32);
+	books(b + 8 + 16 * j, kern_codebook_iq4, o);
+}
+
 #else
 
 INLINE void head_iq4_xs(const uint8_t *const w[8], size_t at, struct head *h)

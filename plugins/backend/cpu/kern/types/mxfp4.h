@@ -33,6 +33,15 @@ INLINE void codes_mxfp4(const uint8_t *const w[8], size_t at, struct codes *c)
 		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(w[r] + at + 1));
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_mxfp4(const uint8_t *b, int j, struct block1 *o)
+{
+	(void)j;
+	o->d = power(b[0]);
+	books(b + 1, kern_codebook_fp4, o);
+}
+
 #else
 
 INLINE void codes_mxfp4(const uint8_t *const w[8], size_t at, bool both, struct codes *c)

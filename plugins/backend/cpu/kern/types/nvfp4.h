@@ -2,7 +2,7 @@
  *
  * NVFP4: a scale for each 16 values; P = twice the E2M1 number of the nibble; D = scale / 2, and
  * for the last 16 of 32 values a D of their own in the place of M. */
-#if KERN_PART == KERN_PART_C
+#if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 /* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */
 static float half_e4m3(uint8_t b)
@@ -13,6 +13,10 @@ static float half_e4m3(uint8_t b)
 		return 0;
 	return exp ? (float)(8 + man) * (float)(1 << exp) * 0x1p-11f : (float)man * 0x1p-10f;
 }
+
+#endif
+
+#if KERN_PART == KERN_PART_C
 
 static void unpack_nvfp4(const uint8_t *b, const struct kern_row *o)
 {
@@ -44,6 +48,22 @@ INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t 
 		v = _mm256_permute4x64_epi64(v, 0xd8);
 		c->q[r] = look_up(LMD_DTYPE_NVFP4, v);
 	}
+}
+
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_nvfp4(const uint8_t *b, int j, struct block1 *o)
+{
+	int64x2_t low, high;
+
+	o->d = half_e4m3(b[2 * j]);
+	o->m = half_e4m3(b[2 * j + 1]);
+	books(b + 4 + 16 * j, kern_codebook_fp4, o);
+	/* Groups of 16: the low nibbles of eight bytes, then their high nibbles. */
+	low = vreinterpretq_s64_s8(o->q[0]);
+	high = vreinterpretq_s64_s8(o->q[1]);
+	o->q[0] = vreinterpretq_s8_s64(vzip1q_s64(low, high));
+	o->q[1] = vreinterpretq_s8_s64(vzip2q_s64(low, high));
 }
 
 #else

@@ -29,6 +29,18 @@ INLINE void codes_q1_0(const struct head *h, const uint8_t *const w[8], size_t a
 	}
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q1_0(const uint8_t *b, int j, struct block1 *o)
+{
+	uint8x16_t bit[2];
+
+	o->d = half(b);
+	bytes_of_bits(load32(b + 2 + 4 * j), bit);
+	o->q[0] = minus(vandq_u8(bit[0], vdupq_n_u8(2)), 1);
+	o->q[1] = minus(vandq_u8(bit[1], vdupq_n_u8(2)), 1);
+}
+
 #else
 
 INLINE void head_q1_0(const uint8_t *const w[8], size_t at, struct head *h)

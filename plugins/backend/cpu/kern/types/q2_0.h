@@ -29,6 +29,14 @@ INLINE void codes_q2_0(const struct head *h, const uint8_t *const w[8], size_t a
 	}
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q2_0(const uint8_t *b, int j, struct block1 *o)
+{
+	o->d = half(b);
+	spread(b + 2 + 8 * j, o);
+}
+
 #else
 
 INLINE void head_q2_0(const uint8_t *const w[8], size_t at, struct head *h)

@@ -45,6 +45,20 @@ INLINE void codes_q2_k(const struct head *h, const uint8_t *const w[8], size_t a
 	c->mn[1] = _mm256_and_si256(_mm256_srli_epi32(sc, 16 * (j % 2) + 12), four);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q2_k(const uint8_t *b, int j, struct block1 *o)
+{
+	o->d = half(b + 80);
+	o->m = -half(b + 82);
+	two_bits(b + 16 + 32 * (j / 4), 2 * (j % 4), 0, o);
+#pragma GCC unroll 2
+	for (int h = 0; h < 2; h++) {
+		o->sc[h] = b[2 * j + h] & 15;
+		o->mn[h] = b[2 * j + h] >> 4;
+	}
+}
+
 #else
 
 INLINE void head_q2_k(const uint8_t *const w[8], size_t at, struct head *h)

@@ -45,6 +45,24 @@ INLINE void codes_q3_k(const struct head *h, const uint8_t *const w[8], size_t a
 	halves(h, j, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q3_k(const uint8_t *b, int j, struct block1 *o)
+{
+	o->d = half(b + 108);
+#pragma GCC unroll 2
+	for (int h = 0; h < 2; h++) {
+		const int i = 2 * j + h;
+		uint8x16_t q = bits_of(vld1q_u8(b + 32 + 32 * (j / 4) + 16 * h), 2 * (j % 4), 2);
+
+		q = vorrq_u8(q, vshlq_n_u8(bits_of(vld1q_u8(b + 16 * h), j, 1), 2));
+		o->q[h] = minus(q, 4);
+		o->sc[h] = ((b[96 + i % 8] >> (i / 8 * 4) & 15) |
+			    (b[104 + i % 4] >> (i / 4 * 2) & 3) << 4) -
+			   32;
+	}
+}
+
 #else
 
 INLINE void head_q3_k(const uint8_t *const w[8], size_t at, struct head *h)

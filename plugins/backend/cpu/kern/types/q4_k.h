@@ -22,6 +22,13 @@ INLINE void codes_q4_k(const struct head *h, const uint8_t *const w[8], size_t a
 	codes_45(LMD_DTYPE_Q4_K, h, w, at, j, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q4_k(const uint8_t *b, int j, struct block1 *o)
+{
+	codes_45(b, NULL, b + 16, j, o);
+}
+
 #else
 
 INLINE void head_q4_k(const uint8_t *const w[8], size_t at, struct head *h)

@@ -17,6 +17,15 @@ INLINE void codes_q5_0(const uint8_t *const w[8], size_t at, struct codes *c)
 	block_of_32(LMD_DTYPE_Q5_0, w, at, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q5_0(const uint8_t *b, int j, struct block1 *o)
+{
+	(void)j;
+	o->d = half(b);
+	codes(b + 6, b + 2, 16, o);
+}
+
 #else
 
 INLINE void codes_q5_0(const uint8_t *const w[8], size_t at, bool both, struct codes *c)

@@ -22,6 +22,13 @@ INLINE void codes_q5_k(const struct head *h, const uint8_t *const w[8], size_t a
 	codes_45(LMD_DTYPE_Q5_K, h, w, at, j, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q5_k(const uint8_t *b, int j, struct block1 *o)
+{
+	codes_45(b, b + 16, b + 48, j, o);
+}
+
 #else
 
 INLINE void head_q5_k(const uint8_t *const w[8], size_t at, struct head *h)

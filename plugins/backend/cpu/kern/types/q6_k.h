@@ -43,6 +43,25 @@ INLINE void codes_q6_k(const struct head *h, const uint8_t *const w[8], size_t a
 	halves(h, j, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q6_k(const uint8_t *b, int j, struct block1 *o)
+{
+	const int quarter = j % 4;
+
+	o->d = half(b + 208);
+#pragma GCC unroll 2
+	for (int h = 0; h < 2; h++) {
+		uint8x16_t low = vld1q_u8(b + 64 * (j / 4) + 32 * (quarter % 2) + 16 * h);
+		uint8x16_t high = vld1q_u8(b + 128 + 32 * (j / 4) + 16 * h);
+
+		low = bits_of(low, quarter / 2 * 4, 4);
+		high = vshlq_n_u8(bits_of(high, 2 * quarter, 2), 4);
+		o->q[h] = minus(vorrq_u8(low, high), 32);
+		o->sc[h] = (int8_t)b[192 + 2 * j + h];
+	}
+}
+
 #else
 
 INLINE void head_q6_k(const uint8_t *const w[8], size_t at, struct head *h)

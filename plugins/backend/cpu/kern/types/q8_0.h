@@ -18,6 +18,18 @@ INLINE void codes_q8_0(const uint8_t *const w[8], size_t at, struct codes *c)
 	block_of_32(LMD_DTYPE_Q8_0, w, at, c);
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_q8_0(const uint8_t *b, int j, struct block1 *o)
+{
+	const int8_t *q = (const int8_t *)b + 2;
+
+	(void)j;
+	o->d = half(b);
+	o->q[0] = vld1q_s8(q);
+	o->q[1] = vld1q_s8(q + 16);
+}
+
 #else
 
 INLINE void codes_q8_0(const uint8_t *const w[8], size_t at, bool both, struct codes *c)

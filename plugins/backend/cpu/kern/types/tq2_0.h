@@ -29,6 +29,14 @@ INLINE void codes_tq2_0(const struct head *h, const uint8_t *const w[8], size_t 
 	}
 }
 
+#elif KERN_PART == KERN_PART_NEON
+
+INLINE void row_tq2_0(const uint8_t *b, int j, struct block1 *o)
+{
+	o->d = half(b + 64);
+	two_bits(b + 32 * (j / 4), 2 * (j % 4), 1, o);
+}
+
 #else
 
 INLINE void head_tq2_0(const uint8_t *const w[8], size_t at, struct head *h)
