@@ -14,7 +14,7 @@
 
 static const struct lmi_wire_req_add *request(const struct lmi_svc_import *w)
 {
-	return &w->copy.req.u.add;
+	return &w->request.message.u.add;
 }
 
 static void on_piece(void *arg, uint64_t done, uint64_t total)
@@ -44,7 +44,7 @@ static bool is_below(const char *path, const char *dir)
 static enum lmd_status resolve(struct lmi_svc_import *w, char real[PATH_MAX])
 {
 	const struct lmd_str *q = &request(w)->path;
-	const struct lmi_service *svc = w->svc;
+	const struct lmi_service *svc = w->request.svc;
 	char path[LMI_STORE_PATH_MAX + 1], shown[160];
 
 	(void)snprintf(path, sizeof(path), "%.*s", (int)q->len, q->ptr);
@@ -90,7 +90,7 @@ static enum lmd_status read_files(struct lmi_svc_import *w)
 		struct lmi_store_file f;
 		const char *path = w->files[i].path;
 
-		st = request(w)->copy ? lmi_store_import(&f, lmi_store_dir(w->svc->o.store), path,
+		st = request(w)->copy ? lmi_store_import(&f, lmi_store_dir(w->request.svc->o.store), path,
 							 &work, &w->err)
 				      : lmi_store_digest_file(&f, path, &work, &w->err);
 		if (st != LMD_OK)
@@ -120,23 +120,23 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 	return st == LMD_OK ? read_files(w) : st;
 }
 
-enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_add(struct lmi_svc_request *a, uint32_t *retry_ms,
 			       struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_import *w;
-	enum lmd_status st = lmi_svc_stream_admit(svc, a->principal, err);
+	enum lmd_status st = lmi_svc_stream_admit(svc, &a->principal, err);
 
 	(void)retry_ms;
 	if (st == LMD_OK && !svc->o.store)
 		st = lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
-	if (st == LMD_OK && a->principal->remote && svc->o.local_paths)
+	if (st == LMD_OK && a->principal.remote && svc->o.local_paths)
 		st = lmd_fail(err, LMD_DENIED,
 			      "path: not allowed over TCP unless model_dir is configured");
 	if (st == LMD_OK)
 		st = lmi_svc_import_begin(&w, a, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
 					  svc->o.io, stage, err);
 	if (st == LMD_OK)
-		lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
+		lmi_svc_request_reply_stream(&w->request, w->writer.stream, 0);
 	return st;
 }

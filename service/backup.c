@@ -30,7 +30,7 @@ static void end(struct lmi_svc_call *c)
 	lmi_svc_call_destroy(c);
 }
 
-static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct lmd_str *name,
+static enum lmd_status begin(struct lmi_svc_request *a, const struct lmd_str *name,
 			     void (*run)(void *arg), void (*done)(struct lmi_svc_call *c),
 			     struct lmd_error *err)
 {
@@ -38,7 +38,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 	struct backup *b;
 	enum lmd_status st;
 
-	if (a->principal->remote)
+	if (a->principal.remote)
 		return lmd_fail(err, LMD_DENIED,
 				"op %s: backups of the registry can be managed only on the unix "
 				"socket",
@@ -48,7 +48,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 	st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
-	b = c->data = lmi_arena_alloc(c->arena, sizeof(*b), _Alignof(struct backup));
+	b = c->data = lmi_arena_alloc(c->request.arena, sizeof(*b), _Alignof(struct backup));
 	if (!b) {
 		lmi_svc_call_destroy(c);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
@@ -69,12 +69,12 @@ static void run_backup(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct backup *b = c->data;
-	struct lmi_store *store = c->svc->o.store;
+	struct lmi_store *store = c->request.svc->o.store;
 
 	c->err.status = lmi_store_backup(store, b->name, &b->bytes, &c->err);
 	if (c->err.status != LMD_OK)
 		return;
-	b->path = lmi_arena_printf(c->arena, "%s/%s", lmi_store_dir(store), b->name);
+	b->path = lmi_arena_printf(c->request.arena, "%s/%s", lmi_store_dir(store), b->name);
 	if (!b->path)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a path");
 }
@@ -85,18 +85,18 @@ static void answer_backup(struct lmi_svc_call *c)
 	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 		end(c);
 		return;
 	}
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.registry_backup.path = lmi_svc_str(b->path);
 	r.u.registry_backup.size = (int64_t)b->bytes;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_registry_backup(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_registry_backup(struct lmi_svc_request *a, uint32_t *retry_ms,
 					   struct lmd_error *err)
 {
 	(void)retry_ms;
@@ -109,7 +109,7 @@ static void run_restore(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct backup *b = c->data;
-	struct lmi_store *store = c->svc->o.store;
+	struct lmi_store *store = c->request.svc->o.store;
 	struct lmi_store_models m = {0};
 
 	c->err.status = lmi_store_key_list(store, &b->before, &c->err);
@@ -135,27 +135,27 @@ static bool is_in(const struct lmi_store_keys *keys, const struct lmi_store_key 
 
 static void answer_restore(struct lmi_svc_call *c)
 {
-	const struct lmi_service_hooks *h = &c->svc->hooks;
+	const struct lmi_service_hooks *h = &c->request.svc->hooks;
 	const struct backup *b = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_svc_names_clear(c->svc);
+	lmi_svc_names_clear(c->request.svc);
 	if (c->err.status != LMD_OK) {
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 		end(c);
 		return;
 	}
 	for (uint32_t i = 0; i < b->before.n && h->key_removed; i++)
 		if (!is_in(&b->after, &b->before.v[i]))
 			h->key_removed(h->arg, b->before.v[i].label);
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.registry_restore.models = b->n_model;
 	r.u.registry_restore.keys = b->n_key;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_registry_restore(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_registry_restore(struct lmi_svc_request *a, uint32_t *retry_ms,
 					    struct lmd_error *err)
 {
 	(void)retry_ms;

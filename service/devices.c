@@ -55,7 +55,7 @@ static void fill_device(const struct lmi_engine_device_row *d, struct shown *s,
 	};
 }
 
-static enum lmd_status send(const struct lmi_svc_request_ctx *a,
+static enum lmd_status send(struct lmi_svc_request *a,
 			    const struct lmi_engine_device_row *rows, uint32_t n,
 			    struct lmd_error *err)
 {
@@ -76,7 +76,7 @@ static enum lmd_status send(const struct lmi_svc_request_ctx *a,
 	return v && s ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for %u devices", n);
 }
 
-enum lmd_status lmi_svc_do_devices(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_devices(struct lmi_svc_request *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	struct lmi_engine_devices *set = a->svc->o.inst.devices, *own = NULL;

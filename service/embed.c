@@ -65,7 +65,7 @@ static void end(struct lmi_svc_call *c)
 
 static void fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t retry_ms)
 {
-	lmi_svc_call_fail(c, err, retry_ms);
+	lmi_svc_request_fail(&c->request, err, retry_ms);
 	end(c);
 }
 
@@ -143,7 +143,7 @@ static enum lmd_status take_rows(struct input *in, const float *rows, uint32_t n
 				"inputs: their vectors have more than %u numbers, the maximum of a "
 				"reply; send fewer inputs at once",
 				NUMBERS_MAX);
-	in->rows = lmi_arena_array(e->call->arena, (size_t)n_row * e->width, sizeof(*in->rows));
+	in->rows = lmi_arena_array(e->call->request.arena, (size_t)n_row * e->width, sizeof(*in->rows));
 	if (!in->rows)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the embeddings");
 	in->n_row = n_row;
@@ -164,7 +164,7 @@ static enum lmd_status take_rows(struct input *in, const float *rows, uint32_t n
 static void answer_rerank(struct lmi_svc_call *c)
 {
 	const struct embed *e = c->data;
-	double *scores = lmi_arena_array(c->arena, e->n, sizeof(*scores));
+	double *scores = lmi_arena_array(c->request.arena, e->n, sizeof(*scores));
 	struct lmi_wire_reply r;
 	struct lmd_error err;
 
@@ -175,11 +175,11 @@ static void answer_rerank(struct lmi_svc_call *c)
 	}
 	for (uint32_t i = 0; i < e->n; i++)
 		scores[i] = e->v[i].rows[0];
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.rerank.scores = scores;
 	r.u.rerank.n_scores = e->n;
 	r.u.rerank.n_prompt = (int64_t)e->n_token;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
@@ -192,7 +192,7 @@ static void answer(struct lmi_svc_call *c)
 
 	for (uint32_t i = 0; i < e->n; i++)
 		n += e->v[i].n_row;
-	v = lmi_arena_array(c->arena, n, sizeof(*v));
+	v = lmi_arena_array(c->request.arena, n, sizeof(*v));
 	if (!v || n > LMI_WIRE_LIMIT_EMBEDDINGS) {
 		struct lmd_error err;
 
@@ -208,11 +208,11 @@ static void answer(struct lmi_svc_call *c)
 				.input = i,
 				.vector = e->v[i].rows + (size_t)k * e->width,
 				.n_vector = e->width};
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.embed.embeddings = v;
 	r.u.embed.n_embeddings = n;
 	r.u.embed.n_prompt = (int64_t)e->n_token;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
@@ -237,7 +237,7 @@ static void start_some(struct embed *e)
 		struct input *in = &e->v[e->n_started++];
 
 		e->n_running++;
-		in->running = lmi_svc_evaluation_start(c->svc, c->svc->now, c->loaded, &in->what);
+		in->running = lmi_svc_evaluation_start(c->request.svc, c->request.svc->now, c->loaded, &in->what);
 	}
 	e->starting = false;
 	if (e->n_running)
@@ -247,7 +247,7 @@ static void start_some(struct embed *e)
 	else if (c->err.status == LMD_OK)
 		answer(c);
 	else
-		fail(c, &c->err, c->err.status == LMD_BUSY ? lmi_svc_retry_ms(c->svc) : 0);
+		fail(c, &c->err, c->err.status == LMD_BUSY ? lmi_svc_retry_ms(c->request.svc) : 0);
 }
 
 static void evaluated(void *arg, float *own_rows, uint32_t n_row, uint32_t width,
@@ -302,7 +302,7 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		return;
 	}
 	c->loaded = r;
-	if (!c->reply) { /* the connection has ended */
+	if (!c->request.reply) { /* the connection has ended */
 		end(c);
 		return;
 	}
@@ -317,8 +317,8 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		return;
 	}
 	c->done = tokenized;
-	if (lmi_svc_call_submit(c, c->svc->o.work, tokenize, &refused) != LMD_OK)
-		fail(c, &refused, lmi_svc_retry_ms(c->svc));
+	if (lmi_svc_call_submit(c, c->request.svc->o.work, tokenize, &refused) != LMD_OK)
+		fail(c, &refused, lmi_svc_retry_ms(c->request.svc));
 }
 
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
@@ -327,12 +327,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	struct lmi_svc_call *c =
 		(struct lmi_svc_call *)((char *)l - offsetof(struct lmi_svc_call, lookup));
 
-	if (!m || !c->reply) { /* unknown, or the connection has ended */
+	if (!m || !c->request.reply) { /* unknown, or the connection has ended */
 		fail(c, err, 0);
 		return;
 	}
 	c->load_waiter.ready = ready;
-	lmi_svc_model_add_waiter(c->svc, now, m, &c->load_waiter);
+	lmi_svc_model_add_waiter(c->request.svc, now, m, &c->load_waiter);
 }
 
 static int32_t pooling_of(enum lmi_wire_pooling word)
@@ -368,19 +368,19 @@ static void set_rerank(struct embed *e, const struct lmi_wire_req_rerank *q)
 
 static bool make_inputs(struct lmi_svc_call *c)
 {
-	struct embed *e = lmi_arena_array(c->arena, 1, sizeof(*e));
+	struct embed *e = lmi_arena_array(c->request.arena, 1, sizeof(*e));
 	const struct lmi_wire_req_embed *q;
 
 	c->data = e;
 	if (!e)
 		return false;
 	e->call = c;
-	if (c->copy.req.op == LMI_WIRE_OP_RERANK)
-		set_rerank(e, &c->copy.req.u.rerank);
+	if (c->request.message.op == LMI_WIRE_OP_RERANK)
+		set_rerank(e, &c->request.message.u.rerank);
 	else
-		e->q = c->copy.req.u.embed;
+		e->q = c->request.message.u.embed;
 	q = &e->q;
-	e->v = lmi_arena_array(c->arena, q->has_tokens ? 1 : q->n_inputs, sizeof(*e->v));
+	e->v = lmi_arena_array(c->request.arena, q->has_tokens ? 1 : q->n_inputs, sizeof(*e->v));
 	if (!e->v)
 		return false;
 	e->n = q->has_tokens ? 1 : q->n_inputs;
@@ -395,7 +395,7 @@ static bool make_inputs(struct lmi_svc_call *c)
 	return true;
 }
 
-static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const char *what,
+static enum lmd_status begin(struct lmi_svc_request *a, const char *what,
 			     const struct lmd_str *inputs, uint32_t n, uint64_t more_bytes,
 			     const struct lmd_str *model, struct lmd_error *err)
 {
@@ -422,7 +422,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const char *wh
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_embed(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_embed(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	const struct lmi_wire_req_embed *q = &a->req->u.embed;
@@ -434,7 +434,7 @@ enum lmd_status lmi_svc_do_embed(const struct lmi_svc_request_ctx *a, uint32_t *
 }
 
 /* Each pair is tokenised with its own copy of the query. */
-enum lmd_status lmi_svc_do_rerank(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_rerank(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_wire_req_rerank *q = &a->req->u.rerank;

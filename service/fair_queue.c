@@ -17,7 +17,7 @@ static const uint64_t prices[LMI_ENGINE_N_CLASS] = {
 
 static uint64_t *served_of(const struct lmi_svc_generation *g)
 {
-	return &g->user->served[lmi_svc_prompt_class(lmi_svc_gen_request(g))];
+	return &g->request.user->served[lmi_svc_prompt_class(lmi_svc_gen_request(g))];
 }
 
 void lmi_svc_fair_queue_enter(struct lmi_service *svc, const struct lmi_svc_generation *g)
@@ -25,7 +25,7 @@ void lmi_svc_fair_queue_enter(struct lmi_service *svc, const struct lmi_svc_gene
 	uint64_t *own = served_of(g), least = UINT64_MAX;
 
 	for (const struct lmi_svc_generation *o = svc->generations; o; o = o->next) {
-		if (o == g || !o->user ||
+		if (o == g || !o->request.user ||
 		    (o->state != LMI_SVC_GEN_QUEUE && o->state != LMI_SVC_GEN_RUN))
 			continue;
 		if (served_of(o) == own)
@@ -40,7 +40,7 @@ void lmi_svc_fair_queue_enter(struct lmi_service *svc, const struct lmi_svc_gene
 void lmi_svc_fair_queue_charge(const struct lmi_svc_generation *g, uint64_t n_prompt,
 			       uint64_t n_generated)
 {
-	if (g->user)
+	if (g->request.user)
 		*served_of(g) += (n_prompt + 2 * n_generated) *
 				 prices[lmi_svc_prompt_class(lmi_svc_gen_request(g))];
 }
@@ -61,7 +61,7 @@ static uint64_t n_kept(const struct lmi_service *svc, const struct lmi_svc_loade
 static bool may_run(const struct lmi_service *svc, const struct lmi_svc_generation *g)
 {
 	return svc->limits.max_running - svc->held.n_running > n_kept(svc, g->loaded) &&
-	       lmi_svc_user_may_run(svc, g->user);
+	       lmi_svc_user_may_run(svc, g->request.user);
 }
 
 struct lmi_svc_generation *lmi_svc_fair_queue_next(const struct lmi_service *svc, uint64_t pass)

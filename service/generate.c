@@ -45,7 +45,7 @@ static uint64_t last_progress(const struct lmi_svc_generation *g)
 	uint64_t devices = g->state == LMI_SVC_GEN_RUN ? devices_of(g->loaded) : UINT64_MAX;
 	uint64_t last = g->ready_ns;
 
-	for (const struct lmi_svc_loaded_model *r = g->svc->loaded_models; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = g->request.svc->loaded_models; r; r = r->next)
 		if (has_engine(r) && devices_of(r) & devices &&
 		    r->progress_ns > last)
 			last = r->progress_ns;
@@ -66,7 +66,7 @@ static uint64_t deadline_of(const struct lmi_svc_generation *g)
 		return UINT64_MAX;
 	if (!awaits_first_token(g))
 		return when;
-	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_NS_PER_MS;
+	first = last_progress(g) + g->request.svc->limits.first_token_ms * LMI_NS_PER_MS;
 	return first < when ? first : when;
 }
 
@@ -86,12 +86,12 @@ static void expire(struct lmi_svc_generation *g, uint64_t now)
 
 	if (stuck) {
 		end.kind = LMI_SVC_END_ERROR;
-		say_stuck(&end.error, g->svc->limits.first_token_ms);
+		say_stuck(&end.error, g->request.svc->limits.first_token_ms);
 	}
 	lmi_svc_gen_stop(g, now, &end);
 	/* tell the client now, since a step that hangs may never end */
 	if (stuck && runs)
-		lmi_svc_stream_end(g->svc, &g->writer, now, &end);
+		lmi_svc_stream_end(g->request.svc, &g->writer, now, &end);
 }
 
 void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)

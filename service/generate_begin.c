@@ -42,7 +42,7 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 static void encode_done(void *arg)
 {
 	struct lmi_svc_generation *g = arg;
-	struct lmi_service *svc = g->svc;
+	struct lmi_service *svc = g->request.svc;
 
 	svc->n_job--;
 	g->job_runs = false;
@@ -63,7 +63,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		(struct lmi_svc_generation *)((char *)w -
 					      offsetof(struct lmi_svc_generation, load_waiter));
 	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
-	struct lmi_service *svc = g->svc;
+	struct lmi_service *svc = g->request.svc;
 	struct lmd_error refused;
 
 	if (!r) {
@@ -75,7 +75,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->ready_ns = now;
 	if (q->has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
-	if (lmi_svc_preset_apply(r, &g->copy.req.u.generate, g->copy.arena, &refused) != LMD_OK) {
+	if (lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena, &refused) != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;
 	}
@@ -114,10 +114,10 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
 		g->load_waiter.ready = model_ready;
-		lmi_svc_model_add_waiter(g->svc, now, m, &g->load_waiter);
+		lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
 	}
 	if (!g->ended)
-		lmi_svc_idempotency_key_reply_stream(&g->pending_reply, g->writer.stream,
+		lmi_svc_request_reply_stream(&g->request, g->writer.stream,
 						     (int64_t)g->seed);
 	g->n_hold--;
 	lmi_svc_gen_release(g);
@@ -125,22 +125,23 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 
 /* ---- the request ---- */
 
-static enum lmd_status admit(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+static enum lmd_status admit(struct lmi_svc_request *a, uint32_t *retry_ms,
 			     struct lmd_error *err)
 {
-	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, a->principal,
-							   a->copy->bytes.n, err);
+	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, &a->principal,
+							   a->bytes.n, err);
 
 	if (st == LMD_OK)
-		st = lmi_svc_stream_admit(a->svc, a->principal, err);
+		st = lmi_svc_stream_admit(a->svc, &a->principal, err);
 	if (st == LMD_BUSY)
 		*retry_ms = lmi_svc_retry_ms(a->svc);
 	return st;
 }
 
-static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_svc_request_ctx *a,
+static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_request *a,
 			      struct lmd_error *err)
 {
+	static const struct lmi_svc_account places = {.n_waiting = 1};
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;
 	struct lmi_service *svc = a->svc;
 	uint64_t lease = q->has_lease_ms   ? (uint64_t)q->lease_ms
@@ -153,28 +154,21 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 
 	if (!g)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
-	g->user = lmi_svc_user_ref(svc, a->principal);
-	if (!g->user) {
-		lmi_free(g);
-		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
-	}
 	g->writer = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
 						 .runs = lmi_svc_gen_runs};
-	st = q->has_seed ? LMD_OK : lmi_svc_random(&g->seed, sizeof(g->seed), err);
+	st = lmi_svc_request_keep(&g->request, a, &places, err);
+	if (st == LMD_OK && !q->has_seed)
+		st = lmi_svc_random(&g->seed, sizeof(g->seed), err);
 	if (st == LMD_OK)
 		st = lmi_svc_stream_begin(a, &g->writer, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
 					  lease, err);
 	if (st != LMD_OK) {
-		lmi_svc_user_unref(svc, g->user);
+		lmi_svc_request_fini(&g->request);
 		lmi_free(g);
 		return st;
 	}
 	g->writer.stream->own_lease = q->has_lease_ms;
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
-	g->svc = svc;
-	g->copy = *a->copy;
-	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_idempotency_key_reply_init(&g->pending_reply, a);
 	g->serial = ++svc->serial;
 	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
 							       : a->now + timeout * LMI_NS_PER_MS;
@@ -183,13 +177,11 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	if (g->next)
 		g->next->prev = g;
 	svc->generations = g;
-	g->held = (struct lmi_svc_account){.n_waiting = 1, .bytes = g->copy.bytes.n};
-	lmi_svc_user_hold(svc, g->user, &g->held);
 	*out = g;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_generate(struct lmi_svc_request *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;

@@ -16,7 +16,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
-	lmi_svc_copy_fini(&g->copy);
+	lmi_svc_request_fini(&g->request);
 	lmi_free(g);
 }
 
@@ -79,7 +79,7 @@ static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 
 void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
-	struct lmi_service *svc = g->svc;
+	struct lmi_service *svc = g->request.svc;
 	struct lmd_error err;
 
 	assert(!g->ended);
@@ -92,9 +92,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->loaded->n_running--;
 		svc->mean_ns += (now - g->begun_ns) / 8 - svc->mean_ns / 8;
 	}
-	lmi_svc_user_release(svc, g->user, &g->held);
-	lmi_svc_user_unref(svc, g->user);
-	g->user = NULL;
+	lmi_svc_request_release(&g->request);
 	*(g->prev ? &g->prev->next : &svc->generations) = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
@@ -107,7 +105,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		lmi_svc_loaded_model_unref(g->loaded, now);
 	g->loaded = NULL;
 	count_end(svc, end);
-	if (g->pending_reply.reply) {
+	if (g->request.reply) {
 		if (end->kind == LMI_SVC_END_ERROR)
 			err = end->error;
 		else if (end->kind == LMI_SVC_END_DONE && end->why == LMI_WIRE_FINISH_DEADLINE)
@@ -116,7 +114,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		if (g->writer.stream)
 			g->writer.stream->given_up = true;
-		lmi_svc_idempotency_key_reply_fail(svc, &g->pending_reply, &err, g->retry_ms);
+		lmi_svc_request_fail(&g->request, &err, g->retry_ms);
 	}
 	lmi_svc_stream_end(svc, &g->writer, now, end);
 	lmi_svc_gen_release(g);

@@ -83,9 +83,9 @@ static void done(void *arg, float *own_rows, uint32_t n_row, uint32_t width,
 	if (g->ended)
 		;
 	else if (err)
-		lmi_svc_gen_fail(g, g->svc->now, err, 0);
+		lmi_svc_gen_fail(g, g->request.svc->now, err, 0);
 	else
-		add_items(g, g->svc->now, own_rows, width);
+		add_items(g, g->request.svc->now, own_rows, width);
 	lmi_free(own_rows);
 	lmi_free(p);
 	g->n_hold--;
@@ -114,7 +114,7 @@ static void evaluate(struct lmi_svc_generation *g, uint64_t now)
 		.n_logprobs = (uint32_t)lmi_svc_gen_request(g)->prompt_logprobs + 1,
 		.done = done,
 		.arg = p};
-	running = lmi_svc_evaluation_start(g->svc, now, g->loaded, &p->what);
+	running = lmi_svc_evaluation_start(g->request.svc, now, g->loaded, &p->what);
 	if (running) /* otherwise p has been freed */
 		p->running = running;
 }

@@ -16,7 +16,7 @@
 
 static uint64_t client_of(const struct lmi_svc_generation *g)
 {
-	const struct lmi_svc_owner *o = &g->user->owner;
+	const struct lmi_svc_owner *o = &g->request.user->owner;
 	const uint64_t key[2] = {o->uid};
 
 	return lmi_siphash(key, o->key_label, strlen(o->key_label));
@@ -26,12 +26,12 @@ static uint64_t client_of(const struct lmi_svc_generation *g)
  * share: how fast an answer begins tells what others have asked. */
 static uint64_t tenant_of(const struct lmi_svc_generation *g)
 {
-	return g->svc->o.share_prefixes ? 0 : client_of(g);
+	return g->request.svc->o.share_prefixes ? 0 : client_of(g);
 }
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
 {
-	struct lmi_service *svc = g->svc;
+	struct lmi_service *svc = g->request.svc;
 	struct lmi_sampler_params defaults;
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
@@ -55,10 +55,10 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;
-	lmi_svc_user_release(svc, g->user, &g->held);
-	g->held.n_waiting = 0;
-	g->held.n_running = 1;
-	lmi_svc_user_hold(svc, g->user, &g->held);
+	lmi_svc_user_release(svc, g->request.user, &g->request.held);
+	g->request.held.n_waiting = 0;
+	g->request.held.n_running = 1;
+	lmi_svc_user_hold(svc, g->request.user, &g->request.held);
 	g->loaded->n_running++;
 	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
 	/* the engine has copied the tokens and taken the constraint */
@@ -91,15 +91,15 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 
 void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 {
-	struct lmi_svc_generation **p = &g->svc->queue;
+	struct lmi_svc_generation **p = &g->request.svc->queue;
 
-	lmi_svc_fair_queue_enter(g->svc, g);
+	lmi_svc_fair_queue_enter(g->request.svc, g);
 	g->state = LMI_SVC_GEN_QUEUE;
 	while (*p && (*p)->serial < g->serial)
 		p = &(*p)->queue_next;
 	g->queue_next = *p;
 	*p = g;
-	lmi_svc_generate_pump(g->svc, now);
+	lmi_svc_generate_pump(g->request.svc, now);
 }
 
 static enum lmd_status add_text(const struct lmi_svc_generation *g, struct lmi_svc_output *o,

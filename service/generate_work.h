@@ -17,7 +17,6 @@
 #include "core/text/tokenizer.h"
 #include "service/answer.h"
 #include "service/generate.h"
-#include "service/idempotency_reply.h"
 #include "service/model.h"
 #include "service/names.h"
 #include "service/output.h"
@@ -37,13 +36,9 @@ enum lmi_svc_gen_state {
 
 struct lmi_svc_generation {
 	struct lmi_svc_stream_writer writer;
-	struct lmi_service *svc;
+	struct lmi_svc_request request; /* kept; released when the generation has ended */
 	struct lmi_svc_generation *prev, *next; /* list of all generations */
 	struct lmi_svc_generation *queue_next;  /* next one in the queue */
-	struct lmi_svc_idempotency_key_reply pending_reply;
-	struct lmi_svc_copy copy;
-	struct lmi_svc_user *user; /* until it has ended */
-	struct lmi_svc_account held; /* what it adds to the user's account */
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
@@ -77,7 +72,7 @@ struct lmi_svc_generation {
 static inline const struct lmi_wire_req_generate *
 lmi_svc_gen_request(const struct lmi_svc_generation *g)
 {
-	return &g->copy.req.u.generate;
+	return &g->request.message.u.generate;
 }
 
 /* ---- generate_run.c ---- */

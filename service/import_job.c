@@ -19,8 +19,7 @@ static void release(struct lmi_svc_import *w)
 {
 	if (!w->ended || w->job_runs)
 		return;
-	lmi_svc_copy_fini(&w->copy);
-	lmi_arena_destroy(w->arena);
+	lmi_svc_request_fini(&w->request);
 	free((char *)w->row.facts); /* allocated by jansson */
 	lmi_free(w);
 }
@@ -28,7 +27,7 @@ static void release(struct lmi_svc_import *w)
 static void finish(struct lmi_svc_import *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	w->ended = true;
-	lmi_svc_stream_end(w->svc, &w->writer, now, end);
+	lmi_svc_stream_end(w->request.svc, &w->writer, now, end);
 	release(w);
 }
 
@@ -59,9 +58,9 @@ static void on_progress(struct lmi_mailbox_message *m)
 	atomic_store(&w->posted, false);
 	if (!s || s->out.ended)
 		return;
-	(void)lmi_svc_output_progress(&s->out, w->svc->now, atomic_load(&w->phase),
+	(void)lmi_svc_output_progress(&s->out, w->request.svc->now, atomic_load(&w->phase),
 				      atomic_load(&w->done), atomic_load(&w->total));
-	lmi_svc_stream_pump(w->svc, s, w->svc->now);
+	lmi_svc_stream_pump(w->request.svc, s, w->request.svc->now);
 }
 
 void lmi_svc_import_progress(struct lmi_svc_import *w, enum lmi_wire_phase phase, uint64_t done,
@@ -73,7 +72,7 @@ void lmi_svc_import_progress(struct lmi_svc_import *w, enum lmi_wire_phase phase
 	if (atomic_exchange(&w->posted, true))
 		return; /* the previous message has not been delivered yet */
 	w->message.deliver = on_progress;
-	lmi_mailbox_post(w->svc->o.mailbox, &w->message);
+	lmi_mailbox_post(w->request.svc->o.mailbox, &w->message);
 }
 
 /* ---- the description ---- */
@@ -126,16 +125,16 @@ static enum lmd_status describe(struct lmi_svc_import *w, const struct lmi_model
 	uint32_t n = lmi_model_n_files(file);
 	struct lmi_model_file f;
 
-	w->files = lmi_arena_array(w->arena, n, sizeof(*w->files));
-	w->row.name = lmi_arena_strndup(w->arena, name->ptr, name->len);
-	w->row.arch = lmi_arena_printf(w->arena, "%s", m->arch);
-	w->row.format = lmi_arena_printf(w->arena, "%.*s", (int)strcspn(m->format, " "), m->format);
+	w->files = lmi_arena_array(w->request.arena, n, sizeof(*w->files));
+	w->row.name = lmi_arena_strndup(w->request.arena, name->ptr, name->len);
+	w->row.arch = lmi_arena_printf(w->request.arena, "%s", m->arch);
+	w->row.format = lmi_arena_printf(w->request.arena, "%.*s", (int)strcspn(m->format, " "), m->format);
 	w->row.facts = facts_of(m);
 	if (!w->files || !w->row.name || !w->row.arch || !w->row.format || !w->row.facts)
 		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a model");
 	for (uint32_t i = 0; i < n; i++) {
 		lmi_model_file(file, i, &f);
-		w->files[i].path = lmi_arena_printf(w->arena, "%s", f.path);
+		w->files[i].path = lmi_arena_printf(w->request.arena, "%s", f.path);
 		w->n_bytes += f.bytes;
 		if (!w->files[i].path)
 			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a model");
@@ -149,7 +148,7 @@ enum lmd_status lmi_svc_import_describe(struct lmi_svc_import *w, const char *pa
 					const struct lmd_str *name)
 {
 	struct lmi_model *file;
-	enum lmd_status st = lmi_model_open_any(&file, w->svc->o.plugins, path,
+	enum lmd_status st = lmi_model_open_any(&file, w->request.svc->o.plugins, path,
 						LMI_OPEN_HEADER_ONLY, &w->err);
 
 	if (st != LMD_OK)
@@ -183,7 +182,7 @@ static bool is_registered(struct lmi_svc_import *w)
 
 	if (!w->once ||
 	    lmi_store_digest_join(digest, w->files, w->row.n_files, &w->err) != LMD_OK ||
-	    lmi_store_model_find(w->svc->o.store, w->row.name, &found, &w->err) != LMD_OK) {
+	    lmi_store_model_find(w->request.svc->o.store, w->row.name, &found, &w->err) != LMD_OK) {
 		w->err = (struct lmd_error){0};
 		return false;
 	}
@@ -198,14 +197,14 @@ static bool is_registered(struct lmi_svc_import *w)
 static void run_row(void *arg)
 {
 	struct lmi_svc_import *w = arg;
-	const struct lmi_service_hooks *h = &w->svc->hooks;
+	const struct lmi_service_hooks *h = &w->request.svc->hooks;
 
 	w->row.added_at = h->wall_ns ? h->wall_ns(h->arg) : 0;
 	if (!w->replace && is_registered(w))
 		return;
 	w->err.status = w->replace
-				? lmi_store_model_replace(w->svc->o.store, &w->row, &w->err)
-				: lmi_store_model_add(w->svc->o.store, &w->row, &w->err);
+				? lmi_store_model_replace(w->request.svc->o.store, &w->row, &w->err)
+				: lmi_store_model_add(w->request.svc->o.store, &w->row, &w->err);
 }
 
 static void end_with(struct lmi_svc_import *w)
@@ -216,16 +215,16 @@ static void end_with(struct lmi_svc_import *w)
 		end.kind = LMI_SVC_END_ERROR;
 		end.error = w->err;
 	}
-	finish(w, w->svc->now, &end);
+	finish(w, w->request.svc->now, &end);
 }
 
 static void row_done(void *arg)
 {
 	struct lmi_svc_import *w = arg;
 
-	w->svc->n_job--;
+	w->request.svc->n_job--;
 	w->job_runs = false;
-	lmi_svc_names_clear(w->svc);
+	lmi_svc_names_clear(w->request.svc);
 	if (w->ended)
 		release(w);
 	else
@@ -235,7 +234,7 @@ static void row_done(void *arg)
 static void stage_done(void *arg)
 {
 	struct lmi_svc_import *w = arg;
-	struct lmi_service *svc = w->svc;
+	struct lmi_service *svc = w->request.svc;
 
 	w->job_runs = false;
 	svc->n_job--;
@@ -267,45 +266,41 @@ static void run_stage(void *arg)
 }
 
 enum lmd_status lmi_svc_import_begin(struct lmi_svc_import **out,
-				     const struct lmi_svc_request_ctx *a, uint32_t kind,
+				     struct lmi_svc_request *a, uint32_t kind,
 				     const struct lmd_str *model, struct lmi_jobs *queue,
 				     enum lmd_status (*stage)(struct lmi_svc_import *w),
 				     struct lmd_error *err)
 {
+	static const struct lmi_svc_account no_places = {0};
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_import *w = lmi_alloc(1, sizeof(*w));
 	enum lmd_status st;
 
-	if (w)
-		w->arena = lmi_arena_create(0);
-	if (w && w->arena)
-		w->name = lmi_arena_strndup(w->arena, model->ptr, model->len);
-	if (!w || !w->name) {
-		lmi_arena_destroy(w ? w->arena : NULL);
-		lmi_free(w);
+	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
-	}
-	w->svc = svc;
+	st = lmi_svc_request_keep(&w->request, a, &no_places, err);
+	if (st != LMD_OK)
+		goto undo;
+	w->name = lmi_arena_strndup(w->request.arena, model->ptr, model->len);
 	w->stage = stage;
 	w->writer = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
-	st = lmi_svc_stream_begin(a, &w->writer, kind, model, svc->limits.lease_default, err);
+	st = w->name ? lmi_svc_stream_begin(a, &w->writer, kind, model, svc->limits.lease_default,
+					    err)
+		     : lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	if (st != LMD_OK)
 		goto undo;
 	w->job = (struct lmi_job){.run = run_stage, .done = stage_done, .arg = w};
-	w->copy = *a->copy;
 	st = lmi_jobs_submit(queue, &w->job, err);
 	if (st != LMD_OK) {
 		lmi_svc_stream_destroy(&svc->streams, w->writer.stream);
 		goto undo;
 	}
-	*a->copy = (struct lmi_svc_copy){0};
 	svc->n_job++;
 	w->job_runs = true;
-	lmi_svc_idempotency_key_reply_init(&w->pending_reply, a);
 	*out = w;
 	return LMD_OK;
 undo:
-	lmi_arena_destroy(w->arena);
+	lmi_svc_request_fini(&w->request);
 	lmi_free(w);
 	return st;
 }

@@ -11,22 +11,18 @@
 
 #include "core/base/arena.h"
 #include "core/base/jobs.h"
-#include "service/idempotency_reply.h"
 #include "service/request.h"
 #include "service/stream_writer.h"
 #include "store/import.h"
 
 struct lmi_svc_import {
 	struct lmi_svc_stream_writer writer;
-	struct lmi_service *svc;
-	struct lmi_svc_idempotency_key_reply pending_reply;
-	struct lmi_svc_copy copy; /* of the request */
-	struct lmd_arena *arena;
+	struct lmi_svc_request request; /* kept */
 	struct lmi_job job;
 	struct lmd_error err;
 	/* Runs on the queue's thread: fills row and files, or returns the status of err. */
 	enum lmd_status (*stage)(struct lmi_svc_import *w);
-	const char *name; /* of the model that op streams shows; in the arena */
+	const char *name; /* of the model that op streams shows; in the arena of the request */
 	bool dry_run;     /* end without a row */
 	bool replace; /* the model of that name */
 	bool once;    /* a model of that name with the same digest is no error */
@@ -47,7 +43,7 @@ struct lmi_svc_import {
 /* Begins the job in a queue.  The caller has called lmi_svc_stream_admit and owns nothing of *out
  * afterwards; the reply is sent by lmi_svc_import_accept.  model: for op streams, and w->name. */
 enum lmd_status lmi_svc_import_begin(struct lmi_svc_import **out,
-				     const struct lmi_svc_request_ctx *a, uint32_t kind,
+				     struct lmi_svc_request *a, uint32_t kind,
 				     const struct lmd_str *model, struct lmi_jobs *queue,
 				     enum lmd_status (*stage)(struct lmi_svc_import *w),
 				     struct lmd_error *err);

@@ -33,13 +33,13 @@ static void end(struct lmi_svc_call *c)
 }
 
 /* Creates a call with a label; label may be NULL. */
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
+static enum lmd_status begin(struct lmi_svc_call **out, struct lmi_svc_request *a,
 			     const struct lmd_str *label, struct lmd_error *err)
 {
 	struct key_call *k;
 	enum lmd_status st;
 
-	if (a->principal->remote)
+	if (a->principal.remote)
 		return lmd_fail(err, LMD_DENIED, "op %s: keys can be managed only on the unix socket",
 				lmi_wire_ops[a->req->op].name);
 	if (!a->svc->o.store)
@@ -49,7 +49,7 @@ static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_req
 	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
-	k = (*out)->data = lmi_arena_alloc((*out)->arena, sizeof(*k), _Alignof(struct key_call));
+	k = (*out)->data = lmi_arena_alloc((*out)->request.arena, sizeof(*k), _Alignof(struct key_call));
 	if (!k) {
 		lmi_svc_call_destroy(*out);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
@@ -66,7 +66,7 @@ static enum lmd_status submit(struct lmi_svc_call *c, void (*run)(void *arg),
 	enum lmd_status st;
 
 	c->done = done;
-	st = lmi_svc_call_submit(c, c->svc->o.registry, run, err);
+	st = lmi_svc_call_submit(c, c->request.svc->o.registry, run, err);
 	if (st != LMD_OK)
 		end(c);
 	return st;
@@ -79,25 +79,25 @@ static void add_run(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
-	c->err.status = lmi_store_key_add(c->svc->o.store, &k->key, &c->err);
+	c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
 }
 
 static void add_done(struct lmi_svc_call *c)
 {
-	const struct lmi_service_hooks *h = &c->svc->hooks;
+	const struct lmi_service_hooks *h = &c->request.svc->hooks;
 	struct lmi_wire_reply r;
 
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	if (c->err.status == LMD_OK && h->key_added)
 		h->key_added(h->arg);
 	if (c->err.status == LMD_OK)
-		lmi_svc_call_reply(c, &r);
+		lmi_svc_request_reply(&c->request, &r);
 	else
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_add(struct lmi_svc_request *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	const struct lmi_wire_req_key_add *q = &a->req->u.key_add;
@@ -131,27 +131,27 @@ static void rm_run(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
-	c->err.status = lmi_store_key_remove(c->svc->o.store, k->label, &c->err);
+	c->err.status = lmi_store_key_remove(c->request.svc->o.store, k->label, &c->err);
 }
 
 static void rm_done(struct lmi_svc_call *c)
 {
-	const struct lmi_service_hooks *h = &c->svc->hooks;
+	const struct lmi_service_hooks *h = &c->request.svc->hooks;
 	const struct key_call *k = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.key_rm.found = c->err.status == LMD_OK;
 	if (r.u.key_rm.found && h->key_removed)
 		h->key_removed(h->arg, k->label);
 	if (r.u.key_rm.found || c->err.status == LMD_NOTFOUND)
-		lmi_svc_call_reply(c, &r);
+		lmi_svc_request_reply(&c->request, &r);
 	else
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_rm(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -168,14 +168,14 @@ static void list_run(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
-	c->err.status = lmi_store_key_list(c->svc->o.store, &k->keys, &c->err);
+	c->err.status = lmi_store_key_list(c->request.svc->o.store, &k->keys, &c->err);
 }
 
 static enum lmd_status fill(struct lmi_svc_call *c, struct lmi_wire_reply *r)
 {
 	const struct key_call *k = c->data;
 	uint32_t n = k->keys.n < LMI_WIRE_LIMIT_ROWS ? k->keys.n : LMI_WIRE_LIMIT_ROWS;
-	struct lmi_wire_key *rows = lmi_arena_array(c->arena, n + 1u, sizeof(*rows));
+	struct lmi_wire_key *rows = lmi_arena_array(c->request.arena, n + 1u, sizeof(*rows));
 
 	if (!rows)
 		return lmd_fail(&c->err, LMD_NOMEM, "no memory for %u keys", n);
@@ -200,17 +200,17 @@ static void list_done(struct lmi_svc_call *c)
 {
 	struct lmi_wire_reply r;
 
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	if (c->err.status == LMD_OK)
 		c->err.status = fill(c, &r);
 	if (c->err.status == LMD_OK)
-		lmi_svc_call_reply(c, &r);
+		lmi_svc_request_reply(&c->request, &r);
 	else
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_keys(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

@@ -8,7 +8,6 @@
 #include "core/base/alloc.h"
 #include "core/quant/quant.h"
 #include "service/generate.h"
-#include "service/idempotency_reply.h"
 #include "service/model.h"
 #include "service/names.h"
 #include "service/ops.h"
@@ -19,9 +18,7 @@
 
 struct load_work {
 	struct lmi_svc_stream_writer writer;
-	struct lmi_service *svc;
-	struct lmi_svc_idempotency_key_reply pending_reply;
-	struct lmi_svc_copy copy;
+	struct lmi_svc_request request; /* kept */
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_load_waiter load_waiter;
 	struct lmi_svc_unload_waiter unload_waiter;
@@ -37,22 +34,22 @@ static void release(struct load_work *w)
 {
 	if (!w->ended || w->pending)
 		return;
-	lmi_svc_copy_fini(&w->copy);
+	lmi_svc_request_fini(&w->request);
 	lmi_free(w);
 }
 
 /* Ends the job.  Frees w unless a callback is pending. */
 static void finish(struct load_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
-	struct lmi_service *svc = w->svc;
+	struct lmi_service *svc = w->request.svc;
 	struct lmd_error err;
 
-	if (!w->ended && w->pending_reply.reply) {
+	if (!w->ended && w->request.reply) {
 		err = end->error;
 		if (end->kind != LMI_SVC_END_ERROR)
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		w->writer.stream->given_up = true;
-		lmi_svc_idempotency_key_reply_fail(svc, &w->pending_reply, &err, w->retry_ms);
+		lmi_svc_request_fail(&w->request, &err, w->retry_ms);
 	}
 	w->ended = true;
 	lmi_svc_stream_end(svc, &w->writer, now, end);
@@ -84,7 +81,7 @@ static bool runs(const struct lmi_svc_stream_writer *writer)
 {
 	const struct load_work *w = (const struct load_work *)writer;
 
-	return !w->pending_reply.reply;
+	return !w->request.reply;
 }
 
 static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phase, uint64_t n,
@@ -94,7 +91,7 @@ static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phas
 		return;
 	/* without memory the client hears less */
 	(void)lmi_svc_output_progress(&w->writer.stream->out, now, phase, n, total);
-	lmi_svc_stream_pump(w->svc, w->writer.stream, now);
+	lmi_svc_stream_pump(w->request.svc, w->writer.stream, now);
 }
 
 /* ---- load and reload ---- */
@@ -138,8 +135,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 /* May free w. */
 static void bring(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 {
-	struct lmi_service *svc = w->svc;
-	bool reload = w->pending_reply.head.op == LMI_WIRE_OP_RELOAD;
+	struct lmi_service *svc = w->request.svc;
+	bool reload = w->request.req->op == LMI_WIRE_OP_RELOAD;
 	struct lmd_error err;
 
 	w->load_waiter.ready = ready;
@@ -198,8 +195,8 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
 	lmi_svc_loaded_model_ref(r); /* keeps r alive until the cancellations below are done */
 	lmi_svc_loaded_model_retire(r);
-	if (w->copy.req.u.unload.force)
-		lmi_svc_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
+	if (w->request.message.u.unload.force)
+		lmi_svc_generate_cancel_all(w->request.svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
 	lmi_svc_loaded_model_unref(r, now);
 }
 
@@ -219,12 +216,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		fail(w, now, err);
 		return;
 	}
-	if (w->pending_reply.head.op == LMI_WIRE_OP_UNLOAD && !m->current) {
+	if (w->request.req->op == LMI_WIRE_OP_UNLOAD && !m->current) {
 		unload(w, now, m); /* fails */
 		return;
 	}
-	lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
-	if (w->pending_reply.head.op == LMI_WIRE_OP_UNLOAD) {
+	lmi_svc_request_reply_stream(&w->request, w->writer.stream, 0);
+	if (w->request.req->op == LMI_WIRE_OP_UNLOAD) {
 		unload(w, now, m);
 		return;
 	}
@@ -232,30 +229,31 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
-static enum lmd_status begin(const struct lmi_svc_request_ctx *a, uint32_t kind,
+static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 			     const struct lmd_str *model, const struct lmi_svc_load *load,
 			     struct lmd_error *err)
 {
+	static const struct lmi_svc_account no_places = {0};
 	struct load_work *w;
 	struct lmd_str name = *model;
-	enum lmd_status st = lmi_svc_stream_admit(a->svc, a->principal, err);
+	enum lmd_status st = lmi_svc_stream_admit(a->svc, &a->principal, err);
 
 	if (st != LMD_OK)
 		return st;
 	w = lmi_alloc(1, sizeof(*w));
 	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
-	w->svc = a->svc;
 	w->load = *load;
 	w->writer = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
-	st = lmi_svc_stream_begin(a, &w->writer, kind, &name, a->svc->limits.lease_default, err);
+	st = lmi_svc_request_keep(&w->request, a, &no_places, err);
+	if (st == LMD_OK)
+		st = lmi_svc_stream_begin(a, &w->writer, kind, &name, a->svc->limits.lease_default,
+					  err);
 	if (st != LMD_OK) {
+		lmi_svc_request_fini(&w->request);
 		lmi_free(w);
 		return st;
 	}
-	w->copy = *a->copy;
-	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_idempotency_key_reply_init(&w->pending_reply, a);
 	w->lookup.found = found;
 	w->pending = true;
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, &name);
@@ -286,7 +284,7 @@ static void copy(char *out, size_t size, const struct lmd_str *from)
 	(void)snprintf(out, size, "%.*s", (int)from->len, from->len ? from->ptr : "");
 }
 
-enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_load *q = &a->req->u.load;
@@ -317,7 +315,7 @@ enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *r
 	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, err);
 }
 
-enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_reload(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_svc_load none = {0};
@@ -326,7 +324,7 @@ enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request_ctx *a, uint32_t 
 	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, err);
 }
 
-enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_unload(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_svc_load none = {0};

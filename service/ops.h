@@ -51,7 +51,7 @@ enum lmi_svc_op_flags {
 
 /* Each function is an lmi_svc_do_fn. */
 #define LMI_SVC_OP_PROTOTYPE(name, NAME, flags)                                                    \
-	enum lmd_status lmi_svc_do_##name(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms, \
+	enum lmd_status lmi_svc_do_##name(struct lmi_svc_request *a, uint32_t *retry_ms, \
 					  struct lmd_error *err);
 LMI_SVC_OPS(LMI_SVC_OP_PROTOTYPE)
 #undef LMI_SVC_OP_PROTOTYPE

@@ -105,22 +105,22 @@ static void add_factory(void *arg, const struct lmi_factory_info *info)
 
 static enum lmd_status take_list(struct lmi_svc_call *c, struct list *l, bool with_factories)
 {
-	l->arena = c->arena;
+	l->arena = c->request.arena;
 	l->with_factories = with_factories;
-	lmi_plugin_registry_list(c->svc->o.plugins, add_plugin, with_factories ? add_factory : NULL,
+	lmi_plugin_registry_list(c->request.svc->o.plugins, add_plugin, with_factories ? add_factory : NULL,
 				 l);
 	return l->no_memory ? lmd_fail(&c->err, LMD_NOMEM, "no memory for a list of plugins")
 			    : LMD_OK;
 }
 
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
+static enum lmd_status begin(struct lmi_svc_call **out, struct lmi_svc_request *a,
 			     struct lmd_error *err)
 {
 	enum lmd_status st = lmi_svc_call_create(out, a, err);
 
 	if (st != LMD_OK)
 		return st;
-	(*out)->data = lmi_arena_alloc((*out)->arena, sizeof(struct found), _Alignof(struct found));
+	(*out)->data = lmi_arena_alloc((*out)->request.arena, sizeof(struct found), _Alignof(struct found));
 	if ((*out)->data)
 		return LMD_OK;
 	lmi_svc_call_destroy(*out);
@@ -134,7 +134,7 @@ static void run_list(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 
-	c->err.status = take_list(c, &f->after, c->copy.req.u.plugins.factories);
+	c->err.status = take_list(c, &f->after, c->request.message.u.plugins.factories);
 }
 
 static void answer_list(struct lmi_svc_call *c)
@@ -143,17 +143,17 @@ static void answer_list(struct lmi_svc_call *c)
 	struct lmi_wire_reply r;
 
 	if (c->err.status == LMD_OK) {
-		lmi_wire_reply_init(&r, &c->copy.req);
+		lmi_wire_reply_init(&r, c->request.req);
 		r.u.plugins.plugins = f->after.v;
 		r.u.plugins.n_plugins = f->after.n;
-		lmi_svc_call_reply(c, &r);
+		lmi_svc_request_reply(&c->request, &r);
 	} else {
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 	}
 	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins(struct lmi_svc_request *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -179,13 +179,13 @@ struct renewal {
 
 static enum lmd_status rescan(struct lmi_svc_call *c)
 {
-	const struct lmi_wire_req_plugins_reload *q = &c->copy.req.u.plugins_reload;
-	struct lmi_plugin_registry *plugins = c->svc->o.plugins;
+	const struct lmi_wire_req_plugins_reload *q = &c->request.message.u.plugins_reload;
+	struct lmi_plugin_registry *plugins = c->request.svc->o.plugins;
 	const char *file;
 
 	if (!q->has_file)
 		return lmi_plugin_registry_rescan(plugins, &c->err);
-	file = lmi_arena_strndup(c->arena, q->file.ptr, q->file.len);
+	file = lmi_arena_strndup(c->request.arena, q->file.ptr, q->file.len);
 	if (!file)
 		return lmd_fail(&c->err, LMD_NOMEM, "no memory for the name of a plugin");
 	return lmi_plugin_registry_rescan_file(plugins, file, &c->err);
@@ -196,8 +196,8 @@ static void run_reload(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 
-	f->before.arena = c->arena;
-	lmi_plugin_registry_known(c->svc->o.plugins, add_plugin, &f->before);
+	f->before.arena = c->request.arena;
+	lmi_plugin_registry_known(c->request.svc->o.plugins, add_plugin, &f->before);
 	c->err.status = rescan(c);
 	if (c->err.status == LMD_OK)
 		c->err.status = take_list(c, &f->after, false);
@@ -236,18 +236,18 @@ static void answer_reload(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
 	uint32_t n_max = f->before.n + f->after.n + 1;
-	struct lmd_str *added = lmi_arena_array(c->arena, n_max, sizeof(*added));
-	struct lmd_str *removed = lmi_arena_array(c->arena, n_max, sizeof(*removed));
-	struct lmi_wire_plugin *refused = lmi_arena_array(c->arena, n_max, sizeof(*refused));
+	struct lmd_str *added = lmi_arena_array(c->request.arena, n_max, sizeof(*added));
+	struct lmd_str *removed = lmi_arena_array(c->request.arena, n_max, sizeof(*removed));
+	struct lmi_wire_plugin *refused = lmi_arena_array(c->request.arena, n_max, sizeof(*refused));
 	struct lmi_wire_reply r;
 
 	if (!added || !removed || !refused) {
 		(void)lmd_fail(&c->err, LMD_NOMEM, "no memory for a list of plugins");
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 		lmi_svc_call_destroy(c);
 		return;
 	}
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.plugins_reload.added = added;
 	r.u.plugins_reload.n_added = differ(&f->after, &f->before, added);
 	r.u.plugins_reload.removed = removed;
@@ -256,7 +256,7 @@ static void answer_reload(struct lmi_svc_call *c)
 		if (is_state(&f->after.v[i], "refused"))
 			refused[r.u.plugins_reload.n_refused++] = f->after.v[i];
 	r.u.plugins_reload.refused = refused;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	lmi_svc_call_destroy(c);
 }
 
@@ -277,12 +277,12 @@ static void renewed(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_
 
 static void renew(struct lmi_svc_call *c)
 {
-	struct lmi_service *svc = c->svc;
+	struct lmi_service *svc = c->request.svc;
 	struct found *f = c->data;
 	struct lmd_error err;
 
 	if (c->err.status != LMD_OK) {
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 		lmi_svc_call_destroy(c);
 		return;
 	}
@@ -292,7 +292,7 @@ static void renew(struct lmi_svc_call *c)
 
 		if (!m->current || m->loading || !lmi_engine_is_stale(m->current->engine))
 			continue;
-		n = lmi_arena_alloc(c->arena, sizeof(*n), _Alignof(struct renewal));
+		n = lmi_arena_alloc(c->request.arena, sizeof(*n), _Alignof(struct renewal));
 		if (!n)
 			break; /* loaded again for a later request */
 		n->call = c;
@@ -305,7 +305,7 @@ static void renew(struct lmi_svc_call *c)
 		answer_reload(c);
 }
 
-enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins_reload(struct lmi_svc_request *a, uint32_t *retry_ms,
 					  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

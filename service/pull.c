@@ -20,7 +20,7 @@
 
 static const struct lmi_wire_req_pull *request(const struct lmi_svc_import *w)
 {
-	return &w->copy.req.u.pull;
+	return &w->request.message.u.pull;
 }
 
 /* ---- the folder ---- */
@@ -35,7 +35,7 @@ static enum lmd_status make_folder(const char *path, struct lmd_error *err)
 /* Makes the folder of a source.  Two sources never share one. */
 static enum lmd_status folder_of(struct lmi_svc_import *w, const char *source, const char **out)
 {
-	const char *dir = lmi_store_dir(w->svc->o.store);
+	const char *dir = lmi_store_dir(w->request.svc->o.store);
 	uint8_t digest[LMI_SHA256_BYTES];
 	char hex[LMI_SHA256_HEX];
 	struct lmi_sha256 h;
@@ -47,10 +47,10 @@ static enum lmd_status folder_of(struct lmi_svc_import *w, const char *source, c
 	if (!lmi_sha256_final(&h, digest))
 		return lmd_fail(&w->err, LMD_INTERNAL, "the digest cannot be computed");
 	lmi_sha256_hex(hex, digest);
-	*out = lmi_arena_printf(w->arena, "%s/" FOLDER "/%.32s", dir, hex);
+	*out = lmi_arena_printf(w->request.arena, "%s/" FOLDER "/%.32s", dir, hex);
 	if (!*out)
 		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
-	st = make_folder(lmi_arena_printf(w->arena, "%s/" FOLDER, dir), &w->err);
+	st = make_folder(lmi_arena_printf(w->request.arena, "%s/" FOLDER, dir), &w->err);
 	return st == LMD_OK ? make_folder(*out, &w->err) : st;
 }
 
@@ -86,8 +86,8 @@ static void on_piece(void *arg, uint64_t done, uint64_t total, bool checking)
 static bool have_already(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *path,
 			 char digest[LMI_SHA256_HEX])
 {
-	const char *blob = lmi_arena_printf(w->arena, "%s/models/sha256-%s",
-					    lmi_store_dir(w->svc->o.store), f->sha256);
+	const char *blob = lmi_arena_printf(w->request.arena, "%s/models/sha256-%s",
+					    lmi_store_dir(w->request.svc->o.store), f->sha256);
 	const struct lmi_store_work work = {.cancel = &w->cancelled};
 	struct lmi_store_file is;
 	struct lmd_error err;
@@ -111,13 +111,13 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 
 	w->n_bytes = m->size;
 	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
-		const char *path = lmi_arena_printf(w->arena, "%s/%s", folder, m->files[i].name);
+		const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[i].name);
 
 		if (!path)
 			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
 		if (have_already(w, &m->files[i], path, digests[i]))
 			continue;
-		st = w->svc->o.hub->fetch(&m->files[i], path, w->svc->o.hub_opts, &t, digests[i], &w->err);
+		st = w->request.svc->o.hub->fetch(&m->files[i], path, w->request.svc->o.hub_opts, &t, digests[i], &w->err);
 		w->done_before += m->files[i].size;
 	}
 	return st;
@@ -132,7 +132,7 @@ static enum lmd_status adopt(struct lmi_svc_import *w, char (*digests)[LMI_SHA25
 	for (uint32_t i = 0; i < w->row.n_files && st == LMD_OK; i++) {
 		const char *path = w->files[i].path;
 
-		st = lmi_store_adopt(&w->files[i], lmi_store_dir(w->svc->o.store), path, digests[i],
+		st = lmi_store_adopt(&w->files[i], lmi_store_dir(w->request.svc->o.store), path, digests[i],
 				     &work, &w->err);
 		w->files[i].path = path;
 	}
@@ -156,7 +156,7 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 {
 	const struct lmd_str name = {.ptr = w->name, .len = strlen(w->name)};
 	char(*digests)[LMI_SHA256_HEX] =
-		lmi_arena_array(w->arena, m->n_files, sizeof(*digests));
+		lmi_arena_array(w->request.arena, m->n_files, sizeof(*digests));
 	const char *folder = NULL;
 	enum lmd_status st = folder_of(w, m->source, &folder);
 
@@ -167,7 +167,7 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 	if (st != LMD_OK)
 		return st;
 	st = lmi_svc_import_describe(
-		w, lmi_arena_printf(w->arena, "%s/%s", folder, m->files[0].name), &name);
+		w, lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[0].name), &name);
 	if (st == LMD_OK)
 		st = check_digest(w, m->n_files, digests);
 	if (st == LMD_OK)
@@ -190,7 +190,7 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 	w->row.imported = w->once = true;
 	lmi_svc_import_progress(w, LMI_WIRE_PHASE_CHECK, 0, 1);
 	(void)snprintf(source, sizeof(source), "%.*s", (int)q->source.len, q->source.ptr);
-	st = w->svc->o.hub->resolve(&m, source, w->svc->o.hub_opts, &w->err);
+	st = w->request.svc->o.hub->resolve(&m, source, w->request.svc->o.hub_opts, &w->err);
 	if (st != LMD_OK)
 		return st;
 	if (m->is_folder)
@@ -202,11 +202,11 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 		lmi_svc_import_progress(w, LMI_WIRE_PHASE_DOWNLOAD, 0, m->size);
 	else
 		st = pull(w, m);
-	w->svc->o.hub->model_free(m);
+	w->request.svc->o.hub->model_free(m);
 	return st;
 }
 
-enum lmd_status lmi_svc_do_pull(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_pull(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_pull *q = &a->req->u.pull;
@@ -214,7 +214,7 @@ enum lmd_status lmi_svc_do_pull(const struct lmi_svc_request_ctx *a, uint32_t *r
 	struct lmd_str name = q->name;
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_import *w;
-	enum lmd_status st = lmi_svc_stream_admit(svc, a->principal, err);
+	enum lmd_status st = lmi_svc_stream_admit(svc, &a->principal, err);
 
 	(void)retry_ms;
 	if (st == LMD_OK && (!svc->o.store || !svc->o.pulls || !svc->o.hub))
@@ -230,6 +230,6 @@ enum lmd_status lmi_svc_do_pull(const struct lmi_svc_request_ctx *a, uint32_t *r
 		st = lmi_svc_import_begin(&w, a, LMI_WIRE_STREAM_KIND_PULL, &name, svc->o.pulls,
 					  stage, err);
 	if (st == LMD_OK)
-		lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
+		lmi_svc_request_reply_stream(&w->request, w->writer.stream, 0);
 	return st;
 }

@@ -47,9 +47,9 @@ void lmi_service_push(struct lmi_service *svc, uint64_t now,
 		      const struct lmi_wire_request *req, struct lmi_svc_push *p)
 {
 	struct lmi_wire_request copy = *req;
-	struct lmi_svc_request_ctx a = {.svc = svc,
+	struct lmi_svc_request a = {.svc = svc,
 					.now = now,
-					.principal = principal,
+					.principal = *principal,
 					.req = &copy,
 					.reply = on_reply,
 					.arg = p,

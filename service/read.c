@@ -36,7 +36,7 @@ static void fail_older(struct lmi_service *svc, struct lmi_svc_stream *s, uint64
 	}
 }
 
-enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_next(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_next *q = &a->req->u.next;
@@ -47,7 +47,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	uint64_t after = (uint64_t)q->after;
 	struct lmi_svc_stream *s;
 	struct lmi_svc_waiting_reader *p;
-	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->principal, q->id.b, false, err);
+	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, &a->principal, q->id.b, false, err);
 
 	if (st == LMD_OK)
 		st = lmi_svc_output_check(&s->out, after, err);
@@ -55,7 +55,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 		st = lmd_fail(err, LMD_INVALID, "id: the items of this stream are sent to another client");
 	if (st != LMD_OK)
 		return st;
-	st = lmi_svc_user_admit_reader(svc, a->principal, err);
+	st = lmi_svc_user_admit_reader(svc, &a->principal, err);
 	if (st != LMD_OK) {
 		*retry_ms = lmi_svc_retry_ms(svc);
 		return st;
@@ -67,7 +67,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	hold = hold < l->hold_max ? hold : l->hold_max;
 	*p = (struct lmi_svc_waiting_reader){
 		.v = a->req->v,
-		.conn = a->principal->conn,
+		.conn = a->principal.conn,
 		.after = after,
 		.hold_ns = hold * LMI_NS_PER_MS,
 		.until_ns = a->now + wait * LMI_NS_PER_MS,
@@ -78,7 +78,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 								     : sizeof(p->rid))};
 	if (p->n_rid)
 		memcpy(p->rid, a->req->rid.ptr, p->n_rid);
-	s->conn = a->principal->conn;
+	s->conn = a->principal.conn;
 	s->touched_ns = a->now;
 	fail_older(svc, s, after);
 	lmi_svc_output_drop(&s->out, after);
@@ -87,15 +87,15 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_cancel(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_stream *s;
 	struct lmi_wire_reply r;
 	enum lmd_status st =
-		lmi_svc_stream_find(&s, &svc->streams, a->principal, a->req->u.cancel.id.b,
-				    a->principal->role == LMI_SVC_ROLE_ADMIN, err);
+		lmi_svc_stream_find(&s, &svc->streams, &a->principal, a->req->u.cancel.id.b,
+				    a->principal.role == LMI_SVC_ROLE_ADMIN, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
@@ -127,11 +127,11 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
 
-enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_streams(struct lmi_svc_request *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
-	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->principal);
-	bool all = a->principal->role == LMI_SVC_ROLE_ADMIN;
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(&a->principal);
+	bool all = a->principal.role == LMI_SVC_ROLE_ADMIN;
 	const struct lmi_svc_streams *t = &a->svc->streams;
 	struct lmi_wire_stream *v = lmi_alloc(t->n + 1, sizeof(*v));
 	struct lmi_wire_reply r;

@@ -11,7 +11,6 @@
 #include "service/call.h"
 #include "service/describe.h"
 #include "service/idempotency.h"
-#include "service/idempotency_reply.h"
 #include "service/load_guard.h"
 #include "service/model.h"
 #include "service/model_status.h"
@@ -31,7 +30,6 @@ struct found {
 	char *before; /* alias: the model it named before */
 	bool alias;
 	int64_t bytes;
-	struct lmi_svc_idempotency_key_reply pending_reply; /* rm */
 	struct lmi_wire_rep_info info;
 };
 
@@ -49,13 +47,13 @@ static bool failed(struct lmi_svc_call *c)
 {
 	if (c->err.status == LMD_OK)
 		return false;
-	lmi_svc_call_fail(c, &c->err, 0);
+	lmi_svc_request_fail(&c->request, &c->err, 0);
 	end(c);
 	return true;
 }
 
 /* Creates a call with space for the results; copies the names with a terminating zero. */
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
+static enum lmd_status begin(struct lmi_svc_call **out, struct lmi_svc_request *a,
 			     const struct lmd_str *name, const struct lmd_str *other,
 			     struct lmd_error *err)
 {
@@ -67,7 +65,7 @@ static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_req
 	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
-	f = (*out)->data = lmi_arena_alloc((*out)->arena, sizeof(*f), _Alignof(struct found));
+	f = (*out)->data = lmi_arena_alloc((*out)->request.arena, sizeof(*f), _Alignof(struct found));
 	if (!f) {
 		lmi_svc_call_destroy(*out);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
@@ -124,7 +122,7 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 
 	for (uint32_t i = 0; i < f->aliases.n; i++)
 		n += !strcmp(f->aliases.v[i].name, m->name);
-	aliases = lmi_arena_array(c->arena, n + 1u, sizeof(*aliases));
+	aliases = lmi_arena_array(c->request.arena, n + 1u, sizeof(*aliases));
 	*out = (struct lmi_wire_model){.name = lmi_svc_str(m->name),
 				       .size = (int64_t)m->size,
 				       .arch = lmi_svc_str(m->arch),
@@ -140,15 +138,15 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 			aliases[n++] = lmi_svc_str(f->aliases.v[i].alias);
 	out->aliases = aliases;
 	out->n_aliases = n;
-	out->state = state_of(c->svc, m, &f->quarantine[k], &out->reason);
+	out->state = state_of(c->request.svc, m, &f->quarantine[k], &out->reason);
 	if (m->digest[0]) {
-		const char *digest = lmi_arena_printf(c->arena, "sha256:%s", m->digest);
+		const char *digest = lmi_arena_printf(c->request.arena, "sha256:%s", m->digest);
 
 		if (!digest)
 			return LMD_NOMEM;
 		out->digest = lmi_svc_str(digest);
 	}
-	if (c->principal.role == LMI_SVC_ROLE_ADMIN && m->n_files) {
+	if (c->request.principal.role == LMI_SVC_ROLE_ADMIN && m->n_files) {
 		out->has_path = true;
 		out->path = lmi_svc_str(m->files[0].path);
 	}
@@ -160,21 +158,21 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 /* Notes which models are in quarantine, which files of the state folder say. */
 static enum lmd_status find_quarantine(struct lmi_svc_call *c)
 {
-	const struct lmi_service_hooks *h = &c->svc->hooks;
+	const struct lmi_service_hooks *h = &c->request.svc->hooks;
 	int64_t now = h->wall_ns ? h->wall_ns(h->arg) : 0;
 	struct found *f = c->data;
 
-	f->quarantine = lmi_arena_array(c->arena, f->models.n + 1u, sizeof(*f->quarantine));
+	f->quarantine = lmi_arena_array(c->request.arena, f->models.n + 1u, sizeof(*f->quarantine));
 	for (uint32_t i = 0; f->quarantine && i < f->models.n; i++) {
 		struct lmd_error why = {0};
 
 		f->quarantine[i] = none;
-		if (!c->svc->o.store) /* embedded */
+		if (!c->request.svc->o.store) /* embedded */
 			continue;
-		if (!lmi_svc_load_guard_refuses(lmi_store_dir(c->svc->o.store),
+		if (!lmi_svc_load_guard_refuses(lmi_store_dir(c->request.svc->o.store),
 						f->models.v[i].name, now, &why))
 			continue;
-		f->quarantine[i] = lmi_svc_str(lmi_arena_printf(c->arena, "%s", why.text));
+		f->quarantine[i] = lmi_svc_str(lmi_arena_printf(c->request.arena, "%s", why.text));
 		if (!f->quarantine[i].len)
 			f->quarantine = NULL;
 	}
@@ -185,9 +183,9 @@ static void run_models(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_store *store = c->svc->o.store;
+	struct lmi_store *store = c->request.svc->o.store;
 
-	if (c->copy.req.u.models.has_model)
+	if (c->request.message.u.models.has_model)
 		c->err.status = lmi_store_model_find(store, f->name, &f->models, &c->err);
 	else
 		c->err.status = lmi_store_model_list(store, &f->models, &c->err);
@@ -199,7 +197,7 @@ static void run_models(void *arg)
 
 static void answer_models(struct lmi_svc_call *c)
 {
-	const struct lmi_wire_req_models *q = &c->copy.req.u.models;
+	const struct lmi_wire_req_models *q = &c->request.message.u.models;
 	struct found *f = c->data;
 	struct lmi_wire_model *v;
 	struct lmi_wire_reply r;
@@ -207,8 +205,8 @@ static void answer_models(struct lmi_svc_call *c)
 
 	if (failed(c))
 		return;
-	lmi_wire_reply_init(&r, &c->copy.req);
-	v = lmi_arena_array(c->arena, f->models.n + 1u, sizeof(*v));
+	lmi_wire_reply_init(&r, c->request.req);
+	v = lmi_arena_array(c->request.arena, f->models.n + 1u, sizeof(*v));
 	for (uint32_t i = 0; v && i < f->models.n; i++) {
 		if (f->other[0] && strcmp(f->models.v[i].name, f->other) <= 0)
 			continue;
@@ -227,11 +225,11 @@ static void answer_models(struct lmi_svc_call *c)
 	}
 	r.u.models.models = v;
 	r.u.models.n_models = n;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_models(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_models(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_wire_req_models *q = &a->req->u.models;
@@ -256,7 +254,7 @@ static void run_rm(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_store *store = c->svc->o.store;
+	struct lmi_store *store = c->request.svc->o.store;
 	const struct lmi_store_model *m;
 
 	c->err.status = lmi_store_alias_list(store, &f->aliases, &c->err);
@@ -283,15 +281,15 @@ static void answer_rm(struct lmi_svc_call *c)
 	struct found *f = c->data;
 	const struct lmi_svc_cached_reply reply = {.flag = f->alias, .number = f->bytes};
 
-	lmi_svc_names_clear(c->svc);
+	lmi_svc_names_clear(c->request.svc);
 	if (c->err.status == LMD_OK)
-		lmi_svc_idempotency_key_reply_send(&f->pending_reply, &reply);
+		lmi_svc_request_reply_once(&c->request, &reply);
 	else
-		lmi_svc_idempotency_key_reply_fail(c->svc, &f->pending_reply, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_rm(struct lmi_svc_request *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -309,8 +307,6 @@ enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request_ctx *a, uint32_t *ret
 		end(c);
 		return st;
 	}
-	lmi_svc_idempotency_key_reply_init(&f->pending_reply, a); /* replies in place of the call */
-	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
 
@@ -320,12 +316,12 @@ static void run_alias(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_store *store = c->svc->o.store;
+	struct lmi_store *store = c->request.svc->o.store;
 
 	c->err.status = lmi_store_alias_list(store, &f->aliases, &c->err);
 	for (uint32_t i = 0; c->err.status == LMD_OK && i < f->aliases.n; i++)
 		if (!strcmp(f->aliases.v[i].alias, f->name))
-			f->before = lmi_arena_printf(c->arena, "%s", f->aliases.v[i].name);
+			f->before = lmi_arena_printf(c->request.arena, "%s", f->aliases.v[i].name);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_alias_set(store, f->name, f->other, &c->err);
 }
@@ -335,17 +331,17 @@ static void answer_alias(struct lmi_svc_call *c)
 	const struct found *f = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_svc_names_clear(c->svc);
+	lmi_svc_names_clear(c->request.svc);
 	if (failed(c))
 		return;
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.alias.has_before = f->before != NULL;
 	r.u.alias.before = lmi_svc_str(f->before);
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_alias(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	const struct lmi_wire_req_alias *q = &a->req->u.alias;
@@ -362,7 +358,7 @@ static void run_info(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->svc->o.plugins};
+	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->request.svc->o.plugins};
 	const char **paths = lmi_svc_model_paths(&f->models.v[0], &how.n_files, &c->err);
 	struct lmi_model *file;
 
@@ -375,7 +371,7 @@ static void run_info(void *arg)
 	lmi_free(paths);
 	if (c->err.status != LMD_OK)
 		return;
-	if (lmi_svc_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=
+	if (lmi_svc_describe(c->request.arena, lmi_model_view(file), c->request.message.u.info.keys, &f->info) !=
 	    LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
@@ -383,12 +379,12 @@ static void run_info(void *arg)
 
 static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 {
-	const struct lmd_str *asked = &c->copy.req.u.info.model;
+	const struct lmd_str *asked = &c->request.message.u.info.model;
 	const struct found *f = c->data;
 	const char *name = f->models.v[0].name;
-	const struct lmi_svc_preset *p = lmi_svc_preset_find(c->svc, asked->ptr, asked->len);
+	const struct lmi_svc_preset *p = lmi_svc_preset_find(c->request.svc, asked->ptr, asked->len);
 
-	return p ? p : lmi_svc_preset_find(c->svc, name, strlen(name));
+	return p ? p : lmi_svc_preset_find(c->request.svc, name, strlen(name));
 }
 
 static void answer_info(struct lmi_svc_call *c)
@@ -398,7 +394,7 @@ static void answer_info(struct lmi_svc_call *c)
 
 	if (failed(c))
 		return;
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.info = f->info;
 	lmi_svc_preset_describe_own(preset_of(c), &r.u.info);
 	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
@@ -406,32 +402,32 @@ static void answer_info(struct lmi_svc_call *c)
 		(void)failed(c);
 		return;
 	}
-	for (const struct lmi_svc_loaded_model *res = c->svc->loaded_models; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = c->request.svc->loaded_models; res; res = res->next) {
 		if (strcmp(lmi_svc_model_name(res->model), f->models.v[0].name))
 			continue;
-		lmi_svc_fill_resident(c->svc, res, &r.u.info.resident);
+		lmi_svc_fill_resident(c->request.svc, res, &r.u.info.resident);
 		r.u.info.has_resident = true;
 		break;
 	}
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
 static void run_find(void *arg)
 {
 	struct lmi_svc_call *c = arg;
-	const struct lmd_str *path = &c->copy.req.u.info.model;
+	const struct lmd_str *path = &c->request.message.u.info.model;
 	struct found *f = c->data;
 	char text[LMI_STORE_PATH_MAX + 1];
 
-	if (c->svc->o.embedded) {
+	if (c->request.svc->o.embedded) {
 		(void)snprintf(text, sizeof(text), "%.*s", (int)path->len, path->ptr);
 		c->err.status = lmi_svc_models_of_file(&f->models, text, &c->err);
 		return;
 	}
-	c->err.status = lmi_store_model_find(c->svc->o.store, f->name, &f->models, &c->err);
+	c->err.status = lmi_store_model_find(c->request.svc->o.store, f->name, &f->models, &c->err);
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_store_alias_list(c->svc->o.store, &f->aliases, &c->err);
+		c->err.status = lmi_store_alias_list(c->request.svc->o.store, &f->aliases, &c->err);
 }
 
 static void found_info(struct lmi_svc_call *c)
@@ -442,13 +438,13 @@ static void found_info(struct lmi_svc_call *c)
 		return;
 	c->done = answer_info;
 	c->drops = true;
-	if (lmi_svc_call_submit(c, c->svc->o.io, run_info, &err) == LMD_OK)
+	if (lmi_svc_call_submit(c, c->request.svc->o.io, run_info, &err) == LMD_OK)
 		return;
-	lmi_svc_call_fail(c, &err, lmi_svc_retry_ms(c->svc));
+	lmi_svc_request_fail(&c->request, &err, lmi_svc_retry_ms(c->request.svc));
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_info(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_info(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

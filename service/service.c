@@ -15,7 +15,6 @@
 #include "service/call.h"
 #include "service/generate.h"
 #include "service/idempotency.h"
-#include "service/idempotency_reply.h"
 #include "service/model.h"
 #include "service/names.h"
 #include "service/service_state.h"
@@ -23,6 +22,29 @@
 #include "service/stream_writer.h"
 
 /* ---- connections ---- */
+
+/* The connection of a stream has ended.  If the request was repeated on another one, moves the
+ * stream to that and returns true.  Otherwise forgets the request id, since the stream will be given
+ * up, and returns false. */
+static bool move_stream(struct lmi_service *svc, struct lmi_svc_stream *s)
+{
+	const struct lmd_str text = lmi_svc_str(s->rid);
+	struct lmi_svc_idempotency_key *key =
+		text.len ? lmi_svc_idempotency_key_find(&svc->idempotency_keys, &s->owner, &text)
+			 : NULL;
+
+	if (!key)
+		return false;
+	for (const struct lmi_svc_call *c = key->waiters; c; c = c->next_wait) {
+		if (c->request.principal.conn == s->conn)
+			continue;
+		s->conn = c->request.principal.conn;
+		return true;
+	}
+	if (key->answered && !memcmp(key->reply.id, s->id, sizeof(s->id)))
+		lmi_svc_idempotency_key_forget(&svc->idempotency_keys, key);
+	return false;
+}
 
 void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t conn)
 {
@@ -32,7 +54,7 @@ void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t co
 	svc->now = now;
 	for (struct lmi_svc_call *c = svc->calls; c; c = next_call) {
 		next_call = c->next;
-		if (c->principal.conn == conn)
+		if (c->request.principal.conn == conn)
 			lmi_svc_call_drop(c);
 	}
 	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
@@ -42,7 +64,7 @@ void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t co
 		while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, conn)))
 			lmi_svc_waiting_reader_drop(p);
 		if (s->conn == conn && !s->own_lease && !s->given_up &&
-		    !lmi_svc_idempotency_key_move_stream(svc, s))
+		    !move_stream(svc, s))
 			lmi_svc_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_GONE);
 	}
 	lmi_svc_generate_pump(svc, now);

@@ -106,7 +106,7 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 #define ENGINE_METRICS 18u
 #define ALL_METRICS    32u
 
-enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;

@@ -71,7 +71,7 @@ static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wir
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_limits(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_wire_limit *v;
@@ -97,7 +97,7 @@ static enum lmi_wire_role role_of(const struct lmi_svc_principal *principal)
 	return principal->role == LMI_SVC_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
 }
 
-enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_hello(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmd_str features[LMI_WIRE_N_OP];
@@ -112,7 +112,7 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *
 	lmi_wire_reply_init(&r, a->req);
 	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
 		if (lmi_wire_ops[op].role != LMI_WIRE_ROLE_ADMIN ||
-		    a->principal->role == LMI_SVC_ROLE_ADMIN)
+		    a->principal.role == LMI_SVC_ROLE_ADMIN)
 			features[n_feature++] = lmi_svc_str(lmi_wire_ops[op].name);
 	r.u.hello.server = lmi_svc_str("llamad");
 	r.u.hello.version = lmi_svc_str(a->svc->o.version);
@@ -120,7 +120,7 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *
 	r.u.hello.v_max = LMI_WIRE_V;
 	r.u.hello.revision = LMI_WIRE_REVISION;
 	r.u.hello.boot = a->svc->boot;
-	r.u.hello.role = role_of(a->principal);
+	r.u.hello.role = role_of(&a->principal);
 	r.u.hello.features = features;
 	r.u.hello.n_features = n_feature;
 	r.u.hello.limits = v;
@@ -130,7 +130,7 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ping(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_wire_reply r;
@@ -145,7 +145,7 @@ enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *r
 
 /* ---- models in memory ---- */
 
-enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ps(struct lmi_svc_request *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -179,7 +179,7 @@ static void read_registry(void *arg)
 	struct lmi_store_models m = {0};
 	const struct lmi_store_report *r;
 	struct registry_state *s =
-		lmi_arena_alloc(c->arena, sizeof(*s), _Alignof(struct registry_state));
+		lmi_arena_alloc(c->request.arena, sizeof(*s), _Alignof(struct registry_state));
 
 	if (!s) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a call");
@@ -187,30 +187,30 @@ static void read_registry(void *arg)
 	}
 	*s = (struct registry_state){0};
 	c->data = s;
-	c->err.status = lmi_store_model_list(c->svc->o.store, &m, &c->err);
+	c->err.status = lmi_store_model_list(c->request.svc->o.store, &m, &c->err);
 	s->n_model = m.n;
 	lmi_store_models_fini(&m);
-	r = lmi_store_replacement(c->svc->o.store);
+	r = lmi_store_replacement(c->request.svc->o.store);
 	if (r)
-		s->notice = lmi_arena_printf(c->arena,
+		s->notice = lmi_arena_printf(c->request.arena,
 					     "the registry was damaged (%s); a new one has the %llu "
 					     "rows that could be read; the old one is %s/%s",
 					     r->reason, (unsigned long long)r->n_rows_kept,
-					     lmi_store_dir(c->svc->o.store), r->moved_to);
+					     lmi_store_dir(c->request.svc->o.store), r->moved_to);
 }
 
 static void answer_status(struct lmi_svc_call *c)
 {
 	const struct registry_state *s = c->data;
-	struct lmi_service *svc = c->svc;
+	struct lmi_service *svc = c->request.svc;
 	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
-		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_request_fail(&c->request, &c->err, 0);
 		lmi_svc_call_destroy(c);
 		return;
 	}
-	lmi_wire_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, c->request.req);
 	r.u.status.state = lmi_service_state(svc);
 	r.u.status.version = lmi_svc_str(svc->o.version);
 	r.u.status.pid = getpid();
@@ -233,11 +233,11 @@ static void answer_status(struct lmi_svc_call *c)
 		r.u.status.memory_bytes += row.weight_bytes + row.kv_bytes + row.scratch_bytes;
 	}
 	r.u.status.memory_limit = (int64_t)svc->o.inst.memory_limit;
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_svc_do_status(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_status(struct lmi_svc_request *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -259,7 +259,7 @@ enum lmd_status lmi_svc_do_status(const struct lmi_svc_request_ctx *a, uint32_t 
 
 /* ---- the process ---- */
 
-enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_drain(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -280,7 +280,7 @@ enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request_ctx *a, uint32_t *
 	return lmi_svc_reply_send(a, &r);
 }
 
-enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_shutdown(struct lmi_svc_request *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_shutdown *q = &a->req->u.shutdown;
@@ -298,7 +298,7 @@ enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request_ctx *a, uint32_
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_config_reload(struct lmi_svc_request *a, uint32_t *retry_ms,
 					 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;

@@ -225,7 +225,7 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 			(unsigned long long)n, (unsigned long long)svc->limits.streams);
 }
 
-enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,
 				     struct lmi_svc_stream_writer *w, uint32_t kind,
 				     const struct lmd_str *model, uint64_t lease_ms,
 				     struct lmd_error *err)
@@ -233,7 +233,7 @@ enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_stream *s;
 	enum lmd_status st =
-		lmi_svc_stream_create(&s, &svc->streams, a->principal, kind, a->now,
+		lmi_svc_stream_create(&s, &svc->streams, &a->principal, kind, a->now,
 				      lease_ms * LMI_NS_PER_MS, svc->limits.stream_bytes, err);
 
 	if (st != LMD_OK)

@@ -24,7 +24,7 @@ struct lmi_svc_stream_writer {
 
 /* Creates a stream for the request, which w writes to.  lmi_svc_stream_admit() must have succeeded.
  * model: name of the model, for op streams. */
-enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,
 				     struct lmi_svc_stream_writer *w, uint32_t kind,
 				     const struct lmd_str *model, uint64_t lease_ms,
 				     struct lmd_error *err);

@@ -39,7 +39,7 @@ static void end(struct lmi_svc_call *c)
 
 static void fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t retry_ms)
 {
-	lmi_svc_call_fail(c, err, retry_ms);
+	lmi_svc_request_fail(&c->request, err, retry_ms);
 	end(c);
 }
 
@@ -52,13 +52,13 @@ static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lm
 {
 	const struct lmi_tokenizer *t = tokenizer(c);
 
-	f->pieces = lmi_arena_array(c->arena, f->tokens.n + 1, sizeof(*f->pieces));
+	f->pieces = lmi_arena_array(c->request.arena, f->tokens.n + 1, sizeof(*f->pieces));
 	if (!f->pieces)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %zu pieces", f->tokens.n);
 	for (size_t i = 0; i < f->tokens.n; i++) {
 		uint32_t flags = LMD_DECODE_UNPARSE_SPECIAL;
 		size_t n = lmi_tokenizer_piece(t, f->tokens.id[i], flags, NULL, 0);
-		char *p = lmi_arena_alloc(c->arena, n + 1, 1);
+		char *p = lmi_arena_alloc(c->request.arena, n + 1, 1);
 
 		if (!lmi_cancel_step(16 + n))
 			return lmd_fail(err, LMD_CANCELLED, "cancelled");
@@ -73,7 +73,7 @@ static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lm
 static void run_tokenize(void *arg)
 {
 	struct lmi_svc_call *c = arg;
-	const struct lmi_wire_req_tokenize *q = &c->copy.req.u.tokenize;
+	const struct lmi_wire_req_tokenize *q = &c->request.message.u.tokenize;
 	struct found *f = c->data;
 	uint32_t flags = (q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
 			 (q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0);
@@ -87,7 +87,7 @@ static void run_tokenize(void *arg)
 static void run_detokenize(void *arg)
 {
 	struct lmi_svc_call *c = arg;
-	const struct lmi_wire_req_detokenize *q = &c->copy.req.u.detokenize;
+	const struct lmi_wire_req_detokenize *q = &c->request.message.u.detokenize;
 	struct found *f = c->data;
 	uint32_t n_vocab = lmi_tokenizer_info(tokenizer(c))->n_tokens;
 
@@ -132,7 +132,7 @@ static void run_apply_template(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	const struct lmi_wire_req_generate q =
-		generate_request(&c->copy.req.u.apply_template);
+		generate_request(&c->request.message.u.apply_template);
 	const struct lmi_engine *e = c->loaded->engine;
 	struct lmi_chat_answer_format answer = {0};
 	struct found *f = c->data;
@@ -152,8 +152,8 @@ static void fill_reply(struct lmi_wire_reply *r, const struct lmi_svc_call *c, c
 {
 	const struct lmd_str text = {.ptr = f->text.p ? f->text.p : "", .len = f->text.n};
 
-	lmi_wire_reply_init(r, &c->copy.req);
-	switch (c->copy.req.op) {
+	lmi_wire_reply_init(r, c->request.req);
+	switch (c->request.message.op) {
 	case LMI_WIRE_OP_TOKENIZE:
 		r->u.tokenize.tokens = f->tokens.id;
 		r->u.tokenize.n_tokens = (uint32_t)f->tokens.n;
@@ -166,7 +166,7 @@ static void fill_reply(struct lmi_wire_reply *r, const struct lmi_svc_call *c, c
 	default:
 		r->u.apply_template.prompt = text;
 		r->u.apply_template.n_prompt = (int64_t)f->tokens.n;
-		if (!c->copy.req.u.apply_template.tokens)
+		if (!c->request.message.u.apply_template.tokens)
 			break;
 		r->u.apply_template.tokens = f->tokens.id;
 		r->u.apply_template.n_tokens = (uint32_t)f->tokens.n;
@@ -183,7 +183,7 @@ static void answer(struct lmi_svc_call *c)
 		return;
 	}
 	fill_reply(&r, c, f);
-	lmi_svc_call_reply(c, &r);
+	lmi_svc_request_reply(&c->request, &r);
 	end(c);
 }
 
@@ -192,7 +192,7 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 {
 	struct lmi_svc_call *c =
 		(struct lmi_svc_call *)((char *)w - offsetof(struct lmi_svc_call, load_waiter));
-	const struct lmi_wire_request *q = &c->copy.req;
+	const struct lmi_wire_request *q = c->request.req;
 	struct lmd_error refused;
 
 	(void)now;
@@ -201,30 +201,30 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		return;
 	}
 	c->loaded = r;
-	if (!c->reply) { /* the connection has ended */
+	if (!c->request.reply) { /* the connection has ended */
 		end(c);
 		return;
 	}
 	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->u.tokenize.keep_alive_ms);
-	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.text.len <= c->svc->limits.inline_bytes) {
+	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.text.len <= c->request.svc->limits.inline_bytes) {
 		run_tokenize(c);
 		answer(c);
 		return;
 	}
 	if (q->op == LMI_WIRE_OP_APPLY_TEMPLATE &&
-	    lmi_svc_preset_apply_template(r, &c->copy.req.u.apply_template, c->copy.arena,
+	    lmi_svc_preset_apply_template(r, &c->request.message.u.apply_template, c->request.arena,
 					  &refused) != LMD_OK) {
 		fail(c, &refused, 0);
 		return;
 	}
 	c->done = answer;
-	if (lmi_svc_call_submit(c, c->svc->o.work,
+	if (lmi_svc_call_submit(c, c->request.svc->o.work,
 				q->op == LMI_WIRE_OP_TOKENIZE     ? run_tokenize
 				: q->op == LMI_WIRE_OP_DETOKENIZE ? run_detokenize
 								  : run_apply_template,
 				&refused) != LMD_OK)
-		fail(c, &refused, lmi_svc_retry_ms(c->svc));
+		fail(c, &refused, lmi_svc_retry_ms(c->request.svc));
 }
 
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
@@ -233,15 +233,15 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	struct lmi_svc_call *c =
 		(struct lmi_svc_call *)((char *)l - offsetof(struct lmi_svc_call, lookup));
 
-	if (!m || !c->reply) { /* unknown, or the connection has ended */
+	if (!m || !c->request.reply) { /* unknown, or the connection has ended */
 		fail(c, err, 0);
 		return;
 	}
 	c->load_waiter.ready = ready;
-	lmi_svc_model_add_waiter(c->svc, now, m, &c->load_waiter);
+	lmi_svc_model_add_waiter(c->request.svc, now, m, &c->load_waiter);
 }
 
-static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct lmd_str *model,
+static enum lmd_status begin(struct lmi_svc_request *a, const struct lmd_str *model,
 			     struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -249,7 +249,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 
 	if (st != LMD_OK)
 		return st;
-	c->data = lmi_arena_alloc(c->arena, sizeof(struct found), _Alignof(struct found));
+	c->data = lmi_arena_alloc(c->request.arena, sizeof(struct found), _Alignof(struct found));
 	if (!c->data) {
 		lmi_svc_call_destroy(c);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
@@ -260,7 +260,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_tokenize(struct lmi_svc_request *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_tokenize *q = &a->req->u.tokenize;
@@ -272,14 +272,14 @@ enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request_ctx *a, uint32_
 	return begin(a, &q->model, err);
 }
 
-enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_detokenize(struct lmi_svc_request *a, uint32_t *retry_ms,
 				      struct lmd_error *err)
 {
 	(void)retry_ms;
 	return begin(a, &a->req->u.detokenize.model, err);
 }
 
-enum lmd_status lmi_svc_do_apply_template(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_apply_template(struct lmi_svc_request *a, uint32_t *retry_ms,
 					  struct lmd_error *err)
 {
 	const struct lmi_wire_req_apply_template *q = &a->req->u.apply_template;
