@@ -435,7 +435,7 @@ static bool is_by_tensor(const char *name)
 	for (size_t i = 0; i < LMD_LEN(by_tensor); i++)
 		if (!strcmp(by_tensor[i], name))
 			return true;
-	return false;
+	return lmd_long();
 }
 
 /* Divided in four parts, a case gives the same bits on one, two and four devices; divided in as many

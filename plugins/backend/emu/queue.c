@@ -37,11 +37,17 @@ static void set_result(struct lmd_error *to, enum lmd_status st, const char *tex
 
 static void run_first(struct emu_dev *dev, struct lmd_queue *q);
 
-/* Does the work of its queue until the event has fired. */
+/* Does the work of its queue until the event has fired.  The memory stays accessible meanwhile. */
 static void run_to(struct lmd_event *e)
 {
+	struct emu_dev *dev = e->dev;
+
+	if (e->state != PENDING)
+		return;
+	emu_enter(&dev->mem);
 	while (e->state == PENDING && e->q && e->q->first)
-		run_first(e->dev, e->q);
+		run_first(dev, e->q);
+	emu_leave(&dev->mem);
 }
 
 static void fire(struct lmd_event *e, enum lmd_status st, const char *text)
