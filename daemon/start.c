@@ -141,7 +141,10 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		struct lmi_jobs **out;
 		const char *name;
 		uint32_t n_thread;
-	} queues[] = {{&d->registry, "registry", 1}, {&d->io, "io", 2}, {&d->work, "work", 2}};
+		bool background;
+	} queues[] = {{&d->registry, "registry", 1, false},
+		      {&d->io, "io", 2, false},
+		      {&d->work, "work", 2, true}};
 	enum lmd_status st = lmi_mailbox_init(&d->mailbox, err);
 
 	d->mailbox_open = st == LMD_OK;
@@ -149,7 +152,8 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		const struct lmi_jobs_opts opts = {.mailbox = &d->mailbox,
 						   .name = queues[i].name,
 						   .n_thread = queues[i].n_thread,
-						   .n_max = JOBS_MAX};
+						   .n_max = JOBS_MAX,
+						   .background = queues[i].background};
 
 		st = lmi_jobs_create(queues[i].out, &opts, err);
 	}

@@ -4,9 +4,13 @@
 #include "core/base/jobs.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 
@@ -14,6 +18,7 @@ struct lmi_jobs {
 	struct lmi_mailbox *mailbox;
 	const char *name;
 	uint32_t n_max, n_thread;
+	bool background;
 	pthread_t *threads; /* [n_thread] */
 
 	pthread_mutex_t lock;
@@ -62,10 +67,24 @@ static void run(struct lmi_jobs *j, struct lmi_job *job)
 	lmi_mailbox_post(j->mailbox, &job->message);
 }
 
+/* Lowers the priority of the calling thread; in Linux nice values belong to threads. Neither call
+ * needs a privilege; where a sandbox forbids them, the priority stays as it is. */
+static void lower_priority(void)
+{
+	const struct sched_param none = {0};
+	id_t self = (id_t)syscall(SYS_gettid);
+
+	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+	/* the kernel bounds the sum */
+	(void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + LMI_JOBS_NICE);
+}
+
 static void *worker(void *arg)
 {
 	struct lmi_jobs *j = arg;
 
+	if (j->background)
+		lower_priority();
 	for (;;) {
 		struct lmi_job *job;
 
@@ -123,6 +142,7 @@ enum lmd_status lmi_jobs_create(struct lmi_jobs **out, const struct lmi_jobs_opt
 	j->mailbox = o->mailbox;
 	j->name = o->name;
 	j->n_max = o->n_max;
+	j->background = o->background;
 	j->end = &j->first;
 	/* default attributes: cannot fail */
 	(void)pthread_mutex_init(&j->lock, NULL);
