@@ -13,6 +13,7 @@
 #include "core/checkpoint/formats.h"
 #include "core/base/arena.h"
 #include "core/base/jobs.h"
+#include "core/base/thread.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "daemon/daemon_impl.h"
@@ -365,6 +366,7 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	enum lmd_status st;
 
 	d->lock = d->notify.fd = -1;
+	lmi_thread_begin(NULL, LMI_THREAD_PROMPT); /* the loop, and the threads of libnng */
 	st = lmi_daemon_process_check(err);
 	if (st == LMD_OK)
 		st = lmi_config_read(&d->config, file, d->args, d->env, err);

@@ -4,15 +4,12 @@
 #include "core/base/jobs.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 
 struct lmi_jobs {
 	struct lmi_mailbox *mailbox;
@@ -67,24 +64,11 @@ static void run(struct lmi_jobs *j, struct lmi_job *job)
 	lmi_mailbox_post(j->mailbox, &job->message);
 }
 
-/* Lowers the priority of the calling thread; in Linux nice values belong to threads. Neither call
- * needs a privilege; where a sandbox forbids them, the priority stays as it is. */
-static void lower_priority(void)
-{
-	const struct sched_param none = {0};
-	id_t self = (id_t)syscall(SYS_gettid);
-
-	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-	/* the kernel bounds the sum */
-	(void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + LMI_JOBS_NICE);
-}
-
 static void *worker(void *arg)
 {
 	struct lmi_jobs *j = arg;
 
-	if (j->background)
-		lower_priority();
+	lmi_thread_begin(j->name, j->background ? LMI_THREAD_BACKGROUND : LMI_THREAD_ORDINARY);
 	for (;;) {
 		struct lmi_job *job;
 
@@ -118,8 +102,7 @@ static enum lmd_status start(struct lmi_jobs *j, uint32_t n, struct lmd_error *e
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (j->n_thread < n && !rc) {
 		rc = pthread_create(&j->threads[j->n_thread], NULL, worker, j);
-		if (!rc)
-			(void)pthread_setname_np(j->threads[j->n_thread++], j->name);
+		j->n_thread += !rc;
 	}
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc ? lmd_fail(err, LMD_NOMEM, "%s: thread %u of %u: %s", j->name, j->n_thread + 1, n,

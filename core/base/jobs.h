@@ -20,10 +20,6 @@
 #include "core/base/mailbox.h"
 
 #define LMI_JOBS_THREADS_MAX 64
-/* Added to the nice value of background threads: beside a busy thread of the daemon on the same
- * processor they get about a quarter of it. With 19 it would be a seventieth, and long prompts
- * would wait for half a minute while the processors compute tokens. */
-#define LMI_JOBS_NICE 5
 
 struct lmi_job {
 	void (*run)(void *arg);	 /* called on a thread of the queue */
@@ -43,9 +39,7 @@ struct lmi_jobs_opts {
 				      * live as long as the queue */
 	uint32_t n_thread;           /* 0: jobs run only in lmi_jobs_run_one, for tests */
 	uint32_t n_max;		     /* most jobs that may wait; >= 1 */
-	/* The threads run at a lower priority (SCHED_BATCH, LMI_JOBS_NICE), for work that must not
-	 * delay the tokens of others. */
-	bool background;
+	bool background; /* threads of kind LMI_THREAD_BACKGROUND (thread.h), otherwise ordinary ones */
 };
 
 struct lmi_jobs;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 #include "tests/lmd_check.h"
 
 /* ---- mailbox ---- */
@@ -405,7 +406,7 @@ START_TEST(background_threads_have_low_priority)
 	ck_assert_int_eq(p.nice, mine);
 	p = priority_of(true);
 	ck_assert_int_eq(p.policy, SCHED_BATCH);
-	ck_assert_int_eq(p.nice, mine + LMI_JOBS_NICE < 19 ? mine + LMI_JOBS_NICE : 19);
+	ck_assert_int_eq(p.nice, mine + LMI_THREAD_BACKGROUND_NICE < 19 ? mine + LMI_THREAD_BACKGROUND_NICE : 19);
 	/* only the queue's threads */
 	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)), mine);
 }
