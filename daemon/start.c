@@ -13,6 +13,7 @@
 #include "core/checkpoint/formats.h"
 #include "core/base/arena.h"
 #include "core/base/jobs.h"
+#include "core/base/thread.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "daemon/daemon_impl.h"
@@ -141,7 +142,10 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		struct lmi_jobs **out;
 		const char *name;
 		uint32_t n_thread;
-	} queues[] = {{&d->registry, "registry", 1}, {&d->io, "io", 2}, {&d->work, "work", 2}};
+		bool background;
+	} queues[] = {{&d->registry, "registry", 1, false},
+		      {&d->io, "io", 2, false},
+		      {&d->work, "work", 2, true}};
 	enum lmd_status st = lmi_mailbox_init(&d->mailbox, err);
 
 	d->mailbox_open = st == LMD_OK;
@@ -149,7 +153,8 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		const struct lmi_jobs_opts opts = {.mailbox = &d->mailbox,
 						   .name = queues[i].name,
 						   .n_thread = queues[i].n_thread,
-						   .n_max = JOBS_MAX};
+						   .n_max = JOBS_MAX,
+						   .background = queues[i].background};
 
 		st = lmi_jobs_create(queues[i].out, &opts, err);
 	}
@@ -361,6 +366,7 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	enum lmd_status st;
 
 	d->lock = d->notify.fd = -1;
+	lmi_thread_begin(NULL, LMI_THREAD_PROMPT); /* the loop, and the threads of libnng */
 	st = lmi_daemon_process_check(err);
 	if (st == LMD_OK)
 		st = lmi_config_read(&d->config, file, d->args, d->env, err);

@@ -32,8 +32,13 @@ static enum lmd_status walk_array(struct walk *w, uint32_t n, uint32_t depth)
 {
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+	for (uint64_t todo = n; todo && st == LMD_OK;) {
+		w->p = lmi_wire_mp_skip_scalars(w->p, w->end, &todo);
+		if (!todo)
+			break;
 		st = walk_value(w, depth);
+		todo--;
+	}
 	return st;
 }
 

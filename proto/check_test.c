@@ -307,6 +307,54 @@ START_TEST(utf8)
 }
 END_TEST
 
+/* Long texts are checked by words of 8 bytes: a fault is found at every place of a word. */
+START_TEST(utf8_words)
+{
+	char s[40];
+
+	for (size_t n = 0; n <= sizeof(s); n++)
+		for (size_t at = 0; at < n; at++) {
+			memset(s, 'a', sizeof(s));
+			s[at] = (char)0xFF;
+			ck_assert_uint_eq(lmi_utf8_valid_prefix(s, n), at);
+			s[at] = (char)0xC3;
+			if (at + 1 < n)
+				s[at + 1] = (char)0xA4;
+			ck_assert_uint_eq(lmi_utf8_valid_prefix(s, n), at + 1 < n ? n : at);
+		}
+}
+END_TEST
+
+/* Skipping a run of values gives what reading them one by one gives, from every byte of random bytes. */
+START_TEST(runs_of_scalars)
+{
+	uint8_t p[300];
+	uint32_t state = 1;
+
+	for (uint32_t i = 0; i < sizeof(p); i++) {
+		state = state * 1664525u + 1013904223u;
+		p[i] = (uint8_t)(i % 3 ? state >> 24 : 0xC0 + (state >> 27));
+	}
+	for (const uint8_t *from = p, *end = p + sizeof(p); from < end; from++) {
+		uint64_t left = 9;
+		const uint8_t *at = from, *to = lmi_wire_mp_skip_scalars(from, end, &left);
+
+		for (uint64_t i = 9;; i--) {
+			struct lmi_wire_mp v;
+			size_t n = i ? lmi_wire_mp_read(at, end, &v) : 0;
+
+			if (!n || v.kind == LMI_WIRE_MP_STR || v.kind == LMI_WIRE_MP_BIN ||
+			    v.kind == LMI_WIRE_MP_ARRAY || v.kind == LMI_WIRE_MP_MAP) {
+				ck_assert_ptr_eq(to, at);
+				ck_assert_uint_eq(left, i);
+				break;
+			}
+			at += n;
+		}
+	}
+}
+END_TEST
+
 /* The type of a value depends only on its first byte. */
 START_TEST(first_bytes)
 {
@@ -349,6 +397,8 @@ int main(void)
 	tcase_add_loop_test(tc, truncated, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_loop_test(tc, mutated, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, utf8);
+	tcase_add_test(tc, utf8_words);
+	tcase_add_test(tc, runs_of_scalars);
 	tcase_add_test(tc, first_bytes);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -202,6 +202,7 @@ static enum lmd_status take_list(const struct lmi_wire_codec *c, const struct lm
 	struct lmi_wire_msg_pos here = {.up = at};
 	enum lmd_status st;
 	char *items = NULL;
+	uint32_t first = 0;
 
 	if (f->type == LMI_WIRE_T_BIAS)
 		return lmi_wire_bias_decode(c, at, v, p, end, f->max_items,
@@ -217,7 +218,9 @@ static enum lmd_status take_list(const struct lmi_wire_codec *c, const struct lm
 			return lmi_wire_codec_nomem(c, at);
 	}
 	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
-	for (uint32_t i = 0; i < v->u.n && st == LMD_OK; i++) {
+	if (f->type == LMI_WIRE_T_TOKEN) /* what is left begins with the fault */
+		first = lmi_wire_mp_read_tokens(&p, end, (lmd_token *)items, v->u.n);
+	for (uint32_t i = first; i < v->u.n && st == LMD_OK; i++) {
 		struct lmi_wire_mp e;
 
 		here.index = i;

@@ -145,15 +145,53 @@ static enum lmd_status put_value(struct lmi_wire_codec *c, const struct lmi_wire
 	return LMD_INTERNAL;
 }
 
+/* Writes a token in the shortest form and returns its length, 1 to 5 bytes; always touches 5. */
+static size_t pack_token(char *out, uint32_t t)
+{
+	uint32_t n = (t >= 0x80) + (t >= 0x100) + 2 * (t >= 0x10000);
+	uint32_t left = (uint32_t)((uint64_t)t << (32 - 8 * n));
+
+	out[0] = (char)(n ? 0xCB + n - (n == 4) : t);
+	out[1] = (char)(left >> 24);
+	out[2] = (char)(left >> 16);
+	out[3] = (char)(left >> 8);
+	out[4] = (char)left;
+	return n + 1;
+}
+
+/* Packs tokens as msgpack_pack_int32 does, in blocks; stops before a negative one.  Returns how many, or
+ * -1 if the buffer is full. */
+static int64_t put_tokens(struct lmi_wire_codec *c, const lmd_token *t, uint32_t n)
+{
+	char block[1024];
+	uint32_t i = 0;
+	size_t used = 0;
+
+	for (; i < n && t[i] >= 0; i++) {
+		if (used > sizeof(block) - 5) {
+			if (c->pk.callback(c->pk.data, block, used))
+				return -1;
+			used = 0;
+		}
+		used += pack_token(block + used, (uint32_t)t[i]);
+	}
+	return c->pk.callback(c->pk.data, block, used) ? -1 : (int64_t)i;
+}
+
 static enum lmd_status put_list(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_field *f, const char *items, uint32_t n)
 {
 	size_t bytes = lmi_wire_elem_bytes(f);
 	enum lmd_status st = lmi_wire_fit_items(c, at, n, f->max_items);
+	int64_t first = 0;
 
 	if (st == LMD_OK)
 		st = packed(msgpack_pack_array(&c->pk, n));
-	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
+	if (st == LMD_OK && f->type == LMI_WIRE_T_TOKEN) {
+		first = put_tokens(c, (const lmd_token *)items, n);
+		st = packed(first < 0);
+	}
+	for (uint32_t i = (uint32_t)first; i < n && st == LMD_OK; i++) {
 		const struct lmi_wire_msg_pos here = {.up = at, .index = i};
 
 		st = put_value(c, &here, f, items + i * bytes);

@@ -673,6 +673,70 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* Tokens have 1, 2, 3 or 5 bytes, and other encoders may take longer forms. */
+START_TEST(tokens_of_all_lengths)
+{
+	static const int32_t edges[] = {0,   0x7F,   0x80,    0xFF,     0x100,
+					0xFFFF, 0x10000, 0x12345678, INT32_MAX};
+	lmd_token tokens[1000];
+	struct lmi_wire_buf b = {0};
+	struct lmd_arena *a = lmi_arena_create(0);
+	struct lmi_wire_request in, out;
+	struct raw m;
+
+	for (int i = 0; i < 1000; i++)
+		tokens[i] = edges[i * 7 % (int)LMD_LEN(edges)];
+	lmi_wire_request_init(&in, LMI_WIRE_OP_DETOKENIZE);
+	in.v = LMI_WIRE_V;
+	in.u.detokenize.model = (struct lmd_str){.ptr = "m", .len = 1};
+	in.u.detokenize.tokens = tokens;
+	in.u.detokenize.n_tokens = 1000;
+	ck_assert_int_eq(lmi_wire_request_encode(&b, &in, NULL), LMD_OK);
+	raw_init(&m);
+	msgpack_pack_array(&m.pk, 1000);
+	for (int i = 0; i < 1000; i++)
+		msgpack_pack_int32(&m.pk, tokens[i]);
+	ck_assert_uint_gt(b.n, m.b.n);
+	ck_assert_mem_eq(b.p + b.n - m.b.n, m.b.p, m.b.n);
+	ck_assert_int_eq(lmi_wire_request_decode(&out, b.p, b.n, a, NULL), LMD_OK);
+	ck_assert_uint_eq(out.u.detokenize.n_tokens, 1000);
+	ck_assert_mem_eq(out.u.detokenize.tokens, tokens, sizeof(tokens));
+	lmi_wire_buf_fini(&b);
+	lmi_wire_buf_fini(&m.b);
+
+	raw_request(&m, LMI_WIRE_OP_DETOKENIZE, "tokens", 1);
+	raw_str(&m, "tokens");
+	msgpack_pack_array(&m.pk, 3);
+	for (int i = 0; i < 3; i++)
+		msgpack_pack_fix_int64(&m.pk, edges[i]);
+	ck_assert_int_eq(lmi_wire_request_decode(&out, m.b.p, m.b.n, a, NULL), LMD_OK);
+	ck_assert_mem_eq(out.u.detokenize.tokens, edges, 3 * sizeof(*edges));
+	lmi_wire_buf_fini(&m.b);
+	lmi_arena_destroy(a);
+}
+END_TEST
+
+START_TEST(faulty_token_is_named)
+{
+	static const int64_t faults[] = {-1, 1ll << 31, 1ll << 40, INT64_MIN};
+
+	for (size_t i = 0; i < LMD_LEN(faults); i++) {
+		char want[120];
+		struct raw m;
+
+		raw_request(&m, LMI_WIRE_OP_DETOKENIZE, "tokens", 1);
+		raw_str(&m, "tokens");
+		msgpack_pack_array(&m.pk, 100);
+		for (int k = 0; k < 100; k++)
+			msgpack_pack_int64(&m.pk, k == 70 ? faults[i] : k * 300);
+		(void)snprintf(want, sizeof(want),
+			       "detokenize: tokens[70]: %lld is not a token from 0 to 2147483647",
+			       (long long)faults[i]);
+		refused(&m, LMD_INVALID, want);
+	}
+}
+END_TEST
+
 START_TEST(small_arena)
 {
 	struct lmd_arena *a = lmi_arena_create(4096);
@@ -762,6 +826,8 @@ int main(void)
 	tcase_add_test(tc, too_long);
 	tcase_add_loop_test(tc, no_memory, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, small_arena);
+	tcase_add_test(tc, tokens_of_all_lengths);
+	tcase_add_test(tc, faulty_token_is_named);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, json);
 	suite_add_tcase(s, tc);

@@ -154,13 +154,82 @@ size_t lmi_wire_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_wire_mp
 	return take_count(1, p[0] & 15u, p[0] >= 0x90 ? LMI_WIRE_MP_ARRAY : LMI_WIRE_MP_MAP, out);
 }
 
+/* ---- runs of numbers ----
+ *
+ * Lists of tokens have up to millions, of mixed lengths: no branch depends on a value. */
+
+#define SAME16(n) n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n
+#define SAME64(n) SAME16(n), SAME16(n), SAME16(n), SAME16(n)
+
+/* Bytes of the null, bool or number that begins with this byte; 0: another kind of value. */
+static const uint8_t scalar_bytes[256] = {
+	SAME64(1), SAME64(1), SAME64(0),                /* fixint; fixmap, fixarray, fixstr */
+	1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, /* C0 to CF */
+	2, 3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* D0 to DF */
+	SAME16(1), SAME16(1)                            /* negative fixint */
+};
+
+const uint8_t *lmi_wire_mp_skip_scalars(const uint8_t *p, const uint8_t *end, uint64_t *n)
+{
+	uint64_t todo = *n;
+
+	for (; todo && p < end; todo--) {
+		size_t bytes = scalar_bytes[*p];
+
+		if (!bytes || bytes > (size_t)(end - p))
+			break;
+		p += bytes;
+	}
+	*n = todo;
+	return p;
+}
+
+/* Reads a whole number in one of the unsigned forms of up to 5 bytes, at least 8 of which follow p.
+ * Returns its length, or 0 if it has another form. */
+static size_t read_unsigned(const uint8_t *p, uint64_t *out)
+{
+	size_t bytes = *p < 0x80 || (*p >= 0xCC && *p <= 0xCE) ? scalar_bytes[*p] : 0;
+	uint64_t number = bytes > 1 ? lmi_get_be64(p) << 8 >> (72 - 8 * bytes) : *p;
+
+	*out = number;
+	return bytes;
+}
+
+uint32_t lmi_wire_mp_read_tokens(const uint8_t **p, const uint8_t *end, lmd_token *out, uint32_t n)
+{
+	const uint8_t *at = *p;
+	uint32_t i = 0;
+
+	for (; i < n; i++) {
+		uint64_t number;
+		size_t bytes = end - at < 8 ? 0 : read_unsigned(at, &number);
+
+		if (!bytes) {
+			struct lmi_wire_mp v;
+
+			bytes = lmi_wire_mp_read(at, end, &v);
+			number = v.kind == LMI_WIRE_MP_INT ? (uint64_t)v.u.i : UINT64_MAX;
+		}
+		if (number > INT32_MAX)
+			break;
+		out[i] = (lmd_token)number;
+		at += bytes;
+	}
+	*p = at;
+	return i;
+}
+
 const uint8_t *lmi_wire_mp_skip(const uint8_t *p, const uint8_t *end)
 {
 	struct lmi_wire_mp v;
 
-	for (uint64_t todo = 1; todo; todo--) {
-		size_t n = lmi_wire_mp_read(p, end, &v);
+	for (uint64_t todo = 1;; todo--) {
+		size_t n;
 
+		p = lmi_wire_mp_skip_scalars(p, end, &todo);
+		if (!todo)
+			return p;
+		n = lmi_wire_mp_read(p, end, &v);
 		if (!n)
 			return end;
 		p += n;
@@ -169,7 +238,6 @@ const uint8_t *lmi_wire_mp_skip(const uint8_t *p, const uint8_t *end)
 		else if (v.kind == LMI_WIRE_MP_MAP)
 			todo += 2 * (uint64_t)v.u.n;
 	}
-	return p;
 }
 
 const uint8_t *lmi_wire_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,

@@ -44,6 +44,14 @@ size_t lmi_wire_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_wire_mp
  * lmi_wire_check. */
 const uint8_t *lmi_wire_mp_skip(const uint8_t *p, const uint8_t *end);
 
+/* Skips up to *n values that are null, bools or numbers and returns the position after them; decrements *n
+ * by their number.  Stops before a value of another kind and before one that the bytes do not contain. */
+const uint8_t *lmi_wire_mp_skip_scalars(const uint8_t *p, const uint8_t *end, uint64_t *n);
+
+/* Reads up to n values that are whole numbers from 0 to INT32_MAX; returns how many, and moves *p after
+ * them.  Stops as lmi_wire_mp_skip_scalars does. */
+uint32_t lmi_wire_mp_read_tokens(const uint8_t **p, const uint8_t *end, lmd_token *out, uint32_t n);
+
 /* Reads one pair of a map whose head was read before: the key, and the value (or its head), which
  * begins at *value_at.  Returns the position after the pair.  The bytes must have passed
  * lmi_wire_check. */

@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 
 struct lmi_jobs {
 	struct lmi_mailbox *mailbox;
 	const char *name;
 	uint32_t n_max, n_thread;
+	bool background;
 	pthread_t *threads; /* [n_thread] */
 
 	pthread_mutex_t lock;
@@ -66,6 +68,7 @@ static void *worker(void *arg)
 {
 	struct lmi_jobs *j = arg;
 
+	lmi_thread_begin(j->name, j->background ? LMI_THREAD_BACKGROUND : LMI_THREAD_ORDINARY);
 	for (;;) {
 		struct lmi_job *job;
 
@@ -99,8 +102,7 @@ static enum lmd_status start(struct lmi_jobs *j, uint32_t n, struct lmd_error *e
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (j->n_thread < n && !rc) {
 		rc = pthread_create(&j->threads[j->n_thread], NULL, worker, j);
-		if (!rc)
-			(void)pthread_setname_np(j->threads[j->n_thread++], j->name);
+		j->n_thread += !rc;
 	}
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc ? lmd_fail(err, LMD_NOMEM, "%s: thread %u of %u: %s", j->name, j->n_thread + 1, n,
@@ -123,6 +125,7 @@ enum lmd_status lmi_jobs_create(struct lmi_jobs **out, const struct lmi_jobs_opt
 	j->mailbox = o->mailbox;
 	j->name = o->name;
 	j->n_max = o->n_max;
+	j->background = o->background;
 	j->end = &j->first;
 	/* default attributes: cannot fail */
 	(void)pthread_mutex_init(&j->lock, NULL);

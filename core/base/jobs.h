@@ -39,6 +39,7 @@ struct lmi_jobs_opts {
 				      * live as long as the queue */
 	uint32_t n_thread;           /* 0: jobs run only in lmi_jobs_run_one, for tests */
 	uint32_t n_max;		     /* most jobs that may wait; >= 1 */
+	bool background; /* threads of kind LMI_THREAD_BACKGROUND (thread.h), otherwise ordinary ones */
 };
 
 struct lmi_jobs;

@@ -6,10 +6,15 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 #include "tests/lmd_check.h"
 
 /* ---- mailbox ---- */
@@ -349,6 +354,64 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* ---- priority ---- */
+
+struct priority {
+	struct lmi_job job;
+	int policy, nice;
+};
+
+static void read_priority(void *arg)
+{
+	struct priority *p = arg;
+	struct sched_param param;
+
+	ck_assert_int_eq(pthread_getschedparam(pthread_self(), &p->policy, &param), 0);
+	p->nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+}
+
+static void priority_read(void *arg)
+{
+	(void)arg;
+}
+
+/* Returns the priority of a queue's thread. */
+static struct priority priority_of(bool background)
+{
+	struct lmi_mailbox mb;
+	struct lmi_jobs_opts o = {.mailbox = &mb,
+				  .name = "test",
+				  .n_thread = 1,
+				  .n_max = 1,
+				  .background = background};
+	struct priority p = {.job = {.run = read_priority, .done = priority_read}};
+	struct lmi_jobs *j = NULL;
+
+	p.job.arg = &p;
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_jobs_submit(j, &p.job, NULL), LMD_OK);
+	lmi_jobs_stop(j);
+	lmi_mailbox_drain(&mb);
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+	return p;
+}
+
+START_TEST(background_threads_have_low_priority)
+{
+	int mine = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+	struct priority p = priority_of(false);
+
+	ck_assert_int_eq(p.nice, mine);
+	p = priority_of(true);
+	ck_assert_int_eq(p.policy, SCHED_BATCH);
+	ck_assert_int_eq(p.nice, mine + LMI_THREAD_BACKGROUND_NICE < 19 ? mine + LMI_THREAD_BACKGROUND_NICE : 19);
+	/* only the queue's threads */
+	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)), mine);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("jobs");
@@ -363,6 +426,7 @@ int main(void)
 	tcase_add_test(t, cancelled_jobs);
 	tcase_add_test(t, running_job_is_cut_off);
 	tcase_add_test(t, no_memory);
+	tcase_add_test(t, background_threads_have_low_priority);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -29,6 +29,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/cpu.h"
+#include "core/base/thread.h"
 
 #define LINE 64
 
@@ -118,6 +119,7 @@ static void *helper_main(void *arg)
 	struct helper *h = arg;
 	struct lmd_team *t = h->team;
 
+	lmi_thread_begin("team", LMI_THREAD_PROMPT);
 	for (uint32_t job = 0;;) {
 		job = next_job(t, job);
 		if (t->stop)

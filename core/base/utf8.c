@@ -4,7 +4,9 @@
  * surrogates and code points above U+10FFFF. */
 #include "core/base/utf8.h"
 
-size_t lmi_utf8_char(const char *s, size_t n)
+#include "core/base/bytes.h"
+
+static inline size_t char_bytes(const char *s, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)s;
 	uint8_t lo = 0x80, hi = 0xBF;
@@ -33,12 +35,31 @@ size_t lmi_utf8_char(const char *s, size_t n)
 	return len;
 }
 
+size_t lmi_utf8_char(const char *s, size_t n)
+{
+	return char_bytes(s, n);
+}
+
+/* Returns the position after the words of 8 ASCII characters that begin at `at`. */
+static size_t skip_ascii_words(const char *s, size_t n, size_t at)
+{
+	while (n - at >= 8 && !(lmi_get_le64(s + at) & 0x8080808080808080ull))
+		at += 8;
+	return at;
+}
+
+/* Messages have up to 16 MiB of text, which the daemon's loop checks: hence the words. */
 size_t lmi_utf8_valid_prefix(const char *s, size_t n)
 {
 	size_t at = 0;
 
 	while (at < n) {
-		size_t len = lmi_utf8_char(s + at, n - at);
+		size_t len = 1;
+
+		if (!(s[at] & 0x80))
+			at = skip_ascii_words(s, n, at + 1) - 1;
+		else
+			len = char_bytes(s + at, n - at);
 
 		if (!len)
 			break;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 #include "core/engine/engine_impl.h"
 #include "core/text/chat/chat.h"
 
@@ -27,6 +28,7 @@ static void *main_loop(void *arg)
 {
 	struct lmi_engine *e = arg;
 
+	lmi_thread_begin("engine", LMI_THREAD_PROMPT);
 	for (;;) {
 		enum lmi_engine_step_result t = lmi_engine_run_once(e);
 

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "core/base/thread.h"
+
 void lmi_engine_mask_workers_init(struct lmi_engine_mask_workers *w, uint32_t n_max,
 				  void (*wake)(void *arg), void *arg)
 {
@@ -72,6 +74,7 @@ static void *work(void *arg)
 {
 	struct lmi_engine_mask_workers *w = arg;
 
+	lmi_thread_begin("mask", LMI_THREAD_ORDINARY);
 	(void)pthread_mutex_lock(&w->lock);
 	while (!w->stops) {
 		if (w->queued)
