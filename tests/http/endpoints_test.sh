@@ -55,6 +55,21 @@ post 404 'template' /v1/chat/completions \
 	"{$opts,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
 post 200 '"role":"assistant"' /v1/chat/completions \
 	"{$opts,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+# a required call: several are allowed, and a schema may refer to itself; without the token of "]" the
+# list does not end
+end=$(curl -s -d '{"content":"]"}' "$u/tokenize" | tr -dc '0-9')
+call='"chat_template":"chatml","messages":[{"role":"user","content":"hi"}],"tool_choice":"required","tools":[
+{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"x":{"$ref":"#/$defs/c"}},
+"required":["x"],"additionalProperties":false,"$defs":{"c":{"enum":["a","b"]}}}}},
+{"type":"function","function":{"name":"g","parameters":{"properties":{},"additionalProperties":false}}}]'
+post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+	"{\"temperature\":0,\"parallel_tool_calls\":false,$call}"
+holds "one call" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -eq 1 ]
+post 200 '"finish_reason":"length"' /v1/chat/completions \
+	"{\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
+holds "several calls" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -gt 1 ]
+post 200 '"index":1,"id"' /v1/chat/completions \
+	"{\"stream\":true,\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"

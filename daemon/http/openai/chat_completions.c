@@ -209,7 +209,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "messages", .read = lmi_http_read_messages},
 	{.name = "max_completion_tokens", .read = lmi_http_read_n_max},
 	{.name = "response_format", .read = read_response_format},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "tools", .read = lmi_http_read_tools},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "reasoning_effort", .read = read_effort},
 	{.name = "modalities", .read = read_modalities},
 	/* of llama.cpp and vLLM */
@@ -225,7 +227,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "add_generation_prompt"},
 	{.name = "continue_final_message"},
 	/* without effect */
-	{.name = "parallel_tool_calls"}, /* how many calls there are is up to the model */
 	{.name = "prediction"},
 	{.name = "verbosity"},
 	{.name = "parse_tool_calls"},
