@@ -162,7 +162,7 @@ static void check(struct lmi_http_translation *t, const struct lmi_http_at *at, 
 			lmi_printable(shown, sizeof(shown), t->tool_name.ptr, t->tool_name.len));
 	else if (!n)
 		lmi_http_fail(&t->r, at, "requires a call, but there are no tools");
-	if (t->q->has_grammar)
+	if (t->q->has_grammar || t->q->has_regex || t->q->has_structural_tag)
 		lmi_http_fail(&t->r, at, "requires a call, which a grammar does not allow");
 }
 

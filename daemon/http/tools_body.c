@@ -85,8 +85,9 @@ void lmi_http_finish_chat(struct lmi_http_translation *t)
 
 	if (t->r.status != LMD_OK)
 		return;
-	/* a constrained answer begins at once, and is all of the answer */
-	q->parse = !q->has_grammar && !q->has_json_schema;
+	/* a constrained answer begins at once, and is all of the answer; a structural tag has free
+	 * text around it */
+	q->parse = !q->has_grammar && !q->has_json_schema && !q->has_regex;
 	if (t->tool_choice == LMI_HTTP_TOOLS_NONE)
 		return;
 	if (t->tools) {

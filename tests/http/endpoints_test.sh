@@ -147,7 +147,17 @@ post 200 '^{"tokens":' /tokenize '{"content":"the cat","model":"nosuch"}'
 post 200 '^{"content":' /detokenize '{"tokens":[3],"model":"nosuch"}'
 post 200 '"content":"[ab]\{4\}"' /completion \
 	'{"prompt":"the cat","n_predict":20,"guided_regex":"[ab]{4}"}'
-post 400 'byte 2 of the regular expression: expected .).' /completion '{"prompt":"a","guided_regex":"(a"}'
+post 400 'regex: byte 2: expected .).' /completion '{"prompt":"a","guided_regex":"(a"}'
+# a structural tag: free text, which likes t best, and after the trigger t a value of the schema
+t=$(curl -s -d '{"content":"t"}' "$u/tokenize" | tr -dc '0-9')
+tag='{"type":"structural_tag","triggers":["t"],"structures":[{"begin":"t","schema":{"enum":[42]},"end":"!"}]}'
+tag="\"max_tokens\":12,\"temperature\":0,\"logit_bias\":{\"$t\":99},\"response_format\":$tag"
+post 200 '"text":"t42!t42!' /v1/completions "{$tag,\"prompt\":\"a\"}"
+post 200 '"content":"t42!t42!' /v1/chat/completions \
+	"{$tag,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+post 400 'structural_tag: no tag begins with the trigger' /v1/completions \
+	"{\"prompt\":\"a\",\"response_format\":{\"type\":\"structural_tag\",\"triggers\":[\"x\",\"y\"],
+\"structures\":[{\"begin\":\"x\",\"schema\":{},\"end\":\"\"}]}}"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
