@@ -20,6 +20,22 @@ static uint64_t text_of(const struct lmi_wire_req_generate *q)
 	return n;
 }
 
+/* Returns the name of the field that constrains the answer; NULL if there is none. */
+static const char *constraint_name(const struct lmi_wire_req_generate *q)
+{
+	return q->has_grammar          ? "grammar"
+	       : q->has_json_schema    ? "json_schema"
+	       : q->has_regex          ? "regex"
+	       : q->has_structural_tag ? "structural_tag"
+				       : NULL;
+}
+
+/* At most one of the fields is present. */
+static size_t constraint_bytes(const struct lmi_wire_req_generate *q)
+{
+	return q->grammar.len + q->json_schema.len + q->regex.len + q->structural_tag.len;
+}
+
 enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 				       const struct lmi_wire_req_generate *q, struct lmd_error *err)
 {
@@ -47,13 +63,13 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 			return lmd_fail(err, LMD_INVALID,
 					"stop: text %u has %zu bytes, allowed are 1 to %llu", i,
 					q->stop[i].len, (unsigned long long)l->stop_bytes);
-	if (q->has_grammar && q->has_json_schema)
+	if (q->has_grammar + q->has_json_schema + q->has_regex + q->has_structural_tag > 1)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar and json_schema: only one of them is allowed");
-	if (q->grammar.len > l->grammar_bytes || q->json_schema.len > l->grammar_bytes)
+				"grammar, json_schema, regex and structural_tag: only one of them is "
+				"allowed");
+	if (constraint_bytes(q) > l->grammar_bytes)
 		return lmd_fail(err, LMD_INVALID, "%s: %zu bytes, the maximum is %llu",
-				q->has_grammar ? "grammar" : "json_schema",
-				q->grammar.len + q->json_schema.len,
+				constraint_name(q), constraint_bytes(q),
 				(unsigned long long)l->grammar_bytes);
 	if (q->has_parse_format && !q->parse)
 		return lmd_fail(err, LMD_INVALID, "parse_format: requires parse");
@@ -65,8 +81,10 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 			(int)q->parse_format.len, q->parse_format.ptr);
 	if (q->sampled_probs && !q->has_logprobs)
 		return lmd_fail(err, LMD_INVALID, "sampled_probs: requires logprobs");
-	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
-		return lmd_fail(err, LMD_INVALID, "grammar_triggers: requires grammar or json_schema");
+	if (q->n_grammar_triggers && !constraint_name(q))
+		return lmd_fail(err, LMD_INVALID,
+				"grammar_triggers: requires grammar, json_schema, regex or "
+				"structural_tag");
 	if (q->n_stop_tokens > l->biases)
 		return lmd_fail(err, LMD_INVALID, "stop_tokens: %u entries, the maximum is %llu",
 				q->n_stop_tokens, (unsigned long long)l->biases);

@@ -167,7 +167,8 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 
 bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q)
 {
-	return q->has_grammar || q->has_json_schema || q->heal;
+	return q->has_grammar || q->has_json_schema || q->has_regex || q->has_structural_tag ||
+	       q->heal;
 }
 
 static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
@@ -194,6 +195,8 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 	const struct lmi_engine_constrain_opts o = {
 		.grammar = {.gbnf = optional(q->has_grammar, q->grammar),
 			    .schema = optional(q->has_json_schema, q->json_schema),
+			    .regex = optional(q->has_regex, q->regex),
+			    .structural_tag = optional(q->has_structural_tag, q->structural_tag),
 			    .triggers = q->grammar_triggers,
 			    .n_triggers = q->n_grammar_triggers},
 		.jump = jump_of(q),

@@ -997,6 +997,12 @@ type GenerateRequest struct {
 	// JSON schema that constrains the answer (structured output); {} allows any JSON. Not together with grammar.
 	JsonSchema *Text `msgpack:"json_schema,omitempty"`
 
+	// Regular expression that all of the answer matches (structured output). Not together with grammar or json_schema.
+	Regex *Text `msgpack:"regex,omitempty"`
+
+	// Structural tag that constrains parts of the answer, as JSON (structured output). Not together with grammar, json_schema or regex.
+	StructuralTag *Text `msgpack:"structural_tag,omitempty"`
+
 	// The grammar applies only after the answer has matched one of these regular expressions.
 	GrammarTriggers []Text `msgpack:"grammar_triggers,omitempty"`
 

@@ -26,6 +26,7 @@ FORMS = [
     ("stop", "Union[str, bytes, Sequence[Union[str, bytes]]]", "one stop sequence or a list"),
     ("json_schema", "Union[str, bytes, Mapping[str, Any], type[SchemaModel], SchemaModel]",
      "a JSON schema as text or as a dict, or a pydantic model"),
+    ("structural_tag", "Union[str, bytes, Mapping[str, Any]]", "JSON or a dict"),
     ("tools", "Union[str, bytes, Sequence[Mapping[str, Any]]]", "JSON or a list of dicts"),
     ("template_args", "Union[str, bytes, Mapping[str, Any]]", "JSON or a dict"),
     ("logit_bias", "Union[Mapping[int, float], Mapping[str, float], "

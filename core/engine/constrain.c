@@ -67,7 +67,10 @@ static enum lmd_status take_grammar(struct lmi_engine_constraint *c,
 		st = compute_first_mask(c, err);
 	if (st == LMD_OK)
 		return st;
-	lmd_error_prefix(err, from->gbnf.ptr ? "grammar" : "json_schema");
+	lmd_error_prefix(err, from->gbnf.ptr     ? "grammar"
+			      : from->schema.ptr ? "json_schema"
+			      : from->regex.ptr  ? "regex"
+						 : "structural_tag");
 	if (err)
 		err->status = st;
 	return st;
@@ -123,7 +126,9 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 				     struct lmi_engine_constraint **out, size_t *n_kept,
 				     struct lmd_error *err)
 {
-	bool has_grammar = o->grammar.gbnf.ptr || o->grammar.schema.ptr;
+	const struct lmi_engine_grammar_source *g = &o->grammar;
+	int n_grammar = (g->gbnf.ptr != NULL) + (g->schema.ptr != NULL) + (g->regex.ptr != NULL) +
+			(g->structural_tag.ptr != NULL);
 	bool heals = o->heal && o->n_prompt > 1;
 	struct lmi_engine_constraint *c;
 	enum lmd_status st = LMD_OK;
@@ -131,11 +136,12 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 
 	*out = NULL;
 	*n_kept = o->n_prompt;
-	if (o->grammar.gbnf.ptr && o->grammar.schema.ptr)
-		return lmd_fail(err, LMD_INVALID, "set either grammar or json_schema, not both");
+	if (n_grammar > 1)
+		return lmd_fail(err, LMD_INVALID,
+				"set only one of grammar, json_schema, regex and structural_tag");
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
-	if (!has_grammar && !heals)
+	if (!n_grammar && !heals)
 		return LMD_OK;
 	c = lmi_alloc(1, sizeof(*c));
 	if (!c)
@@ -146,11 +152,11 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 	c->jump = o->jump;
 	c->taken = -1;
 	c->job.run = run_job;
-	if (has_grammar)
+	if (n_grammar)
 		st = take_grammar(c, &o->grammar, err);
 	if (st == LMD_OK && heals)
 		st = begin_heal(c, o, &retained, err);
-	if (st != LMD_OK || (!has_grammar && lmi_heal_done(&c->heal))) {
+	if (st != LMD_OK || (!n_grammar && lmi_heal_done(&c->heal))) {
 		lmi_engine_constraint_destroy(c);
 		return st;
 	}

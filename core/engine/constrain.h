@@ -43,9 +43,9 @@
 struct lmi_engine_constraint;
 struct lmi_engine;
 
-/* The source of a grammar; exactly one of gbnf and schema has a non-NULL ptr. */
+/* The source of a grammar; exactly one of the first four has a non-NULL ptr. */
 struct lmi_engine_grammar_source {
-	struct lmd_str gbnf, schema;
+	struct lmd_str gbnf, schema, regex, structural_tag;
 	const struct lmd_str *triggers; /* [n_triggers] */
 	uint32_t n_triggers;
 };
@@ -57,7 +57,7 @@ enum lmi_engine_jump {
 };
 
 struct lmi_engine_constrain_opts {
-	/* At most one of gbnf and schema is set. triggers: regular expressions; the grammar applies
+	/* At most one text of a grammar is set. triggers: regular expressions; the grammar applies
 	 * from where the answer matches one of them; without triggers, from the start. See
 	 * grammar.h. */
 	struct lmi_engine_grammar_source grammar;
@@ -70,7 +70,7 @@ struct lmi_engine_constrain_opts {
 /* Creates a constraint. Any thread. The engine must outlive it.
  * *n_kept: number of prompt tokens that are kept.
  * *out: NULL if there is no constraint: no grammar and nothing to heal.
- * The error message starts with "grammar" or "json_schema". */
+ * The error message starts with "grammar", "json_schema", "regex" or "structural_tag". */
 enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 				     const struct lmi_engine_constrain_opts *o,
 				     struct lmi_engine_constraint **out, size_t *n_kept,

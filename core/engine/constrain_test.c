@@ -453,6 +453,17 @@ START_TEST(refusals)
 	o.grammar.schema = str("{");
 	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_INVALID);
 	ck_assert(!strncmp(err.text, "json_schema: ", 13));
+	o.grammar.schema = str(NULL);
+	o.grammar.regex = str("(");
+	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "regex: byte 1: expected ')'");
+	o.grammar.regex = str(NULL);
+	o.grammar.structural_tag = str("[]");
+	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "structural_tag: a structural tag must be an object");
+	o.grammar.regex = str("a");
+	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_INVALID);
+	ck_assert(!strncmp(err.text, "set only one of", 15));
 	lmi_engine_fini(e);
 }
 END_TEST

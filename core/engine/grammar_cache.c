@@ -148,7 +148,14 @@ static bool digest_of(const struct lmi_engine_grammar_source *from, uint8_t out[
 
 	if (!lmi_sha256_init(&h))
 		return false;
-	hash_text(&h, from->gbnf.ptr ? 'g' : 's', from->gbnf.ptr ? from->gbnf : from->schema);
+	if (from->gbnf.ptr)
+		hash_text(&h, 'g', from->gbnf);
+	else if (from->schema.ptr)
+		hash_text(&h, 's', from->schema);
+	else if (from->regex.ptr)
+		hash_text(&h, 'r', from->regex);
+	else
+		hash_text(&h, 'x', from->structural_tag);
 	for (uint32_t i = 0; i < from->n_triggers; i++)
 		hash_text(&h, 't', from->triggers[i]);
 	return lmi_sha256_final(&h, out);
@@ -162,8 +169,13 @@ static enum lmd_status compile(const struct lmi_grammar_vocab *v,
 
 	if (from->gbnf.ptr)
 		st = lmi_grammar_from_gbnf(out, from->gbnf.ptr, from->gbnf.len, v, err);
-	else
+	else if (from->schema.ptr)
 		st = lmi_grammar_from_schema(out, from->schema.ptr, from->schema.len, err);
+	else if (from->regex.ptr)
+		st = lmi_grammar_from_regex(out, from->regex.ptr, from->regex.len, err);
+	else
+		st = lmi_grammar_from_structural_tag(out, from->structural_tag.ptr,
+						     from->structural_tag.len, err);
 	/* text that is not JSON is the caller's error, like an invalid schema */
 	return st == LMD_CORRUPT ? LMD_INVALID : st;
 }

@@ -76,6 +76,16 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
  * nothing. */
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err);
+/* Compiles a regular expression to a grammar of the texts that match it as a whole. The syntax is
+ * that of ECMAScript (regex.h). LMD_INVALID: a mistake, or a limit is exceeded. LMD_UNSUPPORTED: no
+ * grammar can express it. The message names the byte. */
+enum lmd_status lmi_grammar_from_regex(struct lmi_grammar **out, const char *regex, size_t bytes,
+				       struct lmd_error *err);
+/* Compiles a structural tag, a JSON document that says which parts an answer has
+ * (docs/grammar.md). LMD_CORRUPT: not JSON. LMD_INVALID: not a structural tag, or a limit is
+ * exceeded. LMD_UNSUPPORTED: see lmi_grammar_from_schema and lmi_grammar_from_regex. */
+enum lmd_status lmi_grammar_from_structural_tag(struct lmi_grammar **out, const char *text,
+						size_t bytes, struct lmd_error *err);
 /* g may be NULL. Callable from any thread. */
 void lmi_grammar_destroy(struct lmi_grammar *g);
 /* Returns the size of the grammar in bytes. */

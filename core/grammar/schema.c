@@ -429,34 +429,44 @@ struct lmi_grammar_expr *lmi_gr_schema_value(struct lmi_gr_schema_compiler *s,
 	return lmi_grammar_expr_rule(&s->b, rule);
 }
 
-enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
-					struct lmd_error *err)
+struct lmi_grammar_expr *lmi_gr_schema_embed(struct lmi_grammar_builder *b, const char *text,
+					     size_t bytes)
 {
-	struct lmi_gr_schema_compiler s = {.n_steps = 0};
+	struct lmi_gr_schema_compiler s = {.b = *b};
 	struct lmi_json_tree t;
 	struct lmi_gr_schema_conjunction c;
 	struct lmi_grammar_expr *e;
+	struct lmd_error err;
+	enum lmd_status st = lmi_gr_schema_read(&t, text, bytes, &err);
+
+	if (st != LMD_OK) {
+		lmi_grammar_builder_fail(b, st, "%s", err.text);
+		return NULL;
+	}
+	s.root = t.root;
+	memset(s.common, 0xff, sizeof(s.common));
+	lmi_gr_schema_conjunction_init(&s, &c, s.root);
+	e = lmi_gr_schema_value(&s, &c);
+	lmi_json_tree_fini(&t);
+	*b = s.b;
+	return e;
+}
+
+enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
+					struct lmd_error *err)
+{
+	struct lmi_grammar_builder b;
+	struct lmi_grammar_expr *e;
 	uint32_t root;
-	enum lmd_status st = lmi_gr_schema_read(&t, text, bytes, err);
+	enum lmd_status st = lmi_grammar_builder_init(&b, BUILD_BYTES, err);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_grammar_builder_init(&s.b, BUILD_BYTES, err);
-	if (st != LMD_OK)
-		goto undo_tree;
-	s.root = t.root;
-	memset(s.common, 0xff, sizeof(s.common));
-	root = lmi_grammar_builder_add_rule(&s.b, "root");
-	lmi_gr_schema_conjunction_init(&s, &c, s.root);
-	e = lmi_gr_schema_value(&s, &c);
-	if (!lmi_gr_schema_failed(&s)) {
-		s.b.rule[root] = e;
-		st = lmi_grammar_builder_compile(&s.b, root, out);
-	} else {
-		st = s.b.st;
-	}
-	lmi_grammar_builder_fini(&s.b);
-undo_tree:
-	lmi_json_tree_fini(&t);
+	root = lmi_grammar_builder_add_rule(&b, "root");
+	e = lmi_gr_schema_embed(&b, text, bytes);
+	if (b.st == LMD_OK)
+		b.rule[root] = e;
+	st = b.st == LMD_OK ? lmi_grammar_builder_compile(&b, root, out) : b.st;
+	lmi_grammar_builder_fini(&b);
 	return st;
 }

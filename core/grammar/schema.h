@@ -53,6 +53,11 @@ struct lmi_gr_schema_compiler {
 	uint32_t n_steps; /* limits the work */
 };
 
+/* Adds the rules of a schema to a grammar and returns an expression for its values. Errors go to the
+ * builder. */
+struct lmi_grammar_expr *lmi_gr_schema_embed(struct lmi_grammar_builder *b, const char *text,
+					     size_t bytes);
+
 /* Keeps the first error; the message names the place of `at` in the schema. */
 void lmi_gr_schema_fail(struct lmi_gr_schema_compiler *s, enum lmd_status st,
 			const struct lmi_json_node *at, const char *fmt, ...) LMD_PRINTF(4, 5);

@@ -41,6 +41,11 @@ void lmi_http_read_thinking(struct lmi_http_translation *t, const struct lmi_htt
 void lmi_http_read_tools(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			 const json_t *v);
 
+/* parallel_tool_calls: whether an answer that must be a call may contain several; it may by
+ * default. */
+void lmi_http_read_parallel_calls(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				  const json_t *v);
+
 /* A plain prompt: a text, a list of tokens, or a list of both. */
 void lmi_http_read_prompts(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			   const json_t *v);
@@ -78,8 +83,10 @@ void lmi_http_check_call(struct lmi_http_translation *t, const struct lmi_http_a
 
 /* Turns the tools and the tool choice into fields of the request.  Call it after all members were
  * read.  An answer that must be a call is constrained by a schema made of the tools' own schemas;
- * its text is then a JSON object, which is parsed as a call. */
+ * its text is then a JSON list of calls, or one object if only one call is allowed. */
 void lmi_http_finish_chat(struct lmi_http_translation *t);
+/* Constrains the answer to calls of the tools that may be called: a part of lmi_http_finish_chat. */
+void lmi_http_require_call(struct lmi_http_translation *t);
 /* Makes a grammar that allows exactly one of the texts. */
 struct lmd_str lmi_http_choice_grammar(struct lmi_http_translation *t, const struct lmi_http_at *at,
 				       const json_t *v);

@@ -23,7 +23,7 @@ struct lmi_http_members;
 enum lmi_http_tool_choice {
 	LMI_HTTP_TOOLS_AUTO,     /* as it likes */
 	LMI_HTTP_TOOLS_NONE,     /* not at all */
-	LMI_HTTP_TOOLS_REQUIRED, /* it must call one */
+	LMI_HTTP_TOOLS_REQUIRED, /* it must call at least one */
 };
 
 /* A translation in progress: what the rows of a table fill in. */
@@ -37,6 +37,7 @@ struct lmi_http_translation {
 	json_t *tools;
 	enum lmi_http_tool_choice tool_choice;
 	struct lmd_str tool_name; /* the only tool that may be called; empty: any */
+	bool one_call;            /* an answer that must be a call has only one */
 };
 
 struct lmi_http_member {

@@ -3,7 +3,6 @@
  * Sampling parameters and constraints under the names that llama.cpp's server and vLLM gave them.
  * Clients send them to every API that is not Ollama's. */
 #include "daemon/http/chat_body.h"
-#include "daemon/http/regex_grammar.h"
 
 /* A list of names becomes the order of the samplers. */
 static void read_samplers(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -85,16 +84,21 @@ static void read_json(struct lmi_http_translation *t, const struct lmi_http_at *
 static void read_regex(struct lmi_http_translation *t, const struct lmi_http_at *at,
 		       const json_t *v)
 {
-	struct lmd_str s = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_GRAMMAR_BYTES), grammar;
-	struct lmd_error err;
+	t->q->regex = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
+	t->q->has_regex = t->q->regex.len > 0;
+}
 
-	if (t->r.status != LMD_OK || !s.len)
-		return;
-	if (lmi_http_regex_grammar(&grammar, &s, LMI_WIRE_LIMIT_GRAMMAR_BYTES, t->r.arena, &err) ==
-	    LMD_OK)
-		set_grammar(t, grammar);
-	else
-		lmi_http_fail(&t->r, at, "%s", err.text);
+/* A structural tag as an object, or as a string that contains one. */
+static void read_structural_tag(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				const json_t *v)
+{
+	if (json_is_string(v))
+		t->q->structural_tag =
+			lmi_http_read_str(&t->r, at, v, 1, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
+	else if (lmi_http_is_object(&t->r, at, v))
+		t->q->structural_tag =
+			lmi_http_read_json(&t->r, at, v, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
+	t->q->has_structural_tag = true;
 }
 
 static void read_structured(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -106,7 +110,7 @@ static void read_structured(struct lmi_http_translation *t, const struct lmi_htt
 		{.name = "grammar", .read = read_grammar},
 		{.name = "regex", .read = read_regex},
 		{.name = "json_object", .refused = "is not supported: use json"},
-		{.name = "structural_tag", .refused = "is not supported: use tools"},
+		{.name = "structural_tag", .read = read_structural_tag},
 		{.name = "disable_fallback"},
 		{.name = "disable_any_whitespace"},
 		{.name = "disable_additional_properties"},

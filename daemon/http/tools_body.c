@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tools and tool calls in the bodies of requests, and the constraint of an answer that must be a
- * call. */
+ * Tools and tool calls in the bodies of requests, and an answer that is one of several texts. */
 #include "daemon/http/chat_body.h"
 
 #include <string.h>
@@ -79,53 +78,6 @@ void lmi_http_read_tools(struct lmi_http_translation *t, const struct lmi_http_a
 	t->tools = json_array_size(v) ? json_incref((json_t *)v) : NULL;
 }
 
-/* ---- an answer that must be a call ---- */
-
-/* {"type": "object", "properties": {"name": {"const": NAME}, "arguments": SCHEMA}, ...} */
-static json_t *call_schema(const json_t *function)
-{
-	json_t *args = (json_t *)lmi_http_get(function, "parameters");
-
-	args = args && json_object_size(args) ? json_incref(args)
-					      : json_pack("{s:s}", "type", "object");
-	return json_pack("{s:s,s:{s:{s:O},s:o},s:[s,s],s:b}", "type", "object", "properties",
-			 "name", "const", json_object_get(function, "name"), "arguments", args,
-			 "required", "name", "arguments", "additionalProperties", 0);
-}
-
-static void constrain_to_call(struct lmi_http_translation *t)
-{
-	static const struct lmi_http_at at = {.name = "tool_choice"};
-	json_t *any = json_array(), *schema;
-	char shown[64];
-
-	for (size_t i = 0; i < json_array_size(t->tools); i++) {
-		const json_t *f = json_object_get(json_array_get(t->tools, i), "function");
-		const char *name = json_string_value(json_object_get(f, "name"));
-
-		if (!t->tool_name.len || !strcmp(name, t->tool_name.ptr))
-			(void)json_array_append_new(any, call_schema(f));
-	}
-	if (!json_array_size(any) && t->tool_name.len)
-		lmi_http_fail(
-			&t->r, &at, "the tool \"%s\" is not in tools",
-			lmi_printable(shown, sizeof(shown), t->tool_name.ptr, t->tool_name.len));
-	else if (!json_array_size(any))
-		lmi_http_fail(&t->r, &at, "requires a call, but there are no tools");
-	if (t->q->has_grammar)
-		lmi_http_fail(&t->r, &at, "requires a call, which a grammar does not allow");
-	schema = json_array_size(any) == 1 ? json_incref(json_array_get(any, 0))
-					   : json_pack("{s:O}", "anyOf", any);
-	json_decref(any);
-	if (!schema)
-		lmi_http_fail_nomem(&t->r);
-	t->q->json_schema = lmi_http_read_json(&t->r, &at, schema, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
-	t->q->has_json_schema = true;
-	t->q->parse_format = lmi_http_str("json");
-	t->q->has_parse_format = t->q->parse = true;
-	json_decref(schema);
-}
-
 void lmi_http_finish_chat(struct lmi_http_translation *t)
 {
 	static const struct lmi_http_at at = {.name = "tools"};
@@ -133,8 +85,9 @@ void lmi_http_finish_chat(struct lmi_http_translation *t)
 
 	if (t->r.status != LMD_OK)
 		return;
-	/* a constrained answer begins at once, and is all of the answer */
-	q->parse = !q->has_grammar && !q->has_json_schema;
+	/* a constrained answer begins at once, and is all of the answer; a structural tag has free
+	 * text around it */
+	q->parse = !q->has_grammar && !q->has_json_schema && !q->has_regex;
 	if (t->tool_choice == LMI_HTTP_TOOLS_NONE)
 		return;
 	if (t->tools) {
@@ -142,7 +95,7 @@ void lmi_http_finish_chat(struct lmi_http_translation *t)
 		q->has_tools = true;
 	}
 	if (t->tool_choice == LMI_HTTP_TOOLS_REQUIRED)
-		constrain_to_call(t);
+		lmi_http_require_call(t);
 }
 
 /* ---- one of several texts ---- */

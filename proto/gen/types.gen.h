@@ -906,6 +906,14 @@ struct lmi_wire_req_generate {
 	 * together with grammar. */
 	bool has_json_schema;
 	struct lmd_str json_schema;
+	/* Regular expression that all of the answer matches (structured output). Not together
+	 * with grammar or json_schema. */
+	bool has_regex;
+	struct lmd_str regex;
+	/* Structural tag that constrains parts of the answer, as JSON (structured output). Not
+	 * together with grammar, json_schema or regex. */
+	bool has_structural_tag;
+	struct lmd_str structural_tag;
 	/* The grammar applies only after the answer has matched one of these regular
 	 * expressions. */
 	const struct lmd_str *grammar_triggers;

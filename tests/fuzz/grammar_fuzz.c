@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: a grammar and a text.  The first byte selects GBNF or JSON schema; the grammar ends
- * with a zero byte, and the rest is a text to match.  The grammar must either be rejected with an
- * error message or be usable; a token must be accepted if and only if the token mask allows it; and
- * no memory may be leaked.
+ * Fuzz target: a grammar and a text.  The first byte selects GBNF, JSON schema, regular expression or
+ * structural tag; the grammar ends with a zero byte, and the rest is a text to match.  The grammar must
+ * either be rejected with an error message or be usable; a token must be accepted if and only if the
+ * token mask allows it; and no memory may be leaked.
  *
  *     tests/fuzz/grammar_fuzz -seeds=FOLDER     writes the seed files and exits
  *     tests/fuzz/grammar_fuzz FOLDER            runs */
@@ -67,10 +67,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum lmd_status st;
 
 	REQUIRE(lmi_gr_vocab_create(&v, NULL, &err) == LMD_OK);
-	if (size && data[0] & 1)
-		st = lmi_grammar_from_schema(&g, (const char *)data + 1, n, &err);
-	else
+	switch (size ? data[0] & 3 : 0) {
+	case 0:
 		st = lmi_grammar_from_gbnf(&g, (const char *)data + (size > 0), n, v, &err);
+		break;
+	case 1:
+		st = lmi_grammar_from_schema(&g, (const char *)data + 1, n, &err);
+		break;
+	case 2:
+		st = lmi_grammar_from_regex(&g, (const char *)data + 1, n, &err);
+		break;
+	default:
+		st = lmi_grammar_from_structural_tag(&g, (const char *)data + 1, n, &err);
+	}
 	if (st == LMD_OK)
 		feed(g, v, zero ? zero + 1 : data, zero ? size - n - 2 : 0);
 	else
@@ -100,6 +109,19 @@ static const struct {
 	 "[[\"xab\"]]"},
 	{"1{\"allOf\":[{\"type\":[\"string\",\"null\"]},{\"maxLength\":3}],\"format\":\"date\"}",
 	 "\"2024-01-31\""},
+	{"2^(?:a|b{2,3}|[^c-e\\d]|\\x41\\u{1F600}|(?P<n>\\s+?$))", "bb"},
+	{"3{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\",\"ab\"],\"tags\":[{\"type\":"
+	 "\"tag\",\"begin\":\"<ab\",\"content\":{\"type\":\"any_text\",\"excludes\":[\"x\"]},\"end\":"
+	 "[\">\",\"<<\"]},{\"type\":\"tag\",\"begin\":\"ab\",\"content\":{\"type\":\"regex\",\"pattern\":"
+	 "\"a+\"},\"end\":\"\"}],\"at_least_one\":true}}",
+	 "a<aby>abaa"},
+	{"3{\"structures\":[{\"begin\":\"<f\",\"schema\":{\"enum\":[1]},\"end\":\">\"}],\"triggers\":"
+	 "[\"<\"]}",
+	 "x<f1>"},
+	{"3{\"format\":{\"type\":\"sequence\",\"elements\":[{\"type\":\"const_string\",\"value\":\"a\"},"
+	 "{\"type\":\"star\",\"content\":{\"type\":\"or\",\"elements\":[{\"type\":\"const_string\","
+	 "\"value\":\"b\"},{\"type\":\"json_schema\",\"json_schema\":true}]}}]}}",
+	 "ab1"},
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -184,7 +184,7 @@ static const struct {
 	{CHAT, "{" HI ",\"modalities\":[\"audio\"]}", "modalities",
 	 "\"audio\" is not one of: text"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"xml\"}}", "response_format.type",
-	 "\"xml\" is not one of: text, json_object, json_schema"},
+	 "\"xml\" is not one of: text, json_object, json_schema, structural_tag"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\"}}",
 	 "response_format.json_schema", "is missing"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}",
@@ -202,8 +202,6 @@ static const struct {
 	 "tools[0].function.name", "is missing"},
 	{CHAT, "{" HI ",\"add_generation_prompt\":false}", "add_generation_prompt",
 	 "must be true if the last message is not the assistant's"},
-	{CHAT, "{" HI ",\"guided_regex\":\"a\\\\1\"}", "guided_regex",
-	 "byte 2 of the regular expression: back references are not supported"},
 	{CHAT, "{" HI ",\"samplers\":[\"a\\u007f\"]}", "samplers",
 	 "contains the control character 0x7f"},
 	{CHAT, "{" HI ",\"guided_choice\":[]}", "guided_choice", "contains no text to choose"},
@@ -317,6 +315,16 @@ static const struct {
 	 "{\"grammar\":\"root ::= \\\"a\\\\\\\"b\\\" | \\\"c\\\\n\\\"\"}"},
 	{CHAT, "{" HI ",\"structured_outputs\":{\"json\":{\"type\":\"integer\"}}}",
 	 "{\"json_schema\":\"{\\\"type\\\":\\\"integer\\\"}\"}"},
+	{CHAT,
+	 "{" HI ",\"response_format\":{\"type\":\"structural_tag\",\"format\":{\"type\":\"any_text\"}}}",
+	 "{\"parse\":true,\"structural_tag\":"
+	 "\"{\\\"type\\\":\\\"structural_tag\\\",\\\"format\\\":{\\\"type\\\":\\\"any_text\\\"}}\"}"},
+	{COMPLETION,
+	 "{\"prompt\":\"a\",\"structured_outputs\":{\"structural_tag\":"
+	 "{\"type\":\"structural_tag\",\"format\":{\"type\":\"any_text\"}}}}",
+	 "{\"raw\":true,\"parse_special\":true,\"n\":16,\"structural_tag\":"
+	 "\"{\\\"type\\\":\\\"structural_tag\\\",\\\"format\\\":{\\\"type\\\":\\\"any_text\\\"}}\"}"},
+	{CHAT, "{" HI ",\"guided_regex\":\"a+\"}", "{\"regex\":\"a+\"}"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_object\"}}",
 	 "{\"json_schema\":\"{\\\"type\\\":\\\"object\\\"}\"}"},
 	{CHAT, "{" HI ",\"reasoning_effort\":\"none\"}",
@@ -327,10 +335,76 @@ static const struct {
 	{CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"none\"}", "{\"parse\":true}"},
 	{CHAT,
 	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g\"}}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":"
-	 "\"{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":"
-	 "\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"required\\\":["
-	 "\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false}\"}"},
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
+	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
+	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
+	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
+	 "tems\\\":1}\"}"},
+	{CHAT,
+	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g"
+	 "\"}},\"parallel_tool_calls\":false}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"object"
+	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
+	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
+	 "additionalProperties\\\":false}\"}"},
+	/* references within a schema of arguments keep their meaning */
+	{CHAT,
+	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
+	 ":{\"name\":\"f\"}},"
+	 "{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":"
+	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
+	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
+	 "\\\",\\\"items\\\":{\\\"anyOf\\\":[{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{"
+	 "\\\"name\\\":{\\\"const\\\":\\\"f\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object"
+	 "\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties"
+	 "\\\":false},{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const"
+	 "\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref\\\":\\\"#"
+	 "/items/anyOf/1/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\"$r"
+	 "ef\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/ite"
+	 "ms/anyOf/1/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\""
+	 ":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false}]},\\\"minItems"
+	 "\\\":1}\"}"},
+	{CHAT,
+	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
+	 ":{\"name\":\"g\",\"parameters\":"
+	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
+	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
+	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
+	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref"
+	 "\\\":\\\"#/items/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\""
+	 "$ref\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/i"
+	 "tems/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\":[\\\""
+	 "name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minItems\\\":1}"
+	 "\"}"},
+	{RESPONSES,
+	 "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"g\"}],\"tool_choice\""
+	 ":\"required\"}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
+	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
+	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
+	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
+	 "tems\\\":1}\"}"},
+	{MESSAGES,
+	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
+	 "oice\":"
+	 "{\"type\":\"any\",\"disable_parallel_tool_use\":false}}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
+	 "\\\"array"
+	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
+	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
+	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
+	 "tems\\\":1}\"}"},
+	{MESSAGES,
+	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
+	 "oice\":"
+	 "{\"type\":\"any\",\"disable_parallel_tool_use\":true}}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
+	 "\\\"object"
+	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
+	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
+	 "additionalProperties\\\":false}\"}"},
 	{MESSAGES,
 	 "{\"max_tokens\":0,\"system\":[{\"type\":\"text\",\"text\":\"s\"}]," HI
 	 ",\"thinking\":{\"type\":\"adaptive\"},\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"

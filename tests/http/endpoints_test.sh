@@ -55,6 +55,21 @@ post 404 'template' /v1/chat/completions \
 	"{$opts,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
 post 200 '"role":"assistant"' /v1/chat/completions \
 	"{$opts,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+# a required call: several are allowed, and a schema may refer to itself; without the token of "]" the
+# list does not end
+end=$(curl -s -d '{"content":"]"}' "$u/tokenize" | tr -dc '0-9')
+call='"chat_template":"chatml","messages":[{"role":"user","content":"hi"}],"tool_choice":"required","tools":[
+{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"x":{"$ref":"#/$defs/c"}},
+"required":["x"],"additionalProperties":false,"$defs":{"c":{"enum":["a","b"]}}}}},
+{"type":"function","function":{"name":"g","parameters":{"properties":{},"additionalProperties":false}}}]'
+post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+	"{\"temperature\":0,\"parallel_tool_calls\":false,$call}"
+holds "one call" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -eq 1 ]
+post 200 '"finish_reason":"length"' /v1/chat/completions \
+	"{\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
+holds "several calls" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -gt 1 ]
+post 200 '"index":1,"id"' /v1/chat/completions \
+	"{\"stream\":true,\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -132,7 +147,17 @@ post 200 '^{"tokens":' /tokenize '{"content":"the cat","model":"nosuch"}'
 post 200 '^{"content":' /detokenize '{"tokens":[3],"model":"nosuch"}'
 post 200 '"content":"[ab]\{4\}"' /completion \
 	'{"prompt":"the cat","n_predict":20,"guided_regex":"[ab]{4}"}'
-post 400 'byte 2 of the regular expression: expected .).' /completion '{"prompt":"a","guided_regex":"(a"}'
+post 400 'regex: byte 2: expected .).' /completion '{"prompt":"a","guided_regex":"(a"}'
+# a structural tag: free text, which likes t best, and after the trigger t a value of the schema
+t=$(curl -s -d '{"content":"t"}' "$u/tokenize" | tr -dc '0-9')
+tag='{"type":"structural_tag","triggers":["t"],"structures":[{"begin":"t","schema":{"enum":[42]},"end":"!"}]}'
+tag="\"max_tokens\":12,\"temperature\":0,\"logit_bias\":{\"$t\":99},\"response_format\":$tag"
+post 200 '"text":"t42!t42!' /v1/completions "{$tag,\"prompt\":\"a\"}"
+post 200 '"content":"t42!t42!' /v1/chat/completions \
+	"{$tag,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+post 400 'structural_tag: no tag begins with the trigger' /v1/completions \
+	"{\"prompt\":\"a\",\"response_format\":{\"type\":\"structural_tag\",\"triggers\":[\"x\",\"y\"],
+\"structures\":[{\"begin\":\"x\",\"schema\":{},\"end\":\"\"}]}}"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'

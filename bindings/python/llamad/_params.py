@@ -97,8 +97,8 @@ def _bias(what: str, value: Any) -> Any:
 
 #: How a value is converted, by the name under which it was given.
 _CONVERT = {"stop": _texts, "dry_breakers": _texts, "grammar_triggers": _texts, "tools": _tools,
-            "template_args": _object, "json_schema": _schema, "format": _format,
-            "response_format": _response_format, "logit_bias": _bias}
+            "template_args": _object, "structural_tag": _object, "json_schema": _schema,
+            "format": _format, "response_format": _response_format, "logit_bias": _bias}
 
 
 # ---- parameters ----

@@ -1098,6 +1098,12 @@ class GenerateRequest(Request[GenerateReply]):
     #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
     #: together with grammar.
     json_schema: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "json_schema"})
+    #: Regular expression that all of the answer matches (structured output). Not together with
+    #: grammar or json_schema.
+    regex: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "regex"})
+    #: Structural tag that constrains parts of the answer, as JSON (structured output). Not
+    #: together with grammar, json_schema or regex.
+    structural_tag: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "structural_tag"})
     #: The grammar applies only after the answer has matched one of these regular expressions.
     grammar_triggers: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "grammar_triggers", "default": []})
     #: Jump-forward decoding: what to append without running the model where the grammar allows no
@@ -1270,6 +1276,12 @@ class GenerateParams(TypedDict, total=False):
     #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
     #: together with grammar.
     json_schema: Union[Union[str, bytes, Mapping[str, Any], type[SchemaModel], SchemaModel], None]
+    #: Regular expression that all of the answer matches (structured output). Not together with
+    #: grammar or json_schema.
+    regex: Union[Union[str, bytes], None]
+    #: Structural tag that constrains parts of the answer, as JSON (structured output). Not
+    #: together with grammar, json_schema or regex.
+    structural_tag: Union[Union[str, bytes, Mapping[str, Any]], None]
     #: The grammar applies only after the answer has matched one of these regular expressions.
     grammar_triggers: Union[list[Union[str, bytes]], None]
     #: Jump-forward decoding: what to append without running the model where the grammar allows no

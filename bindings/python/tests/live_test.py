@@ -142,6 +142,11 @@ class Sync(unittest.TestCase):
                   "additionalProperties": False}
         a = self.client.generate("full", "x", json_schema=schema, temp=0, stream=False)
         self.assertEqual(json.loads(a.text), {"a": 1})
+        a = self.client.generate("full", "x", regex="[ab]{3}", temp=0, stream=False)
+        self.assertRegex(a.text, "^[ab]{3}$")
+        tag = {"format": {"type": "const_string", "value": "xyz"}}
+        a = self.client.generate("full", "x", structural_tag=tag, temp=0, stream=False)
+        self.assertEqual(a.text, "xyz")
         a = self.client.chat("full", "x", template="{{ messages[0].content }}", n=2, stream=False)
         self.assertEqual(a.finish, "length")
 

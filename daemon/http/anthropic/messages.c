@@ -72,12 +72,16 @@ static void read_tool_choice(struct lmi_http_translation *t, const struct lmi_ht
 {
 	static const char *const types[] = {"auto", "none", "any", "tool", NULL};
 	const struct lmi_http_at at_type = {.up = at, .name = "type"},
-				 at_name = {.up = at, .name = "name"};
+				 at_name = {.up = at, .name = "name"},
+				 at_one = {.up = at, .name = "disable_parallel_tool_use"};
+	const json_t *one;
 	size_t type;
 
 	if (!lmi_http_is_object(&t->r, at, v))
 		return;
 	type = lmi_http_read_word(&t->r, &at_type, lmi_http_get(v, "type"), types);
+	one = lmi_http_get(v, "disable_parallel_tool_use");
+	t->one_call = one && lmi_http_read_bool(&t->r, &at_one, one);
 	t->tool_choice = type == 0   ? LMI_HTTP_TOOLS_AUTO
 			 : type == 1 ? LMI_HTTP_TOOLS_NONE
 				     : LMI_HTTP_TOOLS_REQUIRED;

@@ -28,10 +28,11 @@ static void read_response_schema(struct lmi_http_translation *t, const struct lm
 	}
 }
 
-static void read_response_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
-				 const json_t *v)
+void lmi_openai_read_response_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				     const json_t *v)
 {
-	static const char *const types[] = {"text", "json_object", "json_schema", NULL};
+	static const char *const types[] = {"text", "json_object", "json_schema",
+					    "structural_tag", NULL};
 	const struct lmi_http_at at_type = {.up = at, .name = "type"},
 				 at_schema = {.up = at, .name = "json_schema"},
 				 at_inner = {.up = at, .name = "schema"};
@@ -43,6 +44,12 @@ static void read_response_format(struct lmi_http_translation *t, const struct lm
 	type = lmi_http_read_word(&t->r, &at_type, lmi_http_get(v, "type"), types);
 	if (t->r.status != LMD_OK || type == 0)
 		return;
+	if (type == 3) {
+		t->q->structural_tag =
+			lmi_http_read_json(&t->r, at, v, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
+		t->q->has_structural_tag = true;
+		return;
+	}
 	if (schema) /* of llama.cpp */
 		lmi_http_read_schema(t, &at_inner, schema);
 	else if (type == 2)
@@ -208,8 +215,10 @@ static void check_continuation(struct lmi_http_translation *t, const json_t *bod
 static const struct lmi_http_member rows[] = {
 	{.name = "messages", .read = lmi_http_read_messages},
 	{.name = "max_completion_tokens", .read = lmi_http_read_n_max},
-	{.name = "response_format", .read = read_response_format},
+	{.name = "response_format", .read = lmi_openai_read_response_format},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "tools", .read = lmi_http_read_tools},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "reasoning_effort", .read = read_effort},
 	{.name = "modalities", .read = read_modalities},
 	/* of llama.cpp and vLLM */
@@ -225,7 +234,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "add_generation_prompt"},
 	{.name = "continue_final_message"},
 	/* without effect */
-	{.name = "parallel_tool_calls"}, /* how many calls there are is up to the model */
 	{.name = "prediction"},
 	{.name = "verbosity"},
 	{.name = "parse_tool_calls"},

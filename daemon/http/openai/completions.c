@@ -57,19 +57,12 @@ static void read_suffix(struct lmi_http_translation *t, const struct lmi_http_at
 	t->q->has_suffix = t->q->suffix.len > 0;
 }
 
-static void read_response_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
-				 const json_t *v)
-{
-	(void)v;
-	lmi_http_fail(&t->r, at, "is not supported here: use json_schema or grammar");
-}
-
 static const struct lmi_http_member rows[] = {
 	{.name = "prompt", .read = lmi_http_read_prompts},
 	{.name = "best_of", .read = read_best_of},
 	{.name = "echo", .read = read_echo},
 	{.name = "logprobs", .read = read_logprobs},
-	{.name = "response_format", .read = read_response_format},
+	{.name = "response_format", .read = lmi_openai_read_response_format},
 	{.name = "suffix", .read = read_suffix},
 };
 

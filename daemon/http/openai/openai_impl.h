@@ -13,6 +13,9 @@
 
 /* Members that chat completions and completions share. */
 extern const struct lmi_http_members lmi_openai_members;
+/* response_format: text, JSON, a JSON schema or a structural tag. */
+void lmi_openai_read_response_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				     const json_t *v);
 
 /* The beginning of the state of both forms. */
 struct lmi_openai_state {

@@ -231,7 +231,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "max_output_tokens", .read = lmi_http_read_n_max},
 	{.name = "temperature", .wire = "temp"},
 	{.name = "top_p", .wire = "top_p"},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "tools", .read = read_tools},
+	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "text", .read = read_text},
 	{.name = "reasoning", .read = read_reasoning},
 	{.name = "include", .read = read_include},
@@ -255,7 +257,6 @@ static const struct lmi_http_member rows[] = {
 	/* without effect */
 	{.name = "metadata"},
 	{.name = "user"},
-	{.name = "parallel_tool_calls"}, /* how many calls there are is up to the model */
 	{.name = "max_tool_calls"},      /* of the tools that OpenAI runs itself */
 	{.name = "service_tier", .read = lmi_http_read_service_tier},
 	{.name = "safety_identifier"},

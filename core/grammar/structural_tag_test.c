@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Structural tags: which texts they accept and reject, and which documents are rejected. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/grammar/free_text.h"
+#include "core/grammar/grammar.h"
+#include "tests/lmd_check.h"
+
+static struct lmi_grammar_vocab *bytes;
+static struct lmd_error err;
+
+static void setup(void)
+{
+	ck_assert_int_eq(lmi_gr_vocab_create(&bytes, NULL, &err), LMD_OK);
+}
+
+static void teardown(void)
+{
+	struct lmi_alloc_stats s;
+
+	lmi_gr_vocab_destroy(bytes);
+	lmi_alloc_stats(&s);
+	ck_assert_uint_eq(s.n_live, 0);
+}
+
+static bool takes(struct lmi_grammar_matcher *m, const char *text)
+{
+	struct lmi_grammar_state *s;
+	size_t n;
+	bool ok;
+
+	ck_assert_int_eq(lmi_gr_state_create(&s, m, &err), LMD_OK);
+	ok = lmi_gr_state_accept_text(s, text, strlen(text), &n) == LMD_OK &&
+	     lmi_gr_state_may_end(s);
+	lmi_gr_state_destroy(s);
+	return ok;
+}
+
+#define TAG_AB                                                                                     \
+	"{\"type\":\"tag\",\"begin\":\"<a>\",\"content\":{\"type\":\"any_text\",\"excludes\":["    \
+	"\"<a\"]},\"end\":[\"</a>\",\"<<\"]}"
+#define TEXT(s) "{\"type\":\"const_string\",\"value\":\"" s "\"}"
+
+/* A document, texts that it accepts, and texts that it rejects; NULL ends each list. */
+static const struct {
+	const char *doc, *good[9], *bad[9];
+} cases[] = {
+	/* the older form */
+	{"{\"type\":\"structural_tag\",\"structures\":[{\"begin\":\"<f=\",\"schema\":{\"type\":"
+	 "\"integer\"},\"end\":\">\"}],\"triggers\":[\"<f\"]}",
+	 {"", "x < y", "<", "<f=1>", "a<f=1>b<f=23>", "<<f=1><", "\xc3\xa9<f=0>"},
+	 {"<f", "<fx", "<f=", "<f=x>", "<f=1", "a<f=1><f=x>"}},
+	/* free text, several tags and triggers */
+	{"{\"type\":\"structural_tag\",\"format\":{\"type\":\"triggered_tags\",\"triggers\":["
+	 "\"ab\",\"bcd\"],\"tags\":[{\"type\":\"tag\",\"begin\":\"abX\",\"content\":" TEXT("1")
+	 ",\"end\":\"!\"},{\"type\":\"tag\",\"begin\":\"abY\",\"content\":" TEXT("2")
+	 ",\"end\":\"!\"},{\"type\":\"tag\",\"begin\":\"bcd\",\"content\":" TEXT("3")
+	 ",\"end\":\"\"}]}}",
+	 {"", "a", "b", "bc", "aXb", "abX1!abY2!", "aabY2!b", "bcbcd3abX1!a", "cbcd3bcd3"},
+	 {"ab", "bcd", "abX1", "abX2!", "aab", "bbcdx", "abc", "abX1!ab"}},
+	{"{\"type\":\"structural_tag\",\"format\":{\"type\":\"triggered_tags\",\"triggers\":["
+	 "\"<\"],\"tags\":[" TAG_AB "],\"at_least_one\":true,\"excludes\":[\"x\"]}}",
+	 {"<a></a>", "1<a>2</a>3<a>4<<5", "<a>x/a</a>"},
+	 {"", "1", "<a>", "<a></a><b", "x<a></a>", "<a><a</a>", "<a></a>x"}},
+	{"{\"type\":\"structural_tag\",\"format\":{\"type\":\"triggered_tags\",\"triggers\":["
+	 "\"<a\"],\"tags\":[" TAG_AB "],\"stop_after_first\":true}}",
+	 {"", "xy", "<a></a>", "x<a>1</a>"},
+	 {"<a></a>x", "<a></a><a></a>"}},
+	{"{\"type\":\"structural_tag\",\"format\":{\"type\":\"triggered_tags\",\"triggers\":["
+	 "\"<a\"],\"tags\":[" TAG_AB "],\"stop_after_first\":true,\"at_least_one\":true}}",
+	 {"<a></a>", "x<a>1</a>"},
+	 {"", "xy", "<a></a>x"}},
+	/* lists of tags */
+	{"{\"format\":{\"type\":\"tags_with_separator\",\"separator\":\",\",\"tags\":[" TAG_AB
+	 "]}}",
+	 {"", "<a></a>", "<a>1<<,<a>2</a>"},
+	 {",", "<a></a>,", "<a></a><a></a>"}},
+	{"{\"format\":{\"type\":\"tags_with_separator\",\"separator\":\"\",\"tags\":[" TAG_AB
+	 "],\"at_least_one\":true,\"stop_after_first\":true}}",
+	 {"<a></a>"},
+	 {"", "<a></a><a></a>"}},
+	/* other formats */
+	{"{\"format\":{\"type\":\"sequence\",\"elements\":[" TEXT("a") ",{\"type\":\"optional\","
+	 "\"content\":" TEXT("b") "},{\"type\":\"star\",\"content\":" TEXT("c") "},{\"type\":"
+	 "\"plus\",\"content\":{\"type\":\"or\",\"elements\":[" TEXT("d") ",{\"type\":\"regex\","
+	 "\"pattern\":\"e\\\\d\"}]}}]}}",
+	 {"ad", "abcce1d"},
+	 {"a", "abbd", "acb", "ade"}},
+	{"{\"format\":{\"type\":\"sequence\",\"elements\":[{\"type\":\"json_schema\","
+	 "\"json_schema\":{\"type\":\"null\"}},{\"type\":\"any_text\"},{\"type\":\"json_schema\","
+	 "\"json_schema\":true,\"style\":\"json\"}]}}",
+	 {"null1", "null of 12", "nullx\"a\""},
+	 {"null", "nul1"}},
+	{"{\"format\":" TAG_AB "}", {"<a>\n</a>", "<a></</a>"}, {"<a>", "<a></a>x"}},
+};
+
+START_TEST(texts)
+{
+	struct lmi_gr_matcher_opts o = {.vocab = bytes};
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar *g;
+	const char *doc = cases[_i].doc;
+
+	ck_assert_msg(lmi_grammar_from_structural_tag(&g, doc, strlen(doc), &err) == LMD_OK,
+		      "%s: %s", doc, err.text);
+	o.grammar = g;
+	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
+	for (int k = 0; k < 9 && cases[_i].good[k]; k++)
+		ck_assert_msg(takes(m, cases[_i].good[k]), "%s rejects '%s'", doc,
+			      cases[_i].good[k]);
+	for (int k = 0; k < 9 && cases[_i].bad[k]; k++)
+		ck_assert_msg(!takes(m, cases[_i].bad[k]), "%s accepts '%s'", doc,
+			      cases[_i].bad[k]);
+	lmi_gr_matcher_destroy(m);
+	lmi_grammar_destroy(g);
+}
+END_TEST
+
+/* Free text agrees with a search for the strings, over random texts of few letters. */
+START_TEST(searches)
+{
+	static const char doc[] =
+		"{\"format\":{\"type\":\"any_text\",\"excludes\":[\"abab\",\"bb\",\"babc\","
+		"\"cac\"]}}";
+	static const char *const words[] = {"abab", "bb", "babc", "cac"};
+	struct lmi_gr_matcher_opts o = {.vocab = bytes};
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar *g;
+	uint32_t seed = 1;
+
+	ck_assert(lmi_grammar_from_structural_tag(&g, doc, strlen(doc), &err) == LMD_OK);
+	o.grammar = g;
+	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
+	for (int i = 0; i < 2000; i++) {
+		char text[13] = "";
+		bool found = false;
+
+		for (int k = 0; k < 12; k++) {
+			seed = seed * 1664525u + 1013904223u;
+			text[k] = "abc"[(seed >> 24) % 3];
+		}
+		text[seed % 13] = 0;
+		for (size_t k = 0; k < LMD_LEN(words); k++)
+			found |= strstr(text, words[k]) != NULL;
+		ck_assert_msg(takes(m, text) == !found, "%s", text);
+	}
+	lmi_gr_matcher_destroy(m);
+	lmi_grammar_destroy(g);
+}
+END_TEST
+
+static const struct {
+	const char *doc, *why;
+	enum lmd_status st;
+} wrong[] = {
+	{"{", "not JSON", LMD_CORRUPT},
+	{"{\"a\":1,\"a\":2}", "duplicate", LMD_CORRUPT},
+	{"[]", "must be an object", LMD_INVALID},
+	{"{\"type\":\"x\"}", "'type' in structural_tag: must be \"structural_tag\"", LMD_INVALID},
+	{"{}", "'format' in structural_tag: is missing", LMD_INVALID},
+	{"{\"format\":{\"type\":\"qwen_xml_parameter\"}}", "'qwen_xml_parameter' is not supported",
+	 LMD_INVALID},
+	{"{\"format\":{\"type\":\"any_text\",\"x\":1}}", "'x' in any_text: is not a member",
+	 LMD_INVALID},
+	{"{\"format\":{\"type\":\"const_string\"}}", "'value' in const_string: must be a string",
+	 LMD_INVALID},
+	{"{\"format\":{\"type\":\"or\",\"elements\":[]}}", "a list that is not empty", LMD_INVALID},
+	{"{\"format\":{\"type\":\"regex\",\"pattern\":\"(\"}}", "'pattern' in regex: byte 1: expected ')'",
+	 LMD_INVALID},
+	{"{\"format\":{\"type\":\"json_schema\",\"json_schema\":{\"$ref\":\"#/x\"}}}",
+	 "schema #/$ref: '$ref' does not resolve", LMD_INVALID},
+	{"{\"structures\":[{\"begin\":\"<a>\",\"schema\":{},\"end\":\"\"}],\"triggers\":[]}",
+	 "'triggers' in structural_tag: must be a list that is not empty", LMD_INVALID},
+	{"{\"structures\":[{\"begin\":\"<a>\",\"schema\":{},\"end\":\"\"}],\"triggers\":[\"\"]}",
+	 "strings that are not empty", LMD_INVALID},
+	{"{\"structures\":[{\"begin\":\"<a>\",\"schema\":{},\"end\":\"\"}],\"triggers\":[\"<b\"]}",
+	 "the tag '<a>' begins with none of the triggers", LMD_INVALID},
+	{"{\"structures\":[{\"begin\":\"<a>\",\"schema\":{},\"end\":\"\"}],\"triggers\":[\"<\","
+	 "\"b\"]}",
+	 "no tag begins with the trigger 'b'", LMD_INVALID},
+	{"{\"structures\":[],\"triggers\":[\"a\"]}", "'structures' in structural_tag", LMD_INVALID},
+	{"{\"structures\":[{\"begin\":\"<a>\",\"end\":\"\"}],\"triggers\":[\"<\"]}",
+	 "the format '' is not supported", LMD_INVALID},
+};
+
+START_TEST(mistakes)
+{
+	struct lmi_grammar *g;
+	enum lmd_status st = lmi_grammar_from_structural_tag(&g, wrong[_i].doc,
+							     strlen(wrong[_i].doc), &err);
+
+	ck_assert_msg(st == wrong[_i].st, "%s: %d, %s", wrong[_i].doc, st, err.text);
+	ck_assert_msg(strstr(err.text, wrong[_i].why) != NULL, "%s: %s", wrong[_i].doc, err.text);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+	static char doc[32768];
+	struct lmi_grammar *g;
+	int n;
+
+	n = snprintf(doc, sizeof(doc), "{\"format\":{\"type\":\"any_text\",\"excludes\":[\"%*d\"]}}",
+		     LMI_GR_FREE_TEXT_CHARS_MAX + 1, 0);
+	ck_assert_int_eq(lmi_grammar_from_structural_tag(&g, doc, (size_t)n, &err), LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "more than 2048 characters") != NULL, "%s", err.text);
+	n = snprintf(doc, sizeof(doc), "{\"format\":{\"type\":\"any_text\",\"excludes\":[\"%*d\"]}}",
+		     LMI_GR_FREE_TEXT_CHARS_MAX, 0);
+	ck_assert_int_eq(lmi_grammar_from_structural_tag(&g, doc, (size_t)n, &err), LMD_OK);
+	lmi_grammar_destroy(g);
+	for (int deep = 63; deep < 66; deep++) {
+		n = snprintf(doc, sizeof(doc), "{\"format\":");
+		for (int i = 0; i < deep; i++)
+			n += snprintf(doc + n, sizeof(doc) - (size_t)n,
+				      "{\"type\":\"optional\",\"content\":");
+		n += snprintf(doc + n, sizeof(doc) - (size_t)n, TEXT("x"));
+		for (int i = 0; i <= deep; i++)
+			doc[n++] = '}';
+		ck_assert_int_eq(lmi_grammar_from_structural_tag(&g, doc, (size_t)n, &err),
+				 deep < 64 ? LMD_OK : LMD_INVALID);
+		if (deep < 64)
+			lmi_grammar_destroy(g);
+	}
+	ck_assert_msg(strstr(err.text, "nested more than 64 deep") != NULL, "%s", err.text);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *t = tcase_create("structural_tag");
+	Suite *s = suite_create("structural tags");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, texts, 0, LMD_LEN(cases));
+	tcase_add_test(t, searches);
+	tcase_add_loop_test(t, mistakes, 0, LMD_LEN(wrong));
+	tcase_add_test(t, bounds);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
