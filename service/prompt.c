@@ -159,7 +159,8 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 		return lmd_fail(err, LMD_INVALID, "prompt: 0 tokens, at least 1 is required");
 	if (t->n > max)
 		return lmd_fail(err, LMD_INVALID,
-				"prompt: %zu tokens exceed the context size of %u", t->n, max);
+				"prompt: a length of %zu tokens exceeds the available context size of %u",
+				t->n, max);
 	return LMD_OK;
 }
 

@@ -281,7 +281,7 @@ START_TEST(what_is_wrong_is_said_at_once)
 
 		memset(longer, 'a', sizeof(longer) - 1);
 		q = fx_generate(&fx, "tiny", longer, 1);
-		REFUSED(LMD_INVALID, "399 tokens exceed the context size of 256");
+		REFUSED(LMD_INVALID, "399 tokens exceeds the available context size of 256");
 	}
 #undef REFUSED
 	fx_check_empty(&fx);

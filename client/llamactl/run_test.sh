@@ -122,7 +122,7 @@ refused 2 'exclude each other' run "$model" -p Hello Hello
 printf 'a\nb\n' | ctl chat "$model" -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
 holds "chat: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
-refused 1 'exceed the context size of 4' run "$model" -p 'Hello there' -c 4
+refused 1 'exceeds the available context size of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
 refused 1 '^llamactl run: prompt: 0 tokens, at least 1 is required' run "$model" -p ''
 head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"

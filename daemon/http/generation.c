@@ -92,13 +92,14 @@ static bool read_number(const char **at, const char *before, uint64_t *out)
 	return !errno;
 }
 
-/* Takes the numbers from the message of service/prompt.c; a test keeps the two together. */
+/* Takes the numbers from the message of service/prompt.c; a test keeps the two together.  Clients,
+ * too, look for "exceeds the available context size" in it. */
 static void read_context_error(const char *text, struct lmi_http_error *e)
 {
 	uint64_t n_prompt, n_ctx;
 
-	if (!read_number(&text, "prompt: ", &n_prompt) ||
-	    !read_number(&text, " tokens exceed the context size of ", &n_ctx))
+	if (!read_number(&text, "prompt: a length of ", &n_prompt) ||
+	    !read_number(&text, " tokens exceeds the available context size of ", &n_ctx))
 		return;
 	e->n_prompt = n_prompt;
 	e->n_ctx = n_ctx;

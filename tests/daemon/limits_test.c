@@ -264,7 +264,8 @@ START_TEST(prompt_tokens)
 			else if (!r->failed)
 				ck_assert_int_eq(end_of(&id), LMI_WIRE_ITEM_ERROR);
 		}
-		ck_assert_str_eq(err.text, "prompt: 65 tokens exceed the context size of 64");
+		ck_assert_str_eq(err.text, "prompt: a length of 65 tokens exceeds the available "
+					   "context size of 64");
 	}
 	stop();
 }

@@ -6,6 +6,7 @@
 
 Each check prints a line "ok: PACKAGE WHAT" or "FAIL: PACKAGE WHAT: FOUND"."""
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -101,6 +102,88 @@ def instructor_checks():
         check(f"instructor {name}", r.place in ("Bern", "Ulm"), r)
 
 
+def running():
+    """Returns the number of generations that the daemon has at work or in its queue."""
+    import urllib.request
+    req = urllib.request.Request(URL + "/load", headers={"x-api-key": KEY})
+    with urllib.request.urlopen(req) as r:
+        return json.load(r)["server_load"]
+
+
+def litellm_checks():
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # the list of models in the package
+    import litellm
+    litellm.suppress_debug_info = True
+    opts = {"model": "openai/" + MODEL, "api_base": URL + "/v1", "api_key": KEY, "temperature": 0,
+            "max_tokens": 8, "max_retries": 0}
+    longer = {**opts, "max_tokens": 64}
+
+    def ask(messages=None, **more):
+        return litellm.completion(messages=messages or HI, **{**opts, **more})
+
+    names = litellm.get_valid_models(check_provider_endpoint=True, custom_llm_provider="openai",
+                                     api_base=URL, api_key=KEY)
+    check("litellm models", any(n.endswith(MODEL) for n in names), names)
+    text = ask().choices[0].message.content
+    check("litellm chat", bool(text), text)
+    got = "".join(c.choices[0].delta.content or "" for c in ask(stream=True))
+    check("litellm stream", got == text, got)
+    parts = list(ask(tools=TOOLS, tool_choice="required", stream=True, **{"max_tokens": 64}))
+    said = litellm.stream_chunk_builder(parts).choices[0].message
+    call = said.tool_calls[0]
+    check("litellm tools", call.function.name == "weather"
+          and json.loads(call.function.arguments)["place"] in ("Bern", "Ulm"), said)
+    whole = litellm.completion(messages=HI, tools=TOOLS, tool_choice="required", **longer)
+    check("litellm tool call stream", whole.choices[0].message.tool_calls[0].function.arguments
+          == call.function.arguments, whole)
+    back = ask(HI + [said.model_dump(), {"role": "tool", "tool_call_id": call.id,
+                                         "content": "rain"}], tools=TOOLS)
+    check("litellm tool round trip", back.usage.completion_tokens > 0, back)
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+    r = litellm.completion(messages=HI, response_format=form, **longer)
+    check("litellm structured output", "city" in json.loads(r.choices[0].message.content), r)
+    r = litellm.embedding(model="openai/" + MODEL, input=["a cat", "taxes"], api_base=URL + "/v1",
+                          api_key=KEY)
+    check("litellm embeddings", [len(x["embedding"]) > 100 for x in r.data] == [True] * 2, r)
+    responses = litellm.responses(model="openai/" + MODEL, input="Name a colour.", temperature=0,
+                                  max_output_tokens=16, api_base=URL + "/v1", api_key=KEY)
+    check("litellm responses", bool(responses.output), responses)
+    fails("litellm errors", litellm.BadRequestError, lambda: ask(temperature=9))
+    fails("litellm errors, wrong key", litellm.AuthenticationError, lambda: ask(api_key="wrong"))
+    fails("litellm context", litellm.ContextWindowExceededError, lambda: ask(
+        [{"role": "user", "content": "colour " * 9000}]))
+    with ThreadPoolExecutor(32) as pool:
+        got = list(pool.map(lambda _: ask().choices[0].message.content, range(32)))
+    check("litellm 32 at once", set(got) == {text}, got)
+    # the other APIs, through the package's own translations
+    other = {**opts, "api_base": URL}
+    for provider in ("anthropic", "ollama_chat"):
+        more = {**other, "model": f"{provider}/{MODEL}"}
+        r = litellm.completion(messages=HI, **more).choices[0].message.content
+        check(f"litellm {provider} chat", r.strip() == text.strip(), r)
+        r = "".join(c.choices[0].delta.content or ""
+                    for c in litellm.completion(messages=HI, stream=True, **more))
+        check(f"litellm {provider} stream", r.strip() == text.strip(), r)
+    cancellation("litellm", lambda: ask(stream=True, max_tokens=4000,
+                                        extra_body={"ignore_eos": True}))
+
+
+def cancellation(name, start):
+    """Reads one chunk of an endless stream, leaves it, and waits until the daemon has stopped."""
+    import gc
+    import time
+    s = start()
+    next(iter(s))
+    before = running()
+    getattr(s, "completion_stream", s).close()
+    del s
+    gc.collect()
+    end = time.monotonic() + 60
+    while (left := running()) and time.monotonic() < end:
+        time.sleep(0.05)  # asks again; nothing depends on its length
+    check(f"{name} cancellation", before > 0 and not left, (before, left))
+
+
 def prometheus_checks():
     import urllib.request
     from prometheus_client.parser import text_string_to_metric_families
@@ -113,7 +196,7 @@ def prometheus_checks():
 
 def main():
     for run in (langchain_checks, llama_index_checks, instructor_checks,
-                prometheus_checks):
+                litellm_checks, prometheus_checks):
         try:
             run()
         except Exception as e:  # pylint: disable=broad-except

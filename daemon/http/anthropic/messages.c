@@ -167,6 +167,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "metadata"},
 	{.name = "service_tier", .read = lmi_http_read_service_tier},
 	{.name = "cache_control"}, /* prefixes are always reused */
+	{.name = "context_management"}, /* nothing is removed from a conversation */
 	{.name = "inference_geo"},
 	{.name = "speed"},
 	{.name = "diagnostics"},
@@ -175,7 +176,6 @@ static const struct lmi_http_member rows[] = {
 	/* refused */
 	{.name = "container", .refused = "containers are not supported"},
 	{.name = "mcp_servers", .refused = "MCP servers are not supported"},
-	{.name = "context_management", .refused = "is not supported"},
 };
 
 static const struct lmi_http_members members = {

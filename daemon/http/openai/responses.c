@@ -78,18 +78,41 @@ static json_t *chat_tool(struct lmi_http_translation *t, const struct lmi_http_a
 	return tool;
 }
 
+/* Returns whether a tool is one that OpenAI runs itself, or a group of tools that the client could
+ * do without.  Programs such as Codex offer these whatever the server is. */
+static bool is_optional(const json_t *tool)
+{
+	static const char *const types[] = {"web_search", "web_search_preview", "image_generation",
+					    "tool_search", "namespace"};
+	const json_t *type = lmi_http_get(tool, "type");
+
+	for (size_t i = 0; json_is_string(type) && i < LMD_LEN(types); i++)
+		if (!strcmp(json_string_value(type), types[i]))
+			return true;
+	return false;
+}
+
+/* Beside functions, optional tools are left out; where there are no functions, they are refused,
+ * because the client then depends on them. */
 static void read_tools(struct lmi_http_translation *t, const struct lmi_http_at *at,
 		       const json_t *v)
 {
+	size_t n_optional = 0;
 	json_t *tools;
 
 	if (!lmi_http_is_list(&t->r, at, v, 0, LMI_HTTP_TOOLS_MAX) || !json_array_size(v))
 		return;
 	tools = json_array();
+	for (size_t i = 0; i < json_array_size(v); i++)
+		n_optional += is_optional(json_array_get(v, i));
 	for (size_t i = 0; t->r.status == LMD_OK && i < json_array_size(v); i++) {
 		const struct lmi_http_at here = {.up = at, .index = i};
-		json_t *tool = chat_tool(t, &here, json_array_get(v, i));
+		const json_t *given = json_array_get(v, i);
+		json_t *tool;
 
+		if (n_optional < json_array_size(v) && is_optional(given))
+			continue;
+		tool = chat_tool(t, &here, given);
 		if (tool && json_array_append_new(tools, tool))
 			lmi_http_fail_nomem(&t->r);
 	}
