@@ -59,7 +59,7 @@ struct fixture {
 	lmd_token token[N_MAX + 1][N_CTX]; /* those of clients; the first is -1: free */
 	uint32_t row[N_PAGE * PT]; /* the first group in memory: the hash of the tokens so far */
 	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded,
-		n_ahead, n_void, n_held, n_rejected, n_accepted, n_truncated;
+		n_ahead, n_void, n_held, n_dropped, n_rejected, n_accepted, n_truncated;
 };
 
 /* Returns a random number below n. */
@@ -84,6 +84,8 @@ void fixture_free_tokens(struct client *c);
 
 /* ---- sched_fixture_check.c ---- */
 
+/* A step was planned: forgets the drafts for which the scheduler found no room. */
+void fixture_drop_drafts(struct fixture *w);
 /* Checks a step that was planned, part by part. */
 void fixture_check_step(struct fixture *w, const struct lmi_sched_step *step,
 		      const struct lmi_sched_limit *limit);

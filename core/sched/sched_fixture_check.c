@@ -63,6 +63,23 @@ void fixture_copy_rows(struct fixture *w)
 				PT * sizeof(w->row[0]));
 }
 
+void fixture_drop_drafts(struct fixture *w)
+{
+	for (uint32_t i = 0; i < N_MAX; i++) {
+		struct client *c = &w->c[i];
+		uint32_t n;
+
+		if (!c->used || c->cancelled || c->draft_from == NO_DRAFT)
+			continue;
+		n = lmi_sched_n_known(w->s, i);
+		MUST(n <= c->n_known && n >= c->draft_from);
+		w->n_dropped += c->n_known - n;
+		c->n_known = n;
+		if (n == c->draft_from)
+			c->draft_from = NO_DRAFT;
+	}
+}
+
 /* Returns the first row that a part of this sequence must output. */
 static uint32_t output_from(const struct client *c)
 {
@@ -79,7 +96,9 @@ static void check_marks(const struct client *c, const struct lmi_sched_part *p)
 		MUST(p->mark[i] && p->mark[i] < p->n && (!i || p->mark[i] > p->mark[i - 1]));
 		n_draft += p->first + p->mark[i] >= c->draft_from;
 	}
-	/* each place where drafts can be rejected has a mark */
+	/* a part that decides about drafts has them all, and a mark where each can be rejected */
+	MUST(c->draft_from == NO_DRAFT || p->first + p->n < c->draft_from ||
+	     p->first + p->n == c->n_known);
 	if (c->draft_from != NO_DRAFT && p->first + p->n > c->draft_from)
 		MUST(n_draft == p->first + p->n - fixture_max2(c->draft_from, p->first + 1));
 }

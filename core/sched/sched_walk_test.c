@@ -22,6 +22,7 @@ static bool plan_step(struct fixture *w)
 	MUST(w->n_flight < (w->depth ? w->depth : 1));
 	MUST(step.n_part && step.n_part <= N_SEQ);
 	fixture_copy_rows(w);
+	fixture_drop_drafts(w);
 	fixture_check_step(w, &step, &limit);
 	*f = (struct flight){.n_part = step.n_part, .given = step.parts};
 	for (uint32_t k = 0; k < step.n_part; k++) {
@@ -260,7 +261,7 @@ START_TEST(random_traffic)
 	ck_assert_uint_eq(w.n_finished + w.n_cancelled, w.n_born);
 	ck_assert(w.n_finished > 1000 && w.n_cancelled > 500 && st.n_preempted > 100 &&
 		  st.n_shared_rows > 1000 && w.n_mixed > 1000 && (n_group == 2 || w.n_marked > 20) &&
-		  (w.cached || w.n_encoded > 100) && w.n_rejected > 100 && w.n_accepted > 100 &&
+		  (w.cached || w.n_encoded > 100) && w.n_rejected > 100 && w.n_accepted > 100 && w.n_dropped > 100 &&
 		  w.n_truncated > 100 && w.n_held > 100);
 	ck_assert(depth > 1 ? w.n_ahead > 1000 && w.n_void > 20 : !w.n_ahead && !w.n_void);
 	if (w.cached) {
