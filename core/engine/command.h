@@ -95,6 +95,14 @@ struct lmi_engine_eval {
 /* The log probabilities are those of the candidates that the samplers left, instead of the model's
  * own. */
 #define LMI_ENGINE_GEN_SAMPLED_PROBS 8u
+/* Guess as many tokens as possible, even if that does not seem to help: for tests. */
+#define LMI_ENGINE_GEN_DRAFT_ALWAYS 16u
+
+/* Who guesses the next tokens. */
+enum lmi_engine_draft {
+	LMI_ENGINE_DRAFT_OFF = 0,
+	LMI_ENGINE_DRAFT_LOOKUP = 1 /* the prompt, the answer so far and the prediction */
+};
 
 struct lmi_engine_generate {
 	uint64_t id;
@@ -118,6 +126,12 @@ struct lmi_engine_generate {
 	/* Each token comes with so many log probabilities, its own included; 0: none, at most
 	 * LMI_ENGINE_LOGPROBS_MAX.  Forced tokens that are not computed have probability 1. */
 	uint32_t n_logprobs;
+	/* Speculative decoding: at most n_draft tokens are guessed at a time and computed in one step;
+	 * the answer stays the same. At most LMI_ENGINE_DRAFT_MAX are used. */
+	enum lmi_engine_draft draft;
+	uint32_t n_draft;
+	const lmd_token *prediction; /* [n_prediction] a text that the answer is expected to resemble */
+	uint32_t n_prediction;
 	uint64_t tenant; /* rows are shared only among generations with the same number */
 	uint64_t client; /* clients share the steps; core/sched/fair.h */
 	enum lmi_engine_class class;
@@ -174,6 +188,8 @@ struct lmi_engine_event {
 			uint32_t n_cached; /* how many of n_prompt were in memory already */
 			uint32_t n_forced; /* how many of n_out had no step of their own, because no
 					    * other token was possible: constrain.h */
+			/* tokens that were guessed and computed; how many of them were right */
+			uint32_t n_drafted, n_accepted;
 			uint64_t prompt_ns;	  /* from its first step to its first token */
 			uint64_t out_ns;	  /* from its first token to its end */
 		} done;			/* DONE; also CANCELLED for a generation, without finish */

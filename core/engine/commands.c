@@ -14,10 +14,17 @@ static void link_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	e->sessions = s;
 }
 
+void lmi_engine_forget_drafts(struct lmi_engine *e, struct lmi_engine_seq *q)
+{
+	e->n_draft -= q->n_draft;
+	q->n_draft = 0;
+}
+
 void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q)
 {
 	if (q->handle == LMI_SCHED_NO_SEQ)
 		return;
+	lmi_engine_forget_drafts(e, q);
 	lmi_sched_remove(e->sched, q->handle);
 	e->seq_of[q->handle] = NULL;
 	q->handle = LMI_SCHED_NO_SEQ;

@@ -21,8 +21,8 @@ struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struc
 
 uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e)
 {
-	return e->events_per_seq * e->inst->n_seq * (e->n_pending + 1) + atomic_load(&e->n_live) +
-	       1;
+	return e->events_per_seq * (e->inst->n_seq * (e->n_pending + 1) + e->n_draft) +
+	       atomic_load(&e->n_live) + 1;
 }
 
 /* Returns true if the reader has deferred its wakeup. It is woken anyway if the queue is half full,

@@ -114,7 +114,8 @@ static enum lmd_status open_pending(struct lmi_engine_pending *p, uint32_t n_seq
 	p->seq = lmi_alloc(n_seq, sizeof(*p->seq));
 	p->session = lmi_alloc(n_seq, sizeof(*p->session));
 	p->choice = lmi_alloc(n_seq, sizeof(*p->choice));
-	return p->rows && p->seq && p->session && p->choice
+	p->kept = lmi_alloc(n_seq, sizeof(*p->kept));
+	return p->rows && p->seq && p->session && p->choice && p->kept
 		       ? LMD_OK
 		       : lmd_fail(err, LMD_NOMEM, "no memory for steps of %u sequences", n_seq);
 }
@@ -125,6 +126,7 @@ static void close_pending(struct lmi_engine_pending *p)
 	lmi_free(p->seq);
 	lmi_free(p->session);
 	lmi_free(p->choice);
+	lmi_free(p->kept);
 }
 
 static void wake_engine(void *arg)
@@ -501,6 +503,8 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_over_bound = c->n_over_bound,
 		.n_generated = c->n_generated,
 		.n_forced = c->n_forced,
+		.n_drafted = c->n_drafted,
+		.n_accepted = c->n_accepted,
 		.n_waiting = c->n_waiting,
 		.n_active = c->n_active,
 		.n_plan = c->n_plan,

@@ -22,17 +22,20 @@
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
 		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
-		n_bounded, n_over_bound;
+		n_bounded, n_over_bound, n_drafted, n_accepted;
 	_Atomic uint32_t n_waiting, n_active, n_plan;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
 		n_cached[LMD_MAX_GROUP];
 };
 
-/* The choice of a token, made before it is reported. */
+/* Tokens that were chosen for a part and have yet to be reported: more than one if guesses were
+ * right. */
 struct lmi_engine_choice {
 	const float *logits; /* NULL: nothing is chosen */
-	enum lmd_status status;
-	lmd_token token;
+	uint32_t n_row;	     /* rows of logits */
+	uint32_t n;	     /* tokens */
+	enum lmd_status status; /* of the last token */
+	lmd_token tokens[1 + LMI_ENGINE_DRAFT_MAX];
 };
 
 /* Sequences wait for their masks at most this part of the last step's time, and at most this time,
@@ -50,6 +53,7 @@ struct lmi_engine_pending {
 	struct lmi_engine_seq **seq;	    /* [n_part] sequences; NULL: ended meanwhile */
 	struct lmi_engine_job **session;    /* [n_part] their sessions; NULL likewise */
 	struct lmi_engine_choice *choice;   /* [n_part] tokens of generations */
+	uint32_t *kept;			    /* [n_part] rows that count */
 	uint64_t only_id;   /* command that all rows belong to, or 0 */
 	bool awaited;	    /* a generation needs its results for its next row */
 	uint64_t bound_ns;  /* how long it may take; 0: any time */
@@ -100,6 +104,7 @@ struct lmi_engine {
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
 	uint64_t step_ns;   /* how long the device took for it */
+	uint32_t n_draft; /* guessed tokens of all sequences */
 	uint64_t mask_turn;
 	uint32_t n_fresh_mask; /* jobs of mask_workers that were submitted in this turn */
 	bool pushed;			 /* events were queued in this turn */
@@ -115,6 +120,8 @@ struct lmi_engine {
 
 /* Takes commands, submits steps, and finishes the oldest one. */
 enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
+/* Returns the number of sequences that could be computed at the same time. */
+uint32_t lmi_engine_n_computable(const struct lmi_engine *e);
 /* Finishes all submitted steps and reports their results. */
 void lmi_engine_finish_steps(struct lmi_engine *e);
 /* Returns true if no sequence and no command is left. */
@@ -146,6 +153,8 @@ void lmi_engine_commands_take(struct lmi_engine *e);
 void lmi_engine_end(struct lmi_engine *e, struct lmi_engine_job *s);
 /* Ends a session with this error as its final event. */
 void lmi_engine_fail(struct lmi_engine *e, struct lmi_engine_job *s, const struct lmd_error *err);
+/* Forgets how many tokens were guessed for a sequence. */
+void lmi_engine_forget_drafts(struct lmi_engine *e, struct lmi_engine_seq *q);
 /* Stops computing a sequence and frees its pages. */
 void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q);
 /* Fills in the counts and times of a generation's final event. */
@@ -154,8 +163,9 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 
 /* ---- results.c ---- */
 
-/* Chooses the tokens of all generations that are part of a finished step, several at a time if that
- * is worthwhile. rows: its results. */
+/* Chooses the tokens of all generations that are part of the oldest step, which is finished and not
+ * committed, several at a time if that is worthwhile. rows: its results. Sets how many rows of each
+ * part count: guessed tokens that were wrong do not. */
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows);
 /* Takes what the mask workers have found. Waits a little for jobs that are new, so that their

@@ -27,6 +27,7 @@ struct lmi_engine_seq {
 	uint32_t n_rows; /* rows at the start: tokens or external rows */
 	int32_t adapter;
 	uint32_t fork_of, fork_at, out_from;
+	uint32_t n_draft; /* guessed tokens after the known ones; see speculate.h */
 };
 
 struct lmi_engine_job {

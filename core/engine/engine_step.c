@@ -81,7 +81,7 @@ static void set_only(struct lmi_engine *e, uint32_t slot)
 }
 
 /* Number of sequences that could be computed at the same time. */
-static uint32_t n_computable(const struct lmi_engine *e)
+uint32_t lmi_engine_n_computable(const struct lmi_engine *e)
 {
 	struct lmi_sched_stats s;
 
@@ -92,7 +92,7 @@ static uint32_t n_computable(const struct lmi_engine *e)
 
 static bool in_halves(const struct lmi_engine *e)
 {
-	uint32_t n = n_computable(e);
+	uint32_t n = lmi_engine_n_computable(e);
 
 	if (e->inst->n_slot == 1 || n < 2 || e->halves == LMI_ENGINE_HALVES_NEVER)
 		return false;
@@ -104,7 +104,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 {
 	const struct lmi_engine_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
 						.progress = (volatile uint32_t *)&e->progress};
-	const struct lmi_sched_limit limit = {.n_part = (n_computable(e) + 1) / 2,
+	const struct lmi_sched_limit limit = {.n_part = (lmi_engine_n_computable(e) + 1) / 2,
 					      .n_row = (e->inst->n_batch + 1) / 2};
 	uint32_t slot = (e->first + e->n_pending) % e->inst->n_slot;
 	struct lmi_engine_pending *p = &e->pending[slot];
@@ -169,6 +169,7 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	const float *all = e->inst->slot[slot].out, *rows = all;
 
 	lmi_engine_results_choose(e, p, x, all);
+	lmi_sched_commit(e->sched, true, p->kept);
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		lmi_engine_results_report(e, p, x, i, rows, all);
 		rows += (size_t)p->planned[i].n_out * x->out_width;
@@ -226,10 +227,12 @@ static void finish(struct lmi_engine *e)
 	atomic_store(&e->only_id, e->n_pending ? e->pending[e->first].only_id : 0);
 	if (st == LMD_OK)
 		atomic_fetch_add(&e->progress, 1);
-	lmi_sched_commit(e->sched, st == LMD_OK, NULL);
 	if (st == LMD_OK)
 		hand_out(e, p, slot);
-	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
+	else
+		lmi_sched_commit(e->sched, false, NULL);
+	if (st != LMD_OK && st != LMD_CANCELLED) /* cut short: the cancelling command is in the
+						  * queue */
 		give_up(e, p, &err);
 	measure(e, p, slot, st == LMD_OK, done_ns);
 	p->n_part = 0;

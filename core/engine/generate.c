@@ -34,7 +34,12 @@ struct lmi_engine_gen {
 	uint32_t n_prompt, n_out, n_forced;
 	size_t n_skip; /* bytes still to come that are not part of the answer */
 	uint32_t n_logprobs; /* of each token; 0: none */
-	struct lmi_engine_logprobs logprobs; /* of the token that was chosen last */
+	struct lmi_engine_logprobs *logprobs; /* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL
+					       * without n_logprobs */
+	struct lmi_engine_speculation *speculation; /* NULL: none */
+	/* chosen tokens that have not been taken: how many of them sampler and constraint know, and
+	 * the index of the next one */
+	uint32_t n_ahead, next_chosen;
 	float *scratch;      /* [lmi_engine_logprobs_scratch()]; NULL without n_logprobs */
 	enum lmi_engine_finish finish;
 	bool begun;
@@ -60,6 +65,8 @@ void lmi_engine_gen_destroy(struct lmi_engine_gen *g)
 	lmi_free(g->raw);
 	lmi_free(g->text);
 	lmi_free(g->scratch);
+	lmi_free(g->logprobs);
+	lmi_engine_speculation_destroy(g->speculation);
 	lmi_free(g->stop_tokens);
 	lmi_free(g->goes_on);
 	lmi_free(g->allowed);
@@ -125,9 +132,20 @@ static bool set_ends(struct lmi_engine_gen *g, const struct lmi_engine_generate 
 	return true;
 }
 
+static bool set_logprobs(struct lmi_engine_gen *g, uint32_t n_vocab)
+{
+	if (!g->n_logprobs)
+		return true;
+	g->scratch = lmi_alloc(lmi_engine_logprobs_scratch(n_vocab), sizeof(*g->scratch));
+	g->logprobs = lmi_alloc(1 + LMI_ENGINE_DRAFT_MAX, sizeof(*g->logprobs));
+	return g->scratch && g->logprobs;
+}
+
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
 				      const struct lmi_sampler_vocab *vocab,
-				      const struct lmi_engine_generate *cmd, struct lmd_error *err)
+				      const struct lmi_engine_generate *cmd,
+				      const struct lmi_engine_input_seq *seq, uint32_t cap,
+				      struct lmd_error *err)
 {
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
@@ -144,10 +162,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	g->raw = lmi_alloc(lmi_detok_max_bytes(g->tok), 1);
 	g->text = lmi_alloc(lmi_engine_gen_text_max(g->tok), 1);
 	g->shown = lmi_alloc(cmd->n_shown + 1, sizeof(*g->shown));
-	if (g->n_logprobs)
-		g->scratch = lmi_alloc(lmi_engine_logprobs_scratch(inst->desc.n_vocab),
-				       sizeof(*g->scratch));
-	if (!g->raw || !g->text || !g->shown || (g->n_logprobs && !g->scratch) ||
+	if (!g->raw || !g->text || !g->shown || !set_logprobs(g, inst->desc.n_vocab) ||
 	    !set_ends(g, cmd, inst->desc.n_vocab))
 		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
 	if (st == LMD_OK && cmd->n_shown) {
@@ -158,6 +173,8 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 		st = lmi_stop_create(&g->stop, cmd->stops, cmd->n_stops, err);
 	if (st == LMD_OK)
 		st = make_chain(g, inst, vocab, cmd, err);
+	if (st == LMD_OK)
+		st = lmi_engine_speculation_create(&g->speculation, cmd, seq, cap, err);
 	if (st != LMD_OK) {
 		lmi_engine_gen_destroy(g);
 		return st;
@@ -232,7 +249,8 @@ static const struct lmi_engine_next_tokens *
 next_tokens(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t n_logits)
 {
 	if (!lmi_engine_constraint_next(g->constraint)) {
-		lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens, n_logits);
+		lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens + g->n_ahead,
+					   n_logits);
 		lmi_engine_constraint_find(g->constraint);
 	}
 	return lmi_engine_constraint_next(g->constraint);
@@ -281,9 +299,17 @@ static enum lmd_status sample(struct lmi_engine_gen *g, const float *logits, uin
 		mask = x->mask;
 		n = x->n;
 	}
-	if (g->n_out < g->n_min)
+	if (g->n_out + g->n_ahead < g->n_min)
 		mask = without_ends(g, mask, n);
 	return lmi_sampler_chain_sample(g->chain, logits, n, mask, out);
+}
+
+/* Tells constraint and sampler which token comes next. */
+static void advance(struct lmi_engine_gen *g, lmd_token token)
+{
+	if (g->constraint)
+		lmi_engine_constraint_take(g->constraint, token);
+	lmi_sampler_chain_accept(g->chain, token, false);
 }
 
 /* Takes the chosen token. */
@@ -292,9 +318,10 @@ static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token t
 {
 	size_t n_text = 0;
 
-	if (g->constraint)
-		lmi_engine_constraint_take(g->constraint, token);
-	lmi_sampler_chain_accept(g->chain, token, false);
+	if (g->n_ahead)
+		g->n_ahead--;
+	else
+		advance(g, token);
 	g->n_out++;
 	if (room)
 		q->tokens[q->n_tokens++] = token;
@@ -311,8 +338,10 @@ static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token t
 	out->finish = g->finish;
 }
 
-enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
-				      const float *logits, uint32_t n_logits, lmd_token *token)
+/* logprobs: where the token's are written, if any were requested. */
+static enum lmd_status choose_one(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+				  const float *logits, uint32_t n_logits,
+				  struct lmi_engine_logprobs *logprobs, lmd_token *token)
 {
 	static const struct lmd_cands none;
 	enum lmd_status st;
@@ -328,13 +357,37 @@ enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi
 	if (st != LMD_OK || !g->n_logprobs)
 		return st;
 	if (g->flags & LMI_ENGINE_GEN_SAMPLED_PROBS)
-		lmi_engine_logprobs_of_cands(&g->logprobs, g->n_logprobs,
+		lmi_engine_logprobs_of_cands(logprobs, g->n_logprobs,
 					     is_forced ? &none : lmi_sampler_chain_cands(g->chain),
 					     *token);
 	else
-		lmi_engine_logprobs_of_row(&g->logprobs, g->n_logprobs, logits, n_logits, *token,
+		lmi_engine_logprobs_of_row(logprobs, g->n_logprobs, logits, n_logits, *token,
 					   g->scratch);
 	return st;
+}
+
+uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
+			       lmd_token *tokens, enum lmd_status *st)
+{
+	uint32_t n = 0;
+	bool stopped = false;
+
+	g->next_chosen = 0;
+	do {
+		*st = choose_one(g, q, logits, n_logits, g->logprobs ? &g->logprobs[n] : NULL,
+				 &tokens[n]);
+		logits += n_logits;
+		if (*st != LMD_OK || ++n == n_row || tokens[n - 1] != q->tokens[q->n_tokens + n - 1])
+			break;
+		advance(g, tokens[n - 1]);
+		g->n_ahead++;
+		stopped = !exact && !lmi_engine_gen_find_next(g, q, n_logits);
+	} while (!stopped);
+	n += *st != LMD_OK;
+	if (g->speculation)
+		lmi_engine_speculation_learn(g->speculation, n_row - 1, n - 1, stopped);
+	return n;
 }
 
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
@@ -342,7 +395,7 @@ bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_
 {
 	if (!g->constraint || lmi_engine_constraint_next(g->constraint))
 		return true;
-	lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens, n_logits);
+	lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens + g->n_ahead, n_logits);
 	return lmi_engine_constraint_find_cached(g->constraint);
 }
 
@@ -362,7 +415,7 @@ enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_
 	if (chosen != LMD_OK)
 		return chosen;
 	if (g->n_predict) {
-		out->logprobs = g->n_logprobs ? &g->logprobs : NULL;
+		out->logprobs = g->n_logprobs ? &g->logprobs[g->next_chosen++] : NULL;
 		take(g, q, token, room, out);
 		return LMD_OK;
 	}
@@ -384,12 +437,26 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 	g->last_ns = now_ns;
 	g->n_forced++;
 	if (g->n_logprobs) { /* no other token was possible */
-		g->logprobs.n = 1;
-		g->logprobs.v[0] = (struct lmi_engine_logprob){.token = token};
-		out->logprobs = &g->logprobs;
+		g->logprobs[0].n = 1;
+		g->logprobs[0].v[0] = (struct lmi_engine_logprob){.token = token};
+		out->logprobs = &g->logprobs[0];
 	}
 	take(g, q, token, room, out);
 	return LMD_OK;
+}
+
+uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
+			      const struct lmi_engine_step_times *times)
+{
+	int64_t left = g->n_predict - g->n_out - 1; /* the step itself makes a token */
+
+	if (!g->speculation)
+		return 0;
+	if (g->n_predict >= 0 && most > left)
+		most = left > 0 ? (uint32_t)left : 0;
+	if (most > q->cap - q->n_tokens)
+		most = q->cap - q->n_tokens;
+	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times);
 }
 
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev)
@@ -398,6 +465,7 @@ void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_eve
 	ev->u.done.n_prompt = g->n_prompt;
 	ev->u.done.n_out = g->n_out;
 	ev->u.done.n_forced = g->n_forced;
+	lmi_engine_speculation_count(g->speculation, &ev->u.done.n_drafted, &ev->u.done.n_accepted);
 	ev->u.done.prompt_ns = g->first_ns ? g->first_ns - g->begin_ns : 0;
 	ev->u.done.out_ns = g->last_ns - g->first_ns;
 }

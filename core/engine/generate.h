@@ -7,17 +7,20 @@
 
 #include "core/engine/engine_job.h"
 #include "core/engine/sample.h"
+#include "core/engine/speculate.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_engine_constraint;
 struct lmi_engine;
 struct lmi_engine_gen;
 
-/* Creates a generation with its sampler chain, which has accepted the prompt. Called on the
- * submitting thread. */
+/* Creates a generation with its sampler chain, which has accepted the prompt. seq: the sequence that
+ * it continues, of at most `cap` tokens. Called on the submitting thread. */
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
 				      const struct lmi_sampler_vocab *vocab,
-				      const struct lmi_engine_generate *cmd, struct lmd_error *err);
+				      const struct lmi_engine_generate *cmd,
+				      const struct lmi_engine_input_seq *seq, uint32_t cap,
+				      struct lmd_error *err);
 /* g may be NULL. */
 void lmi_engine_gen_destroy(struct lmi_engine_gen *g);
 
@@ -39,18 +42,22 @@ struct lmi_engine_gen_step {
 	const struct lmi_engine_logprobs *logprobs; /* of the token; NULL: none requested */
 	enum lmi_engine_finish finish; /* NONE: continue */
 };
-/* Chooses a token for a row of logits; -1 if none is to be generated. Uses nothing that it shares
- * with other generations, so it may run beside theirs. */
-enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
-				      const float *logits, uint32_t n_logits, lmd_token *token);
+/* Chooses the next tokens: one for each row of logits, up to the first that differs from what was
+ * guessed, that is from the tokens after the sequence's known ones; -1 if none is to be generated.
+ * Stops early if finding what the constraint allows after a token takes time; `exact` finds it
+ * nevertheless. Returns the number of tokens, at least 1; *st belongs to the last one. Uses nothing
+ * that it shares with other generations, so it may run beside theirs. */
+uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
+			       lmd_token *tokens, enum lmd_status *st);
 /* Finds the tokens that its constraint allows next, if that takes next to no time. Returns false if
  * they remain unknown: find them before the next choice, on any thread. */
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			      uint32_t n_logits);
 /* Returns its constraint, or NULL. */
 struct lmi_engine_constraint *lmi_engine_gen_constraint(struct lmi_engine_gen *g);
-/* Appends the chosen token to the sequence's tokens. chosen: what lmi_engine_gen_choose returned;
- * an error is returned as it is. room: true if one more row can be computed. */
+/* Appends the next of the chosen tokens to the sequence's tokens. chosen: its status; an error is
+ * returned as it is. room: true if one more row can be computed. */
 enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
 				    enum lmd_status chosen, lmd_token token, bool room,
 				    uint64_t now_ns, struct lmi_engine_gen_step *out);
@@ -59,6 +66,10 @@ enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_
 enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
 				      uint32_t n_logits, bool room, uint64_t now_ns,
 				      struct lmi_engine_gen_step *out);
+/* Guesses tokens and writes them after the sequence's known ones, at most `most`. Returns their
+ * number. Call after a step that did not finish. */
+uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
+			      const struct lmi_engine_step_times *times);
 /* Fills in counts and times of the final event. */
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev);
 

@@ -169,9 +169,9 @@ static void fail_generation(struct lmi_engine *e, struct lmi_engine_job *s, enum
 	lmi_engine_fail(e, s, &err);
 }
 
-/* Reports a token; returns false if it was the last one. */
+/* Reports a token; returns false if it was the last one. is_known: the scheduler knows its row. */
 static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
-		       const struct lmi_engine_gen_step *g)
+		       const struct lmi_engine_gen_step *g, bool is_known)
 {
 	bool grown;
 
@@ -181,6 +181,8 @@ static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
 	}
 	if (g->finish != LMI_ENGINE_FINISH_NONE)
 		return false;
+	if (is_known)
+		return true;
 	grown = lmi_sched_grow(e->sched, q->handle);
 	assert(grown); /* the token array had room */
 	(void)grown;
@@ -200,8 +202,10 @@ static bool has_room(const struct lmi_engine *e)
 	       lmi_engine_event_emit_room(e) + e->events_per_seq + 1;
 }
 
-/* Takes the next token if it is forced. Returns false if it is not, or if the generation has ended. */
-static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
+/* Takes the next token if it is forced. Returns false if it is not, or if the generation has
+ * ended. */
+static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits,
+			bool *ended)
 {
 	const struct lmd_host *host = e->inst->host;
 	struct lmi_engine_job *s = q->session;
@@ -209,23 +213,51 @@ static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t
 	enum lmd_status st = lmi_engine_gen_forced(s->gen, q, n_logits, q->n_tokens < q->cap,
 						   host->now_ns(host->ctx), &g);
 
+	*ended = st != LMD_OK;
 	if (st != LMD_OK)
 		fail_generation(e, s, st);
 	if (st != LMD_OK || g.token < 0)
 		return false;
 	atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
-	if (tell_token(e, q, &g))
+	if (tell_token(e, q, &g, false))
 		return true;
 	end_generation(e, s);
+	*ended = true;
 	return false;
 }
 
-/* Prepares a generation for its next step: finds its next tokens, and takes those that are forced, so
- * that the step computes them all. If the events run out of space, the rest is taken after the step.
- * If finding the tokens takes time, a worker does it, and the sequence waits. */
-static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
+/* ---- guessed tokens ---- */
+
+static double step_ns(const void *arg, uint32_t n_row)
+{
+	return lmi_sched_step_ns(arg, n_row);
+}
+
+/* Lets a generation guess its next tokens, which its next step computes as well. */
+static void guess(struct lmi_engine *e, struct lmi_engine_seq *q)
+{
+	const struct lmi_engine_step_times times = {
+		.n_row = lmi_engine_n_computable(e), .ns = step_ns, .arg = e->sched};
+	uint32_t room = lmi_engine_event_ring_room(&e->events), used = lmi_engine_event_emit_room(e);
+	uint32_t most = lmi_kv_n_spare_states(e->inst->kv);
+
+	room = room > used ? (room - used) / e->events_per_seq : 0;
+	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times);
+	if (!most || !lmi_sched_grow_drafts(e->sched, q->handle, most))
+		return;
+	q->n_draft = most;
+	e->n_draft += most;
+}
+
+/* ---- the next step of a generation ---- */
+
+/* Finds the next tokens of a generation, and takes those that are forced, so that the step computes
+ * them all. If the events run out of space, the rest is taken after the step. If finding the tokens
+ * takes time, a worker does it, and the sequence waits. Returns false if it waits or has ended. */
+static bool find_next(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
 {
 	struct lmi_engine_constraint *c = lmi_engine_gen_constraint(q->session->gen);
+	bool ended = false;
 
 	for (uint32_t i = 0; i <= LMI_ENGINE_JUMP_MAX && c; i++) {
 		if (!lmi_engine_gen_find_next(q->session->gen, q, n_logits)) {
@@ -235,30 +267,51 @@ static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, 
 				c->turn = e->mask_turn;
 				e->n_fresh_mask++;
 				lmi_sched_hold(e->sched, q->handle, true);
-				return;
+				return false;
 			}
 			lmi_engine_constraint_find(c);
 		}
-		if (i == LMI_ENGINE_JUMP_MAX || !has_room(e) || !take_forced(e, q, n_logits))
-			return;
+		if (i == LMI_ENGINE_JUMP_MAX || !has_room(e) ||
+		    !take_forced(e, q, n_logits, &ended))
+			return !ended;
 	}
+	return true;
+}
+
+/* Prepares a generation for its next step. */
+static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
+{
+	if (find_next(e, q, n_logits))
+		guess(e, q);
 }
 
 static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, struct lmi_engine_seq *q,
 		     const struct lmi_engine_choice *choice)
 {
 	struct lmi_engine_job *s = q->session;
+	uint64_t now_ns = e->inst->host->now_ns(e->inst->host->ctx);
 	struct lmi_engine_gen_step g;
-	enum lmd_status st;
 
-	st = lmi_engine_gen_take(s->gen, q, choice->status, choice->token, q->n_tokens < q->cap,
-				 e->inst->host->now_ns(e->inst->host->ctx), &g);
-	if (st != LMD_OK)
-		fail_generation(e, s, st);
-	else if (tell_token(e, q, &g))
-		continue_generation(e, q, x->out_width);
-	else
-		end_generation(e, s);
+	lmi_engine_forget_drafts(e, q);
+	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_row - 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&e->count.n_accepted, choice->n - 1, memory_order_relaxed);
+	for (uint32_t i = 0; i < choice->n; i++) {
+		bool is_last = i + 1 == choice->n;
+		enum lmd_status st = lmi_engine_gen_take(s->gen, q,
+							 is_last ? choice->status : LMD_OK,
+							 choice->tokens[i], q->n_tokens < q->cap,
+							 now_ns, &g);
+
+		if (st != LMD_OK) {
+			fail_generation(e, s, st);
+			return;
+		}
+		if (!tell_token(e, q, &g, !is_last)) {
+			end_generation(e, s);
+			return;
+		}
+	}
+	continue_generation(e, q, x->out_width);
 }
 
 /* ---- next tokens found by workers ---- */
@@ -286,7 +339,7 @@ static void collect(struct lmi_engine *e, struct lmi_engine_constraint *c)
 	st = lmi_engine_constraint_next(c)->status;
 	if (st != LMD_OK)
 		fail_generation(e, q->session, st);
-	else if (has_room(e) && take_forced(e, q, c->n_logits))
+	else
 		continue_generation(e, q, c->n_logits);
 }
 
@@ -315,12 +368,12 @@ void lmi_engine_results_collect(struct lmi_engine *e)
 	e->mask_turn++;
 }
 
-/* Does a generation get a token from this part? */
+/* Does a generation get a token from this part, if it counts? */
 static bool is_sampled(const struct lmi_engine_pending *p, uint32_t part)
 {
 	const struct lmi_engine_seq *q = p->seq[part];
 
-	return q && q->session->gen && p->planned[part].n_out && p->planned[part].n_kept;
+	return q && q->session->gen && p->planned[part].n_out;
 }
 
 void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pending *p,
@@ -343,15 +396,17 @@ void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pen
 struct choosing {
 	struct lmi_engine_pending *p;
 	uint32_t width;
+	bool exact; /* no worker finds the next tokens of constraints */
 	_Atomic uint32_t next; /* the first part that no thread has taken */
 };
 
-static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width)
+static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width, bool exact)
 {
 	struct lmi_engine_choice *c = &p->choice[part];
 
-	c->status = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width,
-					  &c->token);
+	c->n = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width, c->n_row,
+				     exact, c->tokens, &c->status);
+	p->kept[part] = p->planned[part].n - c->n_row + c->n;
 	c->logits = NULL;
 }
 
@@ -365,23 +420,29 @@ static void choose_some(void *arg, uint32_t part, uint32_t n)
 	(void)n;
 	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < p->n_part)
 		if (p->choice[i].logits)
-			choose(p, i, job->width);
+			choose(p, i, job->width, job->exact);
 }
 
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows)
 {
-	struct choosing job = {.p = p, .width = x->out_width};
+	struct choosing job = {.p = p,
+			       .width = x->out_width,
+			       .exact = !e->mask_workers.n_max};
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_part; i++) {
-		p->choice[i].logits = is_sampled(p, i) ? rows : NULL;
-		n += is_sampled(p, i);
+		bool chooses = is_sampled(p, i) && lmi_sched_counts(e->sched, i);
+
+		p->choice[i].logits = chooses ? rows : NULL;
+		p->choice[i].n_row = p->planned[i].n_out;
+		p->kept[i] = p->planned[i].n;
+		n += chooses;
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
 	if (n > 1 && (uint64_t)n * x->out_width >= e->shared_logits)
 		lmi_inst_run_team(e->inst, choose_some, &job);
 	for (uint32_t i = 0; i < p->n_part; i++)
 		if (p->choice[i].logits)
-			choose(p, i, x->out_width);
+			choose(p, i, x->out_width, job.exact);
 }

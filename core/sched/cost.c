@@ -81,6 +81,11 @@ double lmi_sched_cost_of(const struct lmi_sched_cost *c, uint32_t n_row)
 					(c->group[a].rows - c->group[b].rows);
 }
 
+double lmi_sched_cost_near(const struct lmi_sched_cost *c, uint32_t n_row)
+{
+	return c->group[group_of(n_row)].rows > 0 ? lmi_sched_cost_of(c, n_row) : 0;
+}
+
 uint32_t lmi_sched_cost_rows(const struct lmi_sched_cost *c, uint64_t ns, uint32_t n_max)
 {
 	uint32_t lo = 0, hi = n_max;

@@ -25,6 +25,9 @@ struct lmi_sched_cost {
 void lmi_sched_cost_add(struct lmi_sched_cost *c, uint32_t n_row, uint64_t ns);
 /* Returns the estimate in ns; 0 if nothing was measured. */
 double lmi_sched_cost_of(const struct lmi_sched_cost *c, uint32_t n_row);
+/* Like lmi_sched_cost_of, but returns 0 if no step with between half and twice so many rows was
+ * measured. */
+double lmi_sched_cost_near(const struct lmi_sched_cost *c, uint32_t n_row);
 /* Returns the largest number of rows, at most n_max, whose estimate is at most ns; n_max if nothing was
  * measured. */
 uint32_t lmi_sched_cost_rows(const struct lmi_sched_cost *c, uint64_t ns, uint32_t n_max);

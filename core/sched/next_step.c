@@ -93,6 +93,7 @@ struct budget {
 	uint32_t plan, n_row, n_out;
 	uint32_t n_part; /* parts that may still be added */
 	uint32_t n_over; /* of n_row, rows that only a part that cannot be split may use */
+	uint32_t n_draft; /* rows that drafts may use */
 	uint64_t bound_ns; /* how long the step may take; 0: any time */
 };
 
@@ -181,6 +182,14 @@ static uint32_t next_output(const struct lmi_sched_rec *r)
 	return row > r->n_planned ? row : r->n_planned;
 }
 
+/* Returns how many of the next n rows of `r` are drafts. */
+static uint32_t drafts_of(const struct lmi_sched_rec *r, uint32_t n)
+{
+	uint32_t end = r->n_planned + n;
+
+	return end > r->draft_from ? end - r->draft_from : 0;
+}
+
 /* Returns how many rows of `r` fit into the budget; 0 = none now. */
 static uint32_t chunk_of(const struct lmi_sched_rec *r, const struct budget *budget)
 {
@@ -198,6 +207,8 @@ static uint32_t chunk_of(const struct lmi_sched_rec *r, const struct budget *bud
 		n = r->o.max_chunk;
 	if (skip < n && n - skip > budget->n_out)
 		n = skip + budget->n_out;
+	if (drafts_of(r, n) > budget->n_draft)
+		n -= drafts_of(r, n) - budget->n_draft;
 	return r->o.whole && n < left ? 0 : n;
 }
 
@@ -221,9 +232,29 @@ static uint32_t victim_for(const struct lmi_sched *s, const struct lmi_sched_rec
 	return LMI_SCHED_NO_SEQ;
 }
 
-/* Reserves memory for a part. Marks that are not for drafts are dropped if there is no memory for
- * them. */
-static bool reserve(struct lmi_sched *s, const struct lmi_sched_rec *r, struct lmi_sched_part *p)
+/* Drafts are computed in one step, together with the row before them, whose output decides about the
+ * first one. Forgets those that a part of n rows does not contain. */
+static void drop_drafts_after(struct lmi_sched_rec *r, uint32_t n)
+{
+	uint32_t end = r->n_planned + n;
+
+	if (r->draft_from > end || r->o.n_known == end)
+		return;
+	r->o.n_known = end;
+	if (r->draft_from == end)
+		r->draft_from = LMI_SCHED_NO_DRAFT;
+}
+
+/* Leaves the drafts out of a part. */
+static void drop_drafts(struct lmi_sched_rec *r, struct lmi_sched_part *p)
+{
+	p->n -= drafts_of(r, p->n);
+	drop_drafts_after(r, p->n);
+}
+
+/* Reserves memory for a part. Drafts, and marks that are not for drafts, are dropped if there is no
+ * memory for them. */
+static bool reserve(struct lmi_sched *s, struct lmi_sched_rec *r, struct lmi_sched_part *p)
 {
 	bool forks = true;
 
@@ -236,7 +267,9 @@ static bool reserve(struct lmi_sched *s, const struct lmi_sched_rec *r, struct l
 
 		if (r->n_step)
 			return false; /* it can wait for its pending steps */
-		if (forks) {
+		if (forks || drafts_of(r, p->n)) {
+			if (!forks)
+				drop_drafts(r, p);
 			forks = false;
 			p->n_mark = 0;
 			mark_drafts(r, p);
@@ -274,6 +307,7 @@ static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p,
 {
 	struct lmi_sched_pending *step = next_step(s);
 	struct lmi_sched_rec *r = &s->rec[i];
+	uint32_t n_draft = p.encode ? 0 : drafts_of(r, p.n);
 
 	p.seq = i;
 	p.kv_seq = r->kv_seq;
@@ -283,9 +317,10 @@ static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p,
 		r->encoded = true;
 	else
 		r->n_planned += p.n;
-	lmi_sched_fair_charge(&s->fair, r->account, p.n, r->grown && p.n == 1);
+	lmi_sched_fair_charge(&s->fair, r->account, p.n, r->grown && p.n == 1 + n_draft);
 	budget->n_row -= p.n;
 	budget->n_out -= p.n_out;
+	budget->n_draft -= n_draft;
 	budget->n_part--;
 }
 
@@ -308,6 +343,7 @@ static void plan_seq(struct lmi_sched *s, uint32_t i, struct budget *budget)
 	p.n = chunk_of(r, budget);
 	if (!p.n)
 		return;
+	drop_drafts_after(r, p.n);
 	if (!reserve(s, r, &p))
 		return;
 	p.n_out = outputs_of(r, p.n);
@@ -487,10 +523,22 @@ static uint32_t next_chunk(const struct lmi_sched *s, const struct budget *budge
 	return best;
 }
 
+/* Every sequence that lacks a row gets it before others get drafts. */
+static uint32_t rows_for_drafts(const struct lmi_sched *s, const struct budget *budget)
+{
+	uint32_t room = budget->n_row < budget->n_out ? budget->n_row : budget->n_out;
+
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
+		room -= lacks_new_rows(&s->rec[i]) && has_work(&s->rec[i]) &&
+			plan_of(&s->rec[i]) == budget->plan;
+	return room;
+}
+
 static void plan_step(struct lmi_sched *s, struct budget *budget)
 {
 	uint32_t n, i;
 
+	budget->n_draft = rows_for_drafts(s, budget);
 	for (i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (lacks_new_rows(&s->rec[i]))
 			plan_seq(s, i, budget);

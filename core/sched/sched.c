@@ -358,6 +358,25 @@ uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq)
 	return rec_of(s, seq)->n_shared;
 }
 
+uint32_t lmi_sched_n_known(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->o.n_known;
+}
+
+bool lmi_sched_counts(const struct lmi_sched *s, uint32_t k)
+{
+	const struct lmi_sched_pending *step = &s->step[s->first];
+	const struct lmi_sched_rec *r = &s->rec[step->part[k].seq];
+
+	assert(s->n_pending && k < step->n_part);
+	return !r->n_void && !r->removed;
+}
+
+double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row)
+{
+	return lmi_sched_cost_near(&s->cost, n_row);
+}
+
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)
 {
 	return rec_of(s, seq)->n_done;

@@ -127,8 +127,9 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 /* Adds one known row. Returns false at the limit. */
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
 /* Adds n known rows that may be rejected when their step is committed: drafts. Returns false if they
- * exceed the limit or LMI_KV_MAX_MARK, or if the sequence has drafts already. Drafts become ordinary
- * rows when a step that has the last of them is committed. */
+ * exceed the limit or LMI_KV_MAX_MARK, or if the sequence has drafts already. They are computed in one
+ * step, together with the row before them; those for which the step has no room or no memory are
+ * forgotten. The others become ordinary rows when the step is committed. */
 bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
 /* While a sequence is held, its last known row is not computed: what follows from its results is not
  * ready. */
@@ -165,6 +166,13 @@ void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out);
 /* Returns how many rows of a sequence were not computed when it first started, because they were in
  * memory. */
 uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq);
+/* Returns the number of known rows, with drafts. */
+uint32_t lmi_sched_n_known(const struct lmi_sched *s, uint32_t seq);
+/* Does part k of the oldest pending step count if the step ran? See lmi_sched_part.n_kept. */
+bool lmi_sched_counts(const struct lmi_sched *s, uint32_t k);
+/* Estimates how long a step of n_row rows takes, in ns. Returns 0 if no step of about that size has
+ * been measured. */
+double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row);
 /* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
 

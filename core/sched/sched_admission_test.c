@@ -3,9 +3,9 @@
  * Which waiting sequences start: those of one plan share steps, and none is starved. */
 #include <string.h>
 
-#include "core/sched/sched_world.h"
+#include "core/sched/sched_fixture.h"
 
-static uint32_t submit_short(struct world *w, uint32_t plan, uint32_t n_known)
+static uint32_t submit_short(struct fixture *w, uint32_t plan, uint32_t n_known)
 {
 	struct lmi_sched_seq o = {
 		.n_known = n_known, .n_limit = n_known, .plan = plan, .share = LMI_SCHED_NO_SEQ};
@@ -16,7 +16,7 @@ static uint32_t submit_short(struct world *w, uint32_t plan, uint32_t n_known)
 }
 
 /* Runs a step and removes all sequences that were part of it; returns their number. */
-static uint32_t step_and_end(struct world *w, uint32_t *plan)
+static uint32_t step_and_end(struct fixture *w, uint32_t *plan)
 {
 	struct lmi_sched_part parts[N_SEQ];
 	struct lmi_sched_step st;
@@ -35,9 +35,9 @@ static uint32_t step_and_end(struct world *w, uint32_t *plan)
 START_TEST(plans_join_over_the_queue)
 {
 	uint32_t n_step = 0, n_done = 0, plan, n_of[2] = {0, 0};
-	struct world w;
+	struct fixture w;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	for (uint32_t i = 0; i < 40; i++)
 		(void)submit_short(&w, i % 2, 2);
 	while (n_done < 40) {
@@ -52,8 +52,8 @@ START_TEST(plans_join_over_the_queue)
 	ck_assert_uint_eq(n_of[1], 20);
 	/* 5 or 6 sequences in each step; one of the 6 slots is left to the head of the queue */
 	ck_assert_uint_le(n_step, 8);
-	world_expect_all_free(&w);
-	world_fini(&w);
+	fixture_expect_all_free(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -63,10 +63,10 @@ START_TEST(overtaking_starves_nobody)
 {
 	struct lmi_sched_seq stays = {.n_known = 2, .n_limit = 3, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t one, many[20];
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	(void)submit_short(&w, 0, 2);
 	one = submit_short(&w, 1, 2);
 	for (uint32_t i = 0; i < 20; i++)
@@ -80,7 +80,7 @@ START_TEST(overtaking_starves_nobody)
 	ck_assert_uint_eq(st.n_part, 1);
 	ck_assert_uint_eq(st.parts[0].seq, one);
 	lmi_sched_commit(w.s, true, NULL);
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -90,10 +90,10 @@ START_TEST(a_head_without_memory_is_not_overtaken)
 	struct lmi_sched_seq big = {.n_known = 100, .n_limit = 150, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_stats stats;
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t first, head, small;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &big, &first, NULL), LMD_OK);
 	while (lmi_sched_n_done(w.s, first) < 100) {
 		ck_assert(lmi_sched_next(w.s, NULL, &st));
@@ -118,7 +118,7 @@ START_TEST(a_head_without_memory_is_not_overtaken)
 	}
 	ck_assert_uint_eq(lmi_sched_n_done(w.s, head), 150);
 	ck_assert_uint_eq(lmi_sched_n_done(w.s, small), 2);
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 

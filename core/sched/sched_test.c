@@ -3,7 +3,7 @@
  * The scheduler's choices one by one: what comes first, what waits, what is refused. */
 #include <string.h>
 
-#include "core/sched/sched_world.h"
+#include "core/sched/sched_fixture.h"
 
 /* A long prompt beside a decoding sequence, which gets a row in every step. */
 START_TEST(decode_comes_first)
@@ -11,10 +11,10 @@ START_TEST(decode_comes_first)
 	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 100, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_seq prompt = {.n_known = 90, .n_limit = 91, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t a, b, n = 0;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &stream, &a, NULL), LMD_OK);
 	ck_assert(lmi_sched_next(w.s, NULL, &st));
 	lmi_sched_commit(w.s, true, NULL);
@@ -28,7 +28,7 @@ START_TEST(decode_comes_first)
 		lmi_sched_commit(w.s, true, NULL);
 	} while (lmi_sched_n_done(w.s, b) < 90);
 	ck_assert_uint_eq(n, 3);
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -38,10 +38,10 @@ START_TEST(the_oldest_gets_on)
 	struct lmi_sched_seq o = {.n_known = 60, .n_limit = 150, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_stats stats;
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t seq[3], last = 0;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq[i], NULL), LMD_OK);
 	for (uint32_t known[3] = {60, 60, 60}; known[0] < 150;) {
@@ -62,7 +62,7 @@ START_TEST(the_oldest_gets_on)
 		lmi_sched_commit(w.s, true, NULL);
 	}
 	ck_assert(!lmi_sched_grow(w.s, seq[0])); /* finishes alone */
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -72,10 +72,10 @@ START_TEST(a_held_sequence_waits)
 {
 	struct lmi_sched_seq o = {.n_known = 20, .n_limit = 100, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t held, other;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &o, &other, NULL), LMD_OK);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &o, &held, NULL), LMD_OK);
 	while (lmi_sched_n_done(w.s, held) < 20) {
@@ -104,7 +104,7 @@ START_TEST(a_held_sequence_waits)
 	ck_assert_uint_eq(st.n_row, 1);
 	lmi_sched_commit(w.s, true, NULL);
 	ck_assert(lmi_sched_check(w.s));
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -113,10 +113,10 @@ START_TEST(a_fork_takes_the_rows_over)
 	struct lmi_sched_seq parent = {.n_known = 30, .n_limit = 40, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_seq child = {.n_known = 30, .n_limit = 40, .out = LMI_SCHED_OUT_ALL};
 	struct lmi_sched_step st;
-	struct world w;
+	struct fixture w;
 	uint32_t a, b;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &parent, &a, NULL), LMD_OK);
 	child.share = a;
 	child.share_rows = 21;
@@ -135,8 +135,8 @@ START_TEST(a_fork_takes_the_rows_over)
 	ck_assert(!lmi_sched_next(w.s, NULL, &st));
 	lmi_sched_remove(w.s, a);
 	lmi_sched_remove(w.s, b);
-	world_expect_all_free(&w);
-	world_fini(&w);
+	fixture_expect_all_free(&w);
+	fixture_fini(&w);
 }
 END_TEST
 
@@ -157,10 +157,10 @@ START_TEST(refusals_have_numbers)
 		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2}, "cannot share 2 rows"},
 	};
 	struct lmd_error err;
-	struct world w;
+	struct fixture w;
 	uint32_t seq;
 
-	world_init(&w, 1);
+	fixture_init(&w, 1);
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		struct lmi_sched_seq o = cases[i].o;
 
@@ -180,7 +180,7 @@ START_TEST(refusals_have_numbers)
 								  .share = LMI_SCHED_NO_SEQ},
 					  &seq, &err),
 			 LMD_BUSY);
-	world_fini(&w);
+	fixture_fini(&w);
 }
 END_TEST
 

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/sched/sched_world.h"
+#include "core/sched/sched_fixture.h"
 
-static bool plan_step(struct world *w)
+static bool plan_step(struct fixture *w)
 {
 	struct flight *f = &w->flight[w->n_flight];
-	struct lmi_sched_limit limit = {world_below(w, 3) ? 0 : 1 + world_below(w, 3),
-					world_below(w, 3) ? 0 : 1 + world_below(w, N_BATCH)};
+	struct lmi_sched_limit limit = {fixture_below(w, 3) ? 0 : 1 + fixture_below(w, 3),
+					fixture_below(w, 3) ? 0 : 1 + fixture_below(w, N_BATCH)};
 	struct lmi_sched_step step;
 	uint32_t n_row = 0, n_out = 0;
 
@@ -21,13 +21,14 @@ static bool plan_step(struct world *w)
 		return false;
 	MUST(w->n_flight < (w->depth ? w->depth : 1));
 	MUST(step.n_part && step.n_part <= N_SEQ);
-	world_copy_rows(w);
-	world_check_step(w, &step, &limit);
+	fixture_copy_rows(w);
+	fixture_drop_drafts(w);
+	fixture_check_step(w, &step, &limit);
 	*f = (struct flight){.n_part = step.n_part, .given = step.parts};
 	for (uint32_t k = 0; k < step.n_part; k++) {
 		f->part[k] = step.parts[k];
 		if (w->c[f->part[k].seq].token)
-			world_check_rows(w, &f->part[k], f->row[k]);
+			fixture_check_rows(w, &f->part[k], f->row[k]);
 		n_row += f->part[k].n;
 		n_out += f->part[k].n_out;
 	}
@@ -35,7 +36,7 @@ static bool plan_step(struct world *w)
 	for (uint32_t k = 0; k < step.n_part; k++) {
 		struct client *c = &w->c[f->part[k].seq];
 
-		c->out_planned = world_max2(c->n_pending ? c->out_planned : c->out_done, c->planned);
+		c->out_planned = fixture_max2(c->n_pending ? c->out_planned : c->out_done, c->planned);
 		c->n_pending++;
 	}
 	w->n_flight++;
@@ -43,26 +44,26 @@ static bool plan_step(struct world *w)
 }
 
 /* Chooses how many rows of a part count: drafts may be rejected. */
-static uint32_t choose_kept(struct world *w, const struct lmi_sched_part *p)
+static uint32_t choose_kept(struct fixture *w, const struct lmi_sched_part *p)
 {
 	const struct client *c = &w->c[p->seq];
 	uint32_t end = p->first + p->n, least;
 
 	if (p->encode || end <= c->draft_from || c->n_void)
 		return p->n;
-	least = world_max2(c->draft_from, p->first + 1) - p->first;
-	return least + world_below(w, p->n - least + 1);
+	least = fixture_max2(c->draft_from, p->first + 1) - p->first;
+	return least + fixture_below(w, p->n - least + 1);
 }
 
 /* Adds rows to a sequence whose known rows are all computed. */
-static void grow(struct world *w, uint32_t seq)
+static void grow(struct fixture *w, uint32_t seq)
 {
 	struct client *c = &w->c[seq];
-	uint32_t n = world_below(w, 4) ? 0 : 1 + world_below(w, 4);
+	uint32_t n = fixture_below(w, 4) ? 0 : 1 + fixture_below(w, 4);
 
-	if (world_below(w, 30) && lmi_sched_grow(w->s, seq)) {
+	if (fixture_below(w, 30) && lmi_sched_grow(w->s, seq)) {
 		c->n_known++;
-		if (!n && !world_below(w, 4)) {
+		if (!n && !fixture_below(w, 4)) {
 			lmi_sched_hold(w->s, seq, true);
 			c->held = true;
 			w->n_held++;
@@ -75,16 +76,16 @@ static void grow(struct world *w, uint32_t seq)
 	}
 	MUST(c->o.out == LMI_SCHED_OUT_LAST || c->out_done == c->n_known);
 	lmi_sched_remove(w->s, seq);
-	world_free_tokens(c);
+	fixture_free_tokens(c);
 	c->used = false;
 	w->n_finished++;
 }
 
 /* Forgets the last rows of a sequence, which may then be computed again. */
-static void truncate_some(struct world *w, uint32_t seq)
+static void truncate_some(struct fixture *w, uint32_t seq)
 {
 	struct client *c = &w->c[seq];
-	uint32_t n = 1 + world_below(w, c->n_known);
+	uint32_t n = 1 + fixture_below(w, c->n_known);
 
 	lmi_sched_truncate(w->s, seq, n);
 	w->n_truncated++;
@@ -95,20 +96,20 @@ static void truncate_some(struct world *w, uint32_t seq)
 }
 
 /* The known rows of a sequence, if they are all computed now, are followed by others or the end. */
-static void go_on(struct world *w, uint32_t seq)
+static void go_on(struct fixture *w, uint32_t seq)
 {
 	struct client *c = &w->c[seq];
 
 	if (c->n_pending || c->cancelled || lmi_sched_n_done(w->s, seq) < c->n_known)
 		return;
 	c->draft_from = NO_DRAFT;
-	if (!c->o.whole && !world_below(w, 40))
+	if (!c->o.whole && !fixture_below(w, 40))
 		truncate_some(w, seq);
 	if (lmi_sched_n_done(w->s, seq) == c->n_known)
 		grow(w, seq);
 }
 
-static void end_part(struct world *w, const struct lmi_sched_part *p, bool ran, uint32_t kept)
+static void end_part(struct fixture *w, const struct lmi_sched_part *p, bool ran, uint32_t kept)
 {
 	struct client *c = &w->c[p->seq];
 	bool counts = ran && !c->n_void && !c->cancelled;
@@ -122,7 +123,7 @@ static void end_part(struct world *w, const struct lmi_sched_part *p, bool ran, 
 		c->n_void = c->n_pending;
 	if (counts && !p->encode) {
 		MUST(lmi_sched_n_done(w->s, p->seq) == p->first + kept);
-		c->out_done = world_max2(c->out_done, p->first + kept);
+		c->out_done = fixture_max2(c->out_done, p->first + kept);
 		w->n_rejected += p->n - kept;
 		if (c->draft_from < p->first + kept)
 			w->n_accepted += p->first + kept - c->draft_from;
@@ -139,21 +140,21 @@ static void end_part(struct world *w, const struct lmi_sched_part *p, bool ran, 
 		go_on(w, p->seq);
 }
 
-static void end_step(struct world *w)
+static void end_step(struct fixture *w)
 {
 	struct flight f = w->flight[0];
 	uint32_t kept[N_SEQ];
-	bool ran = world_below(w, 50) != 0, all = true;
+	bool ran = fixture_below(w, 50) != 0, all = true;
 
 	for (uint32_t k = 0; k < f.n_part; k++) {
 		kept[k] = choose_kept(w, &f.part[k]);
 		all = all && kept[k] == f.part[k].n;
 	}
 	if (!ran)
-		world_lose_rows(w, &f);
+		fixture_lose_rows(w, &f);
 	lmi_sched_commit(w->s, ran, all ? NULL : kept);
 	w->n_failed += !ran;
-	lmi_sched_measure(w->s, 1 + world_below(w, N_BATCH), 0, world_below(w, 40));
+	lmi_sched_measure(w->s, 1 + fixture_below(w, N_BATCH), 0, fixture_below(w, 40));
 	w->n_flight--;
 	memmove(w->flight, w->flight + 1, w->n_flight * sizeof(f));
 	memcpy(f.part, f.given, f.n_part * sizeof(*f.part));
@@ -161,17 +162,17 @@ static void end_step(struct world *w)
 		end_part(w, &f.part[k], ran, kept[k]);
 }
 
-static void cancel(struct world *w, uint32_t i)
+static void cancel(struct fixture *w, uint32_t i)
 {
 	lmi_sched_remove(w->s, i);
-	world_free_tokens(&w->c[i]);
+	fixture_free_tokens(&w->c[i]);
 	w->c[i].cancelled = w->c[i].n_pending;
 	w->c[i].used = w->c[i].n_pending;
 	w->n_cancelled++;
 }
 
 /* Lets go of held sequences; returns false if there is none. */
-static bool release_held(struct world *w, bool all)
+static bool release_held(struct fixture *w, bool all)
 {
 	bool any = false;
 
@@ -181,7 +182,7 @@ static bool release_held(struct world *w, bool all)
 		if (!c->used || c->cancelled || !c->held)
 			continue;
 		any = true;
-		if (!all && world_below(w, 3))
+		if (!all && fixture_below(w, 3))
 			continue;
 		lmi_sched_hold(w->s, i, false);
 		c->held = false;
@@ -190,16 +191,16 @@ static bool release_held(struct world *w, bool all)
 }
 
 /* Plans steps or ends one; returns false if there is nothing to do. */
-static bool step(struct world *w)
+static bool step(struct fixture *w)
 {
 	bool planned = plan_step(w);
 
-	while (planned && w->n_flight < w->depth && world_below(w, 3))
+	while (planned && w->n_flight < w->depth && fixture_below(w, 3))
 		planned = plan_step(w);
 	if (!w->n_flight)
 		return false;
-	if (!world_below(w, 20)) { /* cancelled while the step runs */
-		uint32_t i = w->flight[0].part[world_below(w, w->flight[0].n_part)].seq;
+	if (!fixture_below(w, 20)) { /* cancelled while the step runs */
+		uint32_t i = w->flight[0].part[fixture_below(w, w->flight[0].n_part)].seq;
 
 		if (!w->c[i].cancelled)
 			cancel(w, i);
@@ -212,20 +213,20 @@ static bool step(struct world *w)
  * states. */
 START_TEST(random_traffic)
 {
-	uint32_t n_group = _i < 4 ? (uint32_t)WORLD_N_GROUP : _i < 8 ? 2 : 3;
+	uint32_t n_group = _i < 4 ? (uint32_t)FIXTURE_N_GROUP : _i < 8 ? 2 : 3;
 	int depth = _i % 4;
 	struct lmi_sched_stats st;
-	struct world w;
+	struct fixture w;
 	uint64_t allocs;
 	uint32_t idle = 0;
 
-	world_init_groups(&w, lmd_seed("sched random traffic", 5), (uint32_t)depth, n_group);
+	fixture_init_groups(&w, lmd_seed("sched random traffic", 5), (uint32_t)depth, n_group);
 	allocs = lmi_alloc_thread_count();
 	for (uint32_t op = 0; op < 60000; op++) {
-		if (!world_below(&w, 4))
-			world_submit(&w);
-		if (!world_below(&w, 60)) {
-			uint32_t i = world_any_client(&w);
+		if (!fixture_below(&w, 4))
+			fixture_submit(&w);
+		if (!fixture_below(&w, 60)) {
+			uint32_t i = fixture_any_client(&w);
 
 			if (i != LMI_SCHED_NO_SEQ)
 				cancel(&w, i);
@@ -233,12 +234,12 @@ START_TEST(random_traffic)
 		(void)release_held(&w, false);
 		if (!step(&w) && !release_held(&w, true)) {
 			idle++;
-			MUST(world_any_client(&w) == LMI_SCHED_NO_SEQ);
+			MUST(fixture_any_client(&w) == LMI_SCHED_NO_SEQ);
 		}
 		if (!lmi_sched_check(w.s))
 			ck_abort_msg("invariants after operation %u", op);
 	}
-	for (uint32_t k = 0; world_any_client(&w) != LMI_SCHED_NO_SEQ; k++) {
+	for (uint32_t k = 0; fixture_any_client(&w) != LMI_SCHED_NO_SEQ; k++) {
 		MUST(step(&w) || release_held(&w, true));
 		MUST(k < 100000); /* every sequence finishes */
 	}
@@ -260,7 +261,7 @@ START_TEST(random_traffic)
 	ck_assert_uint_eq(w.n_finished + w.n_cancelled, w.n_born);
 	ck_assert(w.n_finished > 1000 && w.n_cancelled > 500 && st.n_preempted > 100 &&
 		  st.n_shared_rows > 1000 && w.n_mixed > 1000 && (n_group == 2 || w.n_marked > 20) &&
-		  (w.cached || w.n_encoded > 100) && w.n_rejected > 100 && w.n_accepted > 100 &&
+		  (w.cached || w.n_encoded > 100) && w.n_rejected > 100 && w.n_accepted > 100 && w.n_dropped > 100 &&
 		  w.n_truncated > 100 && w.n_held > 100);
 	ck_assert(depth > 1 ? w.n_ahead > 1000 && w.n_void > 20 : !w.n_ahead && !w.n_void);
 	if (w.cached) {
@@ -268,8 +269,8 @@ START_TEST(random_traffic)
 		       (unsigned long long)st.n_started);
 		ck_assert(st.n_hit > st.n_started / 20);
 	}
-	world_expect_all_free(&w);
-	world_fini(&w);
+	fixture_expect_all_free(&w);
+	fixture_fini(&w);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
  * memory are those of the sequence's tokens. */
 #include <string.h>
 
-#include "core/sched/sched_world.h"
+#include "core/sched/sched_fixture.h"
 
 static uint32_t next_hash(uint32_t h, lmd_token t)
 {
@@ -12,7 +12,7 @@ static uint32_t next_hash(uint32_t h, lmd_token t)
 }
 
 /* Checks that the rows that a part continues are those of its tokens, and writes its own. */
-void world_check_rows(struct world *w, const struct lmi_sched_part *p, int32_t *row)
+void fixture_check_rows(struct fixture *w, const struct lmi_sched_part *p, int32_t *row)
 {
 	const struct client *c = &w->c[p->seq];
 	uint32_t h = (uint32_t)c->o.identity.tenant;
@@ -31,7 +31,7 @@ void world_check_rows(struct world *w, const struct lmi_sched_part *p, int32_t *
 }
 
 /* Does a step that runs after the oldest one write a physical row? */
-static bool is_written_later(const struct world *w, int32_t row)
+static bool is_written_later(const struct fixture *w, int32_t row)
 {
 	for (uint32_t i = 1; i < w->n_flight; i++) {
 		const struct flight *f = &w->flight[i];
@@ -44,7 +44,7 @@ static bool is_written_later(const struct world *w, int32_t row)
 	return false;
 }
 
-void world_lose_rows(struct world *w, const struct flight *f)
+void fixture_lose_rows(struct fixture *w, const struct flight *f)
 {
 	for (uint32_t k = 0; k < f->n_part; k++)
 		for (uint32_t i = 0; i < f->part[k].n && w->c[f->part[k].seq].token; i++)
@@ -52,7 +52,7 @@ void world_lose_rows(struct world *w, const struct flight *f)
 				w->row[f->row[k][i]] = 0;
 }
 
-void world_copy_rows(struct world *w)
+void fixture_copy_rows(struct fixture *w)
 {
 	const struct lmi_kv_copy *c;
 	uint32_t n = lmi_kv_copies(w->kv, &c);
@@ -61,6 +61,23 @@ void world_copy_rows(struct world *w)
 		if (!c[i].group)
 			memmove(&w->row[c[i].dst * PT], &w->row[c[i].src * PT],
 				PT * sizeof(w->row[0]));
+}
+
+void fixture_drop_drafts(struct fixture *w)
+{
+	for (uint32_t i = 0; i < N_MAX; i++) {
+		struct client *c = &w->c[i];
+		uint32_t n;
+
+		if (!c->used || c->cancelled || c->draft_from == NO_DRAFT)
+			continue;
+		n = lmi_sched_n_known(w->s, i);
+		MUST(n <= c->n_known && n >= c->draft_from);
+		w->n_dropped += c->n_known - n;
+		c->n_known = n;
+		if (n == c->draft_from)
+			c->draft_from = NO_DRAFT;
+	}
 }
 
 /* Returns the first row that a part of this sequence must output. */
@@ -79,12 +96,14 @@ static void check_marks(const struct client *c, const struct lmi_sched_part *p)
 		MUST(p->mark[i] && p->mark[i] < p->n && (!i || p->mark[i] > p->mark[i - 1]));
 		n_draft += p->first + p->mark[i] >= c->draft_from;
 	}
-	/* each place where drafts can be rejected has a mark */
+	/* a part that decides about drafts has them all, and a mark where each can be rejected */
+	MUST(c->draft_from == NO_DRAFT || p->first + p->n < c->draft_from ||
+	     p->first + p->n == c->n_known);
 	if (c->draft_from != NO_DRAFT && p->first + p->n > c->draft_from)
-		MUST(n_draft == p->first + p->n - world_max2(c->draft_from, p->first + 1));
+		MUST(n_draft == p->first + p->n - fixture_max2(c->draft_from, p->first + 1));
 }
 
-static void check_part(struct world *w, const struct lmi_sched_step *step, uint32_t k)
+static void check_part(struct fixture *w, const struct lmi_sched_step *step, uint32_t k)
 {
 	const struct lmi_sched_part *p = &step->parts[k];
 	struct client *c = &w->c[p->seq];
@@ -109,7 +128,7 @@ static void check_part(struct world *w, const struct lmi_sched_step *step, uint3
 						 : c->o.max_chunk));
 	MUST(!c->o.whole || c->n_known > c->o.n_known || (!p->first && p->n == c->o.n_known));
 	/* rows are output in order, none twice, none skipped */
-	out = world_max2(output_from(c), p->first);
+	out = fixture_max2(output_from(c), p->first);
 	MUST(p->n_out == (end > out ? end - out : 0));
 	check_marks(c, p);
 	w->n_marked += p->n_mark != 0;
@@ -118,7 +137,7 @@ static void check_part(struct world *w, const struct lmi_sched_step *step, uint3
 }
 
 /* Sequences that lack one row come before all chunks. */
-static void check_order(struct world *w, const struct lmi_sched_step *step)
+static void check_order(struct fixture *w, const struct lmi_sched_step *step)
 {
 	uint32_t n_single = 0, n_many = 0;
 
@@ -132,7 +151,7 @@ static void check_order(struct world *w, const struct lmi_sched_step *step)
 	w->n_mixed += n_single && n_many;
 }
 
-static void check_limit(const struct world *w, const struct lmi_sched_step *step,
+static void check_limit(const struct fixture *w, const struct lmi_sched_step *step,
 			const struct lmi_sched_limit *l)
 {
 	bool splits = true;
@@ -143,7 +162,7 @@ static void check_limit(const struct world *w, const struct lmi_sched_step *step
 	MUST(!l->n_row || !splits || step->n_row <= l->n_row);
 }
 
-void world_check_step(struct world *w, const struct lmi_sched_step *step,
+void fixture_check_step(struct fixture *w, const struct lmi_sched_step *step,
 		      const struct lmi_sched_limit *limit)
 {
 	for (uint32_t k = 0; k < step->n_part; k++)

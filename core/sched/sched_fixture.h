@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sched_world.h - for tests: a scheduler with too little memory, and a player of the engine's part
+ * sched_fixture.h - for tests: a scheduler with too little memory, and a player of the engine's part
  * that submits, samples, cancels, rejects drafts and lets steps fail. */
-#ifndef LLAMAD_CORE_SCHED_SCHED_WORLD_H
-#define LLAMAD_CORE_SCHED_SCHED_WORLD_H
+#ifndef LLAMAD_CORE_SCHED_SCHED_FIXTURE_H
+#define LLAMAD_CORE_SCHED_SCHED_FIXTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ struct flight {
 	const struct lmi_sched_part *given; /* the scheduler's own */
 };
 
-struct world {
+struct fixture {
 	struct lmi_kv *kv;
 	struct lmi_sched *s;
 	uint32_t depth, n_flight; /* at most; now, oldest first: */
@@ -59,38 +59,40 @@ struct world {
 	lmd_token token[N_MAX + 1][N_CTX]; /* those of clients; the first is -1: free */
 	uint32_t row[N_PAGE * PT]; /* the first group in memory: the hash of the tokens so far */
 	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded,
-		n_ahead, n_void, n_held, n_rejected, n_accepted, n_truncated;
+		n_ahead, n_void, n_held, n_dropped, n_rejected, n_accepted, n_truncated;
 };
 
 /* Returns a random number below n. */
-uint32_t world_below(struct world *w, uint32_t n);
-uint32_t world_max2(uint32_t a, uint32_t b);
+uint32_t fixture_below(struct fixture *w, uint32_t n);
+uint32_t fixture_max2(uint32_t a, uint32_t b);
 
-#define WORLD_N_GROUP 4
+#define FIXTURE_N_GROUP 4
 /* With the first n_group of full, window, state and cross; models with cross have no prefix
  * caching. depth: pending steps at most; 0 counts as 1. */
-void world_init_groups(struct world *w, uint64_t seed, uint32_t depth, uint32_t n_group);
+void fixture_init_groups(struct fixture *w, uint64_t seed, uint32_t depth, uint32_t n_group);
 /* With all groups and one pending step. */
-void world_init(struct world *w, uint64_t seed);
-void world_fini(struct world *w);
-void world_expect_all_free(const struct world *w);
+void fixture_init(struct fixture *w, uint64_t seed);
+void fixture_fini(struct fixture *w);
+void fixture_expect_all_free(const struct fixture *w);
 
 /* Returns some sequence that was not cancelled, or LMI_SCHED_NO_SEQ. */
-uint32_t world_any_client(struct world *w);
+uint32_t fixture_any_client(struct fixture *w);
 /* Submits a random sequence, if there is room. */
-void world_submit(struct world *w);
+void fixture_submit(struct fixture *w);
 /* A sequence was removed: nobody may read its tokens. */
-void world_free_tokens(struct client *c);
+void fixture_free_tokens(struct client *c);
 
-/* ---- sched_world_check.c ---- */
+/* ---- sched_fixture_check.c ---- */
 
+/* A step was planned: forgets the drafts for which the scheduler found no room. */
+void fixture_drop_drafts(struct fixture *w);
 /* Checks a step that was planned, part by part. */
-void world_check_step(struct world *w, const struct lmi_sched_step *step,
+void fixture_check_step(struct fixture *w, const struct lmi_sched_step *step,
 		      const struct lmi_sched_limit *limit);
 /* Checks that the rows that a part continues are those of its tokens, and writes its own. */
-void world_check_rows(struct world *w, const struct lmi_sched_part *p, int32_t *row);
+void fixture_check_rows(struct fixture *w, const struct lmi_sched_part *p, int32_t *row);
 /* The oldest step has failed: nobody may use its rows. */
-void world_lose_rows(struct world *w, const struct flight *f);
-void world_copy_rows(struct world *w);
+void fixture_lose_rows(struct fixture *w, const struct flight *f);
+void fixture_copy_rows(struct fixture *w);
 
-#endif /* LLAMAD_CORE_SCHED_SCHED_WORLD_H */
+#endif /* LLAMAD_CORE_SCHED_SCHED_FIXTURE_H */

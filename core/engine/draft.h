@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * draft.h - drafters: they guess the next tokens of a sequence for speculative decoding.
+ *
+ * The engine computes the guessed tokens in one step, together with the last token, and samples the
+ * row of each as if it had been computed alone. It keeps the guesses that equal the sampled tokens,
+ * so a drafter never changes an answer, only how soon it comes.
+ *
+ * A new drafter is one file and one row of the table in speculate.c. */
+#ifndef LLAMAD_CORE_ENGINE_DRAFT_H
+#define LLAMAD_CORE_ENGINE_DRAFT_H
+
+#include <stdint.h>
+
+#include "llamad/status.h"
+#include "llamad/types.h"
+
+/* Maximum number of tokens that are guessed at a time. */
+#define LMI_ENGINE_DRAFT_MAX 15
+/* How sure a drafter is of a guess: 0 to LMI_ENGINE_DRAFT_N_TRUST - 1. The engine measures what each
+ * level is worth. */
+#define LMI_ENGINE_DRAFT_N_TRUST 4
+
+struct lmi_engine_draft_opts {
+	const lmd_token *prompt; /* [n_prompt] */
+	uint32_t n_prompt;
+	uint32_t cap; /* maximum length of the sequence, prompt included */
+	/* [n_hint] a text that the answer is expected to resemble; copied. n_hint may be 0 */
+	const lmd_token *hint;
+	uint32_t n_hint;
+};
+
+struct lmi_engine_drafter {
+	const char *name;
+	/* Called on the submitting thread. */
+	enum lmd_status (*create)(void **out, const struct lmi_engine_draft_opts *opts,
+				  struct lmd_error *err);
+	/* Guesses at most `most` tokens that follow tokens[n_tokens], which start with the prompt and
+	 * have not become fewer since the last call. Writes them to out and returns their number.
+	 * Engine's thread; allocates nothing. */
+	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
+			  lmd_token *out, uint32_t *trust);
+	void (*destroy)(void *drafter); /* may be NULL */
+};
+
+extern const struct lmi_engine_drafter lmi_engine_drafter_lookup;
+
+#endif /* LLAMAD_CORE_ENGINE_DRAFT_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * speculate.h - speculative decoding of one generation: its drafter, what its guesses were worth so
+ * far, and how many tokens to guess next. */
+#ifndef LLAMAD_CORE_ENGINE_SPECULATE_H
+#define LLAMAD_CORE_ENGINE_SPECULATE_H
+
+#include <stdbool.h>
+
+#include "core/engine/command.h"
+#include "core/engine/draft.h"
+
+struct lmi_engine_speculation;
+
+/* Creates the drafter that a command asks for, for a sequence of at most `cap` tokens. Called on the
+ * submitting thread.
+ * *out: NULL if it asks for none. */
+enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
+					      const struct lmi_engine_generate *cmd,
+					      const struct lmi_engine_input_seq *seq, uint32_t cap,
+					      struct lmd_error *err);
+/* s may be NULL. */
+void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s);
+
+/* Times of steps, by which the number of tokens is chosen. */
+struct lmi_engine_step_times {
+	uint32_t n_row; /* of the next step without guesses */
+	/* how long a step of so many rows takes; 0: unknown */
+	double (*ns)(const void *arg, uint32_t n_row);
+	const void *arg;
+};
+
+/* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
+ * them after tokens[n_tokens]. Returns their number. */
+uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
+				      uint32_t n_tokens, uint32_t most,
+				      const struct lmi_engine_step_times *times);
+/* Tells what became of the last guess: n tokens were computed, and the first n_accepted were right.
+ * ended: the next one was not examined. */
+void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
+				  uint32_t n_accepted, bool ended);
+
+/* Number of tokens that were computed as guesses, and how many of them were right. */
+void lmi_engine_speculation_count(const struct lmi_engine_speculation *s, uint32_t *n_drafted,
+				  uint32_t *n_accepted);
+
+#endif /* LLAMAD_CORE_ENGINE_SPECULATE_H */

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Speculative decoding: the answers are those without it, however good or bad the guesses are, alone
+ * and with others, with samplers, stop texts, grammars and too little memory; what is guessed, and
+ * how much. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/constrain.h"
+#include "core/engine/speculate.h"
+#include "tests/generation_fixture.h"
+#include "tests/lmd_check.h"
+
+#define N_JOB	 6
+#define N_PROMPT 90
+#define N_OUT	 60 /* tokens of an answer */
+
+static struct story_env env;
+
+static void setup(void)
+{
+	story_env_init(&env, "speculate");
+}
+
+static void teardown(void)
+{
+	story_env_fini(&env);
+}
+
+/* ---- the same answers ---- */
+
+static struct lmi_sampler_arg penalty[] = {{"repeat", LMD_PARAM_FLOAT, {.f = 1.3f}}};
+static struct lmi_sampler_arg few[] = {{"k", LMD_PARAM_INT, {.i = 8}}};
+static const struct lmi_sampler_spec chains[][3] = {
+	{{.name = "greedy"}},
+	{{.name = "dist"}},
+	{{.name = "penalties", .args = penalty, .n_args = 1}, {.name = "greedy"}},
+	{{.name = "penalties", .args = penalty, .n_args = 1},
+	 {.name = "top_k", .args = few, .n_args = 1},
+	 {.name = "dist"}},
+};
+
+struct job {
+	lmd_token v[N_PROMPT], prediction[N_OUT];
+	struct lmi_engine_generate cmd;
+	struct story want;
+};
+
+static uint32_t below(uint64_t *rnd, uint32_t n)
+{
+	return (uint32_t)(lmd_rand(rnd) % n);
+}
+
+/* A prompt that repeats itself now and then. */
+static void make_prompt(struct job *j, uint32_t n, uint64_t *rnd)
+{
+	for (uint32_t i = 0; i < n; i++)
+		j->v[i] = i > 10 && below(rnd, 4) ? j->v[i - 1 - below(rnd, 8)]
+						  : (lmd_token)below(rnd, 95);
+}
+
+static void make_job(struct job *j, uint32_t id, uint64_t *rnd)
+{
+	static const struct lmd_str stop = {.ptr = "AB", .len = 2};
+	uint32_t chain = below(rnd, LMD_LEN(chains)), n = 2 + below(rnd, N_PROMPT - 2);
+
+	make_prompt(j, n, rnd);
+	j->cmd = story_command(id, j->v, n, 1 + below(rnd, N_OUT));
+	j->cmd.specs = chains[chain];
+	for (j->cmd.n_specs = 0; j->cmd.n_specs < 3 && chains[chain][j->cmd.n_specs].name;)
+		j->cmd.n_specs++;
+	j->cmd.seed = lmd_rand(rnd);
+	j->cmd.flags = below(rnd, 4) ? LMI_ENGINE_GEN_IGNORE_EOG : 0;
+	j->cmd.n_logprobs = below(rnd, 3) ? 0 : 1 + below(rnd, 4);
+	j->cmd.n_min = below(rnd, 3) ? 0 : below(rnd, 10);
+	if (!below(rnd, 4)) {
+		j->cmd.stops = &stop;
+		j->cmd.n_stops = 1;
+	}
+}
+
+/* Predicts the answer with one of so many tokens changed; 0: none. */
+static void predict(struct job *j, uint32_t wrong, uint64_t *rnd)
+{
+	uint32_t n = j->want.n_tokens < N_OUT ? j->want.n_tokens : N_OUT;
+
+	for (uint32_t i = 0; i < n; i++)
+		j->prediction[i] = wrong && !below(rnd, wrong) ? (lmd_token)below(rnd, 95)
+							       : j->want.tokens[i];
+	j->cmd.prediction = j->prediction;
+	j->cmd.n_prediction = n;
+	j->cmd.draft = LMI_ENGINE_DRAFT_LOOKUP;
+	j->cmd.n_draft = 1 + below(rnd, LMI_ENGINE_DRAFT_MAX);
+	j->cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+}
+
+static void expect_same(const struct story *want, const struct story *have)
+{
+	ck_assert_int_eq(have->end, LMI_ENGINE_EV_DONE);
+	ck_assert_str_eq(have->text, want->text);
+	ck_assert_uint_eq(have->n_tokens, want->n_tokens);
+	ck_assert_mem_eq(have->tokens, want->tokens, want->n_tokens * sizeof(want->tokens[0]));
+	ck_assert_uint_eq(have->n_logprobs, want->n_logprobs);
+	for (uint32_t i = 0; i < want->n_logprobs; i++)
+		ck_assert_mem_eq(have->logprobs[i].v, want->logprobs[i].v,
+				 want->logprobs[i].n * sizeof(want->logprobs[i].v[0]));
+	ck_assert_int_eq(have->last.u.done.finish, want->last.u.done.finish);
+	ck_assert_uint_eq(have->last.u.done.n_out, want->last.u.done.n_out);
+}
+
+static void expect_all_free(struct lmi_engine *e)
+{
+	struct lmi_engine_stats st;
+
+	lmi_engine_stats(e, &st);
+	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
+	ck_assert_uint_eq(st.step_allocs, 0);
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+}
+
+static const struct {
+	const char *backend, *setting;
+	enum lmi_engine_halves halves;
+	uint32_t kv_tokens, n_out;
+} machines[] = {
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0}, /* some are preempted */
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 8},   /* few rows for guesses */
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0},
+	{"emu", "late=1,seed=3", LMI_ENGINE_HALVES_NEVER, 260, 0},
+	{"emu", "late=1,seed=4", LMI_ENGINE_HALVES_ALWAYS, 260, 0},
+};
+
+/* _i: machine */
+START_TEST(the_answers_are_the_same)
+{
+	struct lmi_engine_opts o = story_opts(&env, N_JOB);
+	uint64_t rnd = env.seed + (uint64_t)_i;
+	struct lmi_engine *plain, *e;
+	struct lmi_engine_stats st;
+
+	o.inst.backend = machines[_i].backend;
+	if (machines[_i].setting)
+		ck_assert_int_eq(setenv("LLAMAD_EMU", machines[_i].setting, 1), 0);
+	plain = story_engine(&o);
+	o.halves = machines[_i].halves;
+	o.inst.kv_tokens = machines[_i].kv_tokens;
+	o.inst.n_out = machines[_i].n_out;
+	e = story_engine(&o);
+	for (uint32_t round = 0; round < 60; round++) {
+		static struct job jobs[N_JOB];
+		static struct story have[N_JOB];
+
+		memset(have, 0, sizeof(have));
+		for (uint32_t i = 0; i < N_JOB; i++) {
+			make_job(&jobs[i], i + 1, &rnd);
+			jobs[i].want = (struct story){0};
+			jobs[i].cmd.id = 1;
+			jobs[i].want = story_generate(plain, &jobs[i].cmd);
+			jobs[i].cmd.id = i + 1;
+			predict(&jobs[i], below(&rnd, 8), &rnd);
+		}
+		for (uint32_t i = 0; i < N_JOB; i++)
+			ck_assert_int_eq(lmi_engine_generate(e, &jobs[i].cmd, NULL), LMD_OK);
+		story_run(e, have, N_JOB);
+		for (uint32_t i = 0; i < N_JOB; i++)
+			expect_same(&jobs[i].want, &have[i]);
+	}
+	lmi_engine_stats(e, &st);
+	printf("%s: %llu of %llu guesses were right, %llu preempted\n", machines[_i].backend,
+	       (unsigned long long)st.n_accepted, (unsigned long long)st.n_drafted,
+	       (unsigned long long)st.n_preempted);
+	ck_assert(st.n_accepted > 1000 && st.n_drafted - st.n_accepted > 1000);
+	expect_all_free(e);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* A prediction that is right saves steps, and the figures of the answer say so. */
+START_TEST(right_guesses_save_steps)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *plain = story_engine(&o), *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 64);
+	struct story want = story_generate(plain, &cmd), have;
+	struct lmi_engine_stats a, b;
+
+	ck_assert_uint_eq(want.last.u.done.n_drafted, 0);
+	cmd.draft = LMI_ENGINE_DRAFT_LOOKUP;
+	cmd.n_draft = 7;
+	cmd.prediction = want.tokens;
+	cmd.n_prediction = want.n_tokens;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	have = story_generate(e, &cmd);
+	ck_assert_str_eq(want.text, have.text);
+	lmi_engine_stats(plain, &a);
+	lmi_engine_stats(e, &b);
+	printf("%llu steps instead of %llu\n", (unsigned long long)b.n_step,
+	       (unsigned long long)a.n_step);
+	ck_assert_uint_eq(a.n_step, 64);
+	ck_assert_uint_le(b.n_step, 64 / 4);
+	ck_assert_uint_eq(have.last.u.done.n_drafted, b.n_drafted);
+	ck_assert_uint_eq(have.last.u.done.n_accepted, b.n_accepted);
+	ck_assert_uint_ge(b.n_accepted, 48);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* Cancelled in every step. */
+START_TEST(cancelled_while_guessing)
+{
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 100);
+	struct lmi_engine_event ev;
+
+	cmd.draft = LMI_ENGINE_DRAFT_LOOKUP;
+	cmd.n_draft = 8;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	for (int at = 0; at < 20; at++) {
+		struct story s = {0};
+
+		ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+		for (int i = 0; i < at; i++)
+			(void)lmi_engine_step(e);
+		ck_assert_int_eq(lmi_engine_cancel(e, 1), LMD_OK);
+		while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE)
+			;
+		while (lmi_engine_poll(e, &ev))
+			story_tell(&s, &ev);
+		ck_assert_uint_eq(s.n_final, 1);
+		expect_all_free(e);
+	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* ---- with a grammar ---- */
+
+static struct story constrained(struct lmi_engine *e, struct lmi_engine_generate cmd,
+				enum lmi_engine_jump jump)
+{
+	static const char gbnf[] = "root ::= (\"[\" [A-Za-f]* \"] \" (\"HELLO \" | \"HELP \"))+";
+	struct lmi_engine_constrain_opts o = {
+		.grammar.gbnf = {gbnf, sizeof(gbnf) - 1}, .jump = jump, .n_prompt = cmd.seq.n_tokens,
+		.prompt = cmd.seq.tokens};
+	struct story s = {0};
+	struct lmi_engine_event ev;
+	struct lmd_error err;
+	size_t kept;
+
+	ck_assert_msg(lmi_engine_constrain(e, &o, &cmd.constraint, &kept, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert_msg(lmi_engine_generate(e, &cmd, &err) == LMD_OK, "%s", err.text);
+	while (!s.n_final) {
+		(void)lmi_engine_step(e);
+		while (!s.n_final && lmi_engine_poll(e, &ev))
+			story_tell(&s, &ev);
+	}
+	return s;
+}
+
+/* _i: jump-forward decoding, and whether workers find the next tokens */
+START_TEST(grammars_hold)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *plain = story_engine(&o), *e;
+	enum lmi_engine_jump jump = (enum lmi_engine_jump)(_i % 3);
+	uint64_t rnd = env.seed + 77, n_accepted = 0;
+
+	o.n_mask_thread = _i < 3 ? 0 : 2;
+	e = story_engine(&o);
+	for (uint32_t i = 0; i < 60; i++) {
+		static struct job j;
+		struct story have;
+
+		make_job(&j, 1, &rnd);
+		j.cmd.stops = NULL;
+		j.cmd.n_stops = 0;
+		if (jump != LMI_ENGINE_JUMP_OFF)
+			j.cmd.n_logprobs = 0; /* forced tokens have none of their own */
+		j.want = constrained(plain, j.cmd, jump);
+		predict(&j, below(&rnd, 8), &rnd);
+		have = constrained(e, j.cmd, jump);
+		expect_same(&j.want, &have);
+		n_accepted += have.last.u.done.n_accepted;
+	}
+	printf("%llu guesses were right\n", (unsigned long long)n_accepted);
+	/* a worker finds what follows each token of forced text */
+	ck_assert(n_accepted > 50 || (jump == LMI_ENGINE_JUMP_TEXT && o.n_mask_thread));
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* ---- what is guessed ---- */
+
+START_TEST(lookup)
+{
+	static const lmd_token v[] = {1, 2, 3, 4, 9, 2, 3, 5, 6, 7, 1, 2, 3}, hint[] = {8, 6, 5, 4};
+	static const lmd_token wave[] = {1, 2, 1, 2, 1, 2};
+	const struct lmi_engine_drafter *d = &lmi_engine_drafter_lookup;
+	struct lmi_engine_draft_opts o = {
+		.prompt = v, .n_prompt = 5, .cap = 20, .hint = hint, .n_hint = 4};
+	lmd_token out[LMI_ENGINE_DRAFT_MAX];
+	uint32_t trust = 99;
+	void *l;
+
+	ck_assert_int_eq(d->create(&l, &o, NULL), LMD_OK);
+	ck_assert_uint_eq(d->guess(l, v, 5, 4, out, &trust), 0); /* 4 9 has not occurred */
+	/* 2 3 occurred twice before, 1 2 3 once */
+	ck_assert_uint_eq(d->guess(l, v, 13, 4, out, &trust), 4);
+	ck_assert_mem_eq(out, v + 3, 4 * sizeof(out[0]));
+	ck_assert_uint_eq(trust, 1);
+	ck_assert_uint_eq(d->guess(l, v, 13, 1, out, &trust), 1);
+	d->destroy(l);
+	/* what was expected, and no more than that */
+	o.n_prompt = 2;
+	o.prompt = hint;
+	ck_assert_int_eq(d->create(&l, &o, NULL), LMD_OK);
+	ck_assert_uint_eq(d->guess(l, hint, 2, 9, out, &trust), 2);
+	ck_assert_mem_eq(out, hint + 2, 2 * sizeof(out[0]));
+	d->destroy(l);
+	/* a repetition goes on after the end of what is known */
+	o = (struct lmi_engine_draft_opts){.cap = 20};
+	ck_assert_int_eq(d->create(&l, &o, NULL), LMD_OK);
+	ck_assert_uint_eq(d->guess(l, wave, 1, 9, out, &trust), 0);
+	ck_assert_uint_eq(d->guess(l, wave, 6, 7, out, &trust), 7);
+	for (int i = 0; i < 7; i++)
+		ck_assert_int_eq(out[i], 1 + i % 2);
+	d->destroy(l);
+}
+END_TEST
+
+struct prices {
+	double row, step;
+};
+
+static double price(const void *arg, uint32_t n_row)
+{
+	const struct prices *p = arg;
+
+	return p->step + p->row * n_row;
+}
+
+/* Plays a generation whose guesses are right with this probability; returns how much less time it
+ * takes than without guesses. */
+static double play(double right, const struct prices *prices, uint64_t *rnd)
+{
+	static lmd_token v[40000];
+	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 15};
+	const struct lmi_engine_input_seq seq = {0};
+	struct lmi_engine_step_times times = {1, price, prices};
+	struct lmi_engine_speculation *s;
+	double ns = 0;
+	uint32_t n = 8, n_drafted, n_accepted;
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = 7;
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	while (n < 20000) {
+		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times), ok = 0;
+
+		ns += price(prices, 1 + k);
+		while (ok < k && (double)below(rnd, 1000000) < right * 1e6)
+			ok++;
+		lmi_engine_speculation_learn(s, k, ok, false);
+		for (uint32_t i = 0; i <= ok; i++)
+			v[n++] = 7;
+	}
+	lmi_engine_speculation_count(s, &n_drafted, &n_accepted);
+	ck_assert_uint_le(n_accepted, n_drafted);
+	lmi_engine_speculation_destroy(s);
+	return (n - 8) * price(prices, 1) / ns;
+}
+
+/* The gain of the best fixed number of guesses. */
+static double best_gain(double right, const struct prices *prices)
+{
+	double best = 1, sum = 0, power = 1;
+
+	for (uint32_t n = 1; n <= 15; n++) {
+		power *= right;
+		sum += power;
+		if ((1 + sum) * price(prices, 1) / price(prices, 1 + n) > best)
+			best = (1 + sum) * price(prices, 1) / price(prices, 1 + n);
+	}
+	return best;
+}
+
+/* The gain is close to the best one if that is large, and guesses that do not pay cost next to
+ * nothing. */
+START_TEST(the_length_follows_what_pays)
+{
+	static const double chances[] = {0, 0.05, 0.2, 0.5, 0.7, 0.9, 0.98};
+	static const struct prices prices[] = {{1, 100}, {10, 100}, {50, 100}, {100, 0}};
+	uint64_t rnd = lmd_seed("speculate length", 3);
+
+	for (size_t p = 0; p < LMD_LEN(prices); p++)
+		for (size_t i = 0; i < LMD_LEN(chances); i++) {
+			double gain = play(chances[i], &prices[p], &rnd);
+			double best = best_gain(chances[i], &prices[p]);
+
+			printf("right %.2f, a row costs %g of %g: %.3f of %.3f\n", chances[i],
+			       prices[p].row, prices[p].row + prices[p].step, gain, best);
+			ck_assert_double_ge(gain, 0.97);
+			ck_assert_double_ge(gain, (best < 1.3 ? 0.88 : 0.95) * best);
+		}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("speculate");
+	TCase *t = tcase_create("speculate");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
+	tcase_add_test(t, right_guesses_save_steps);
+	tcase_add_test(t, cancelled_while_guessing);
+	tcase_add_loop_test(t, grammars_hold, 0, 6);
+	tcase_add_test(t, lookup);
+	tcase_add_test(t, the_length_follows_what_pays);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
