@@ -268,6 +268,33 @@ static bool rows_of_a_page(struct device_case *c)
 	       same(c, few * c->row_bytes, "exported rows are not those that were asked for");
 }
 
+/* Writes n entries of a sequence slot's page table, from `first` on; the device must refuse it,
+ * at once or when the operation is done. */
+static bool refuses_table(struct device_case *c, uint32_t seq, uint32_t first, uint32_t *pages,
+			  uint32_t n)
+{
+	const struct lmd_pool_op op = {.kind = LMD_POOL_SET_TABLE,
+				       .src = seq,
+				       .dst = first,
+				       .n_row = n,
+				       .host = pages,
+				       .host_bytes = n * sizeof(*pages)};
+
+	if (c->ops->pool_op(c->be->state, c->q, c->pool, &op, 1, NULL, &c->err) == LMD_OK &&
+	    done(c, c->q, c->event))
+		return fail(c, "entries that do not belong in the page table are accepted");
+	return true;
+}
+
+static bool entries_of_a_page_table(struct device_case *c)
+{
+	uint32_t good[2] = {N_PAGE - 1, 0}, bad[2] = {0, N_PAGE};
+
+	return open_pages(c) && pool_op(c, LMD_POOL_SET_TABLE, 1, 0, 0, 2, good, sizeof(good)) &&
+	       refuses_table(c, 0, 0, bad, 2) && refuses_table(c, 0, 1, good, 2) &&
+	       refuses_table(c, 2, 0, good, 1);
+}
+
 /* ---- state slots ---- */
 
 static bool open_slots(struct device_case *c, size_t *bytes)
@@ -357,6 +384,7 @@ static const struct {
 	{"mapped buffers", mapped_buffers, NEEDS_BUFFERS},
 	{"copy of a page", copy_of_a_page, 0},
 	{"rows of a page", rows_of_a_page, 0},
+	{"entries of a page table", entries_of_a_page_table, 0},
 	{"copy of a slot", copy_of_a_slot, 0},
 	{"zeros of a slot", zeros_of_a_slot, 0},
 };

@@ -19,7 +19,7 @@ all() {
 	done
 }
 all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
-all "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
+all "device " "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
 all "attn " "linear q4_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
 for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	LLAMAD_FAKE_GPU=$mode

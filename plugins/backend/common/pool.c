@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/common/host_mem.h"
+#include "backend/common/pool_check.h"
 
 static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint32_t dtype,
 				 uint32_t cols, size_t *out, struct lmd_error *err)
@@ -192,27 +193,13 @@ static void move_rows(const struct lmd_pool *p, const struct host_mem_cache *c, 
 const struct host_mem_pages host_mem_pages_plain = {copy_unit, move_rows};
 
 /* Copies rows between a unit and host memory, cache by cache, K before V. */
-static enum lmd_status transfer(struct lmd_pool *p, const struct host_mem_pages *pages,
-				const struct lmd_pool_op *op, struct lmd_error *err)
+static void transfer(struct lmd_pool *p, const struct host_mem_pages *pages,
+		     const struct lmd_pool_op *op)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
 	uint32_t unit = out ? op->src : op->dst, row0 = p->state ? 0 : op->row0;
 	char *host = op->host;
-	uint64_t need = 0;
 
-	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
-				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
-	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct host_mem_cache *c = &p->caches[i];
-
-		need += (p->state ? c->n_row : op->n_row) * (uint64_t)(c->k_row + c->v_row);
-	}
-	if (need > op->host_bytes || (need && !host))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes, (unsigned long long)need);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		const struct host_mem_cache *c = &p->caches[i];
 		uint32_t n = p->state ? c->n_row : op->n_row;
@@ -223,83 +210,62 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct host_mem_pages 
 			pages->move(p, c, true, out, unit, row0, n, host);
 		host += n * c->v_row;
 	}
-	return LMD_OK;
 }
 
-static enum lmd_status set_table(struct lmd_pool *p, const struct lmd_pool_op *op,
-				 struct lmd_error *err)
+static struct host_mem_pool_shape shape_of(const struct lmd_pool *p)
 {
-	const uint32_t *pages = op->host;
+	struct host_mem_pool_shape s = {.state = p->state,
+					.n_unit = p->n_unit,
+					.page_tokens = p->page_tokens,
+					.n_seq = p->n_seq,
+					.n_index = p->n_index};
 
-	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
-	    op->n_row > p->n_index - op->dst)
-		return lmd_fail(err, LMD_INVALID,
-				"pool: entries %u..%llu of sequence slot %u are not in a page table "
-				"of %u x %u",
-				op->dst, (unsigned long long)op->dst + op->n_row, op->src,
-				p->state ? 0 : p->n_seq, p->state ? 0 : p->n_index);
-	if (op->host_bytes < op->n_row * sizeof(*pages) || (op->n_row && !pages))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes,
-				(unsigned long long)op->n_row * sizeof(*pages));
-	for (uint32_t i = 0; i < op->n_row; i++) {
-		if (pages[i] >= p->n_unit)
-			return lmd_fail(err, LMD_INVALID,
-					"pool: unit %u is out of range, the pool has %u", pages[i],
-					p->n_unit);
-		p->table[(size_t)op->src * p->n_index + op->dst + i] = pages[i];
+	for (uint32_t i = 0; i < p->n_cache; i++) {
+		const struct host_mem_cache *c = &p->caches[i];
+
+		s.row_bytes += c->k_row + c->v_row;
+		s.slot_bytes += c->n_row * (uint64_t)(c->k_row + c->v_row);
 	}
-	return LMD_OK;
+	return s;
+}
+
+/* Executes an operation that has been checked. */
+static void execute(struct lmd_pool *p, const struct host_mem_pages *pages,
+		    const struct lmd_pool_op *op)
+{
+	switch (op->kind) {
+	case LMD_POOL_SET_TABLE:
+		if (op->n_row)
+			memcpy(p->table + (size_t)op->src * p->n_index + op->dst, op->host,
+			       op->n_row * sizeof(*p->table));
+		break;
+	case LMD_POOL_COPY_PAGE:
+	case LMD_POOL_COPY_SLOT:
+		if (op->src != op->dst)
+			pages->copy(p, op->src, op->dst);
+		break;
+	case LMD_POOL_ZERO_SLOT:
+		memset(host_mem_pool_unit(p, op->dst), 0, p->unit_bytes);
+		break;
+	default:
+		transfer(p, pages, op);
+		break;
+	}
 }
 
 enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,
 				 const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
+	const struct host_mem_pool_shape shape = shape_of(pool);
+
 	if (pool->state)
 		pages = &host_mem_pages_plain;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct lmd_pool_op *op = &ops[i];
-		bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
-			   op->kind == LMD_POOL_EXPORT;
-		bool dst = op->kind != LMD_POOL_EXPORT;
-		enum lmd_status st;
+		enum lmd_status st = host_mem_pool_check(&shape, &ops[i], err);
 
-		if (op->kind == LMD_POOL_SET_TABLE) {
-			st = set_table(pool, op, err);
-			if (st != LMD_OK)
-				return st;
-			continue;
-		}
-		if ((src && op->src >= pool->n_unit) || (dst && op->dst >= pool->n_unit))
-			return lmd_fail(err, LMD_INVALID,
-					"pool: unit %u is out of range, the pool has %u",
-					src && op->src >= pool->n_unit ? op->src : op->dst,
-					pool->n_unit);
-		if (pool->state ? op->kind == LMD_POOL_COPY_PAGE
-				: op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
-			return lmd_fail(err, LMD_INVALID,
-					"pool: operation %u does not apply to a pool of %s",
-					op->kind, pool->state ? "slots" : "pages");
-		switch (op->kind) {
-		case LMD_POOL_COPY_PAGE:
-		case LMD_POOL_COPY_SLOT:
-			if (op->src != op->dst)
-				pages->copy(pool, op->src, op->dst);
-			break;
-		case LMD_POOL_ZERO_SLOT:
-			memset(host_mem_pool_unit(pool, op->dst), 0, pool->unit_bytes);
-			break;
-		case LMD_POOL_EXPORT:
-		case LMD_POOL_IMPORT:
-			st = transfer(pool, pages, op, err);
-			if (st != LMD_OK)
-				return st;
-			break;
-		default:
-			return lmd_fail(err, LMD_UNSUPPORTED, "pool: unknown operation %u",
-					op->kind);
-		}
+		if (st != LMD_OK)
+			return st;
+		execute(pool, pages, &ops[i]);
 	}
 	return LMD_OK;
 }

@@ -4,6 +4,7 @@
  * the page tables. */
 #include <string.h>
 
+#include "backend/common/pool_check.h"
 #include "gpu.h"
 
 static bool can_store(uint32_t dtype)
@@ -185,19 +186,8 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
 	bool out = op->kind == LMD_POOL_EXPORT;
 	gpu_ptr unit = p->mem + (uint64_t)(out ? op->src : op->dst) * p->unit_bytes;
 	uint32_t row0 = p->state ? 0 : op->row0;
-	uint64_t at = 0, need = 0;
+	uint64_t at = 0;
 
-	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
-				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
-	for (uint32_t i = 0; i < p->n_cache; i++)
-		need += (p->state ? p->caches[i].n_row : op->n_row) *
-			((uint64_t)p->caches[i].dev.k_row + p->caches[i].dev.v_row);
-	if (need > op->host_bytes || (need && !op->host))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes, (unsigned long long)need);
 	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
 		const struct gpu_pool_cache *c = &p->caches[i / 2];
 		uint64_t row = i % 2 ? c->dev.v_row : c->dev.k_row;
@@ -215,49 +205,38 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
 	return LMD_OK;
 }
 
-static enum lmd_status set_table(struct gpu_dev *dev, const struct lmd_pool *p,
-				 const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
+static struct host_mem_pool_shape shape_of(const struct lmd_pool *p)
 {
-	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
-	    op->n_row > p->n_index - op->dst)
-		return lmd_fail(err, LMD_INVALID,
-				"pool: entries %u..%llu of sequence slot %u are not in a page "
-				"table of %u x "
-				"%u",
-				op->dst, (unsigned long long)op->dst + op->n_row, op->src, p->n_seq,
-				p->n_index);
-	if (op->host_bytes < op->n_row * sizeof(uint32_t) || (op->n_row && !op->host))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes,
-				(unsigned long long)op->n_row * sizeof(uint32_t));
-	if (!op->n_row)
-		return LMD_OK;
-	return gpu_check(dev,
-			 dev->drv->upload(p->table + ((uint64_t)op->src * p->n_index + op->dst) * 4,
-					  op->host, op->n_row * sizeof(uint32_t), s),
-			 "a copy of page table entries", err);
+	struct host_mem_pool_shape s = {.state = p->state,
+					.n_unit = p->n_unit,
+					.page_tokens = p->page_tokens,
+					.n_seq = p->n_seq,
+					.n_index = p->n_index};
+
+	for (uint32_t i = 0; i < p->n_cache; i++) {
+		const struct gpu_pool_cache *c = &p->caches[i];
+		uint64_t row = (uint64_t)c->dev.k_row + c->dev.v_row;
+
+		s.row_bytes += row;
+		s.slot_bytes += c->n_row * row;
+	}
+	return s;
 }
 
-static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p,
-			   const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
+/* Executes an operation that has been checked. */
+static enum lmd_status execute(struct gpu_dev *dev, const struct lmd_pool *p,
+			       const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
 {
-	bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
-		   op->kind == LMD_POOL_EXPORT;
-	bool dst = op->kind != LMD_POOL_EXPORT;
 	gpu_ptr to = p->mem + op->dst * p->unit_bytes, from = p->mem + op->src * p->unit_bytes;
 
-	if (op->kind == LMD_POOL_SET_TABLE)
-		return set_table(dev, p, op, s, err);
-	if ((src && op->src >= p->n_unit) || (dst && op->dst >= p->n_unit))
-		return lmd_fail(err, LMD_INVALID, "pool: unit %u is out of range, the pool has %u",
-				src && op->src >= p->n_unit ? op->src : op->dst, p->n_unit);
-	if (p->state ? op->kind == LMD_POOL_COPY_PAGE
-		     : op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
-		return lmd_fail(err, LMD_INVALID,
-				"pool: operation %u does not apply to a pool of %s", op->kind,
-				p->state ? "slots" : "pages");
 	switch (op->kind) {
+	case LMD_POOL_SET_TABLE:
+		if (!op->n_row)
+			return LMD_OK;
+		to = p->table + ((uint64_t)op->src * p->n_index + op->dst) * sizeof(uint32_t);
+		return gpu_check(dev,
+				 dev->drv->upload(to, op->host, op->n_row * sizeof(uint32_t), s),
+				 "a copy of page table entries", err);
 	case LMD_POOL_COPY_PAGE:
 	case LMD_POOL_COPY_SLOT:
 		if (op->src == op->dst || !p->unit_bytes)
@@ -269,11 +248,8 @@ static enum lmd_status one(struct gpu_dev *dev, const struct lmd_pool *p,
 			return LMD_OK;
 		return gpu_check(dev, dev->drv->fill(to, 0, (size_t)p->unit_bytes, s),
 				 "zeroing a slot", err);
-	case LMD_POOL_EXPORT:
-	case LMD_POOL_IMPORT:
-		return transfer(dev, p, op, s, err);
 	default:
-		return lmd_fail(err, LMD_UNSUPPORTED, "pool: unknown operation %u", op->kind);
+		return transfer(dev, p, op, s, err);
 	}
 }
 
@@ -282,10 +258,14 @@ enum lmd_status gpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
+	const struct host_mem_pool_shape shape = shape_of(pool);
 	gpu_stream s = gpu_queue_stream(dev, q);
 	enum lmd_status st = gpu_enter(dev, err);
 
-	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = one(dev, pool, &ops[i], s, err);
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		st = host_mem_pool_check(&shape, &ops[i], err);
+		if (st == LMD_OK)
+			st = execute(dev, pool, &ops[i], s, err);
+	}
 	return st == LMD_OK ? gpu_queue_done(dev, q, done, err) : st;
 }

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "backend/common/pool_check.h"
+
 bool vkb_has_cache_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
@@ -202,27 +204,16 @@ static void move_rows(struct vkb_batch *b, const struct vkb_side *s, uint64_t ro
 }
 
 static enum lmd_status transfer(struct vkb_batch *b, const struct vkb_pool *p,
+				const struct host_mem_pool_shape *shape,
 				const struct lmd_pool_op *op, struct lmd_error *err)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
 	uint32_t unit = out ? op->src : op->dst, row0 = p->state ? 0 : op->row0;
 	struct vkb_mem staged;
-	uint64_t need = 0, at = 0;
+	uint64_t need, at = 0;
 	enum lmd_status st;
 
-	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
-		return lmd_fail(err, LMD_INVALID,
-				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
-				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
-	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
-		const struct vkb_cache *c = &p->caches[i / 2];
-
-		need += (uint64_t)c->side[i % 2].n_head * c->side[i % 2].head *
-			(p->state ? c->n_row : op->n_row);
-	}
-	if (need > op->host_bytes || (need && !op->host))
-		return lmd_fail(err, LMD_INVALID, "pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes, (unsigned long long)need);
+	need = p->state ? shape->slot_bytes : op->n_row * shape->row_bytes;
 	if (!need)
 		return LMD_OK;
 	st = vkb_stage(b, need, out ? op->host : NULL, &staged, err);
@@ -239,61 +230,33 @@ static enum lmd_status transfer(struct vkb_batch *b, const struct vkb_pool *p,
 	return LMD_OK;
 }
 
-static enum lmd_status set_table(struct vkb_batch *b, const struct vkb_pool *p,
-				 const struct lmd_pool_op *op, struct lmd_error *err)
+static struct host_mem_pool_shape shape_of(const struct vkb_pool *p)
 {
-	const uint32_t *pages = op->host;
+	struct host_mem_pool_shape s = {.state = p->state,
+					.n_unit = p->n_unit,
+					.page_tokens = p->page_tokens,
+					.n_seq = p->n_seq,
+					.n_index = p->n_index};
 
-	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
-	    op->n_row > p->n_index - op->dst)
-		return lmd_fail(err, LMD_INVALID,
-				"pool: entries %u..%llu of sequence slot %u are not in a page table "
-				"of %u x %u",
-				op->dst, (unsigned long long)op->dst + op->n_row, op->src,
-				p->state ? 0 : p->n_seq, p->state ? 0 : p->n_index);
-	if (op->host_bytes < op->n_row * sizeof(*pages) || (op->n_row && !pages))
-		return lmd_fail(err, LMD_INVALID, "pool: %llu bytes of host memory given, %llu needed",
-				(unsigned long long)op->host_bytes,
-				(unsigned long long)op->n_row * sizeof(*pages));
-	for (uint32_t i = 0; i < op->n_row; i++) {
-		if (pages[i] >= p->n_unit)
-			return lmd_fail(err, LMD_INVALID,
-					"pool: unit %u is out of range, the pool has %u", pages[i],
-					p->n_unit);
+	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
+		const struct vkb_cache *c = &p->caches[i / 2];
+		uint64_t row = (uint64_t)c->side[i % 2].n_head * c->side[i % 2].head;
+
+		s.row_bytes += row;
+		s.slot_bytes += c->n_row * row;
 	}
-	return vkb_upload(b, &p->table, 4 * ((uint64_t)op->src * p->n_index + op->dst), pages,
-			  4ull * op->n_row, err);
+	return s;
 }
 
-static enum lmd_status check_units(const struct vkb_pool *p, const struct lmd_pool_op *op,
-				   struct lmd_error *err)
-{
-	bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
-		   op->kind == LMD_POOL_EXPORT;
-	bool dst = op->kind != LMD_POOL_EXPORT;
-
-	if ((src && op->src >= p->n_unit) || (dst && op->dst >= p->n_unit))
-		return lmd_fail(err, LMD_INVALID, "pool: unit %u is out of range, the pool has %u",
-				src && op->src >= p->n_unit ? op->src : op->dst, p->n_unit);
-	if (p->state ? op->kind == LMD_POOL_COPY_PAGE
-		     : op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
-		return lmd_fail(err, LMD_INVALID,
-				"pool: operation %u does not apply to a pool of %s", op->kind,
-				p->state ? "slots" : "pages");
-	return LMD_OK;
-}
-
-static enum lmd_status one_op(struct vkb_batch *b, const struct vkb_pool *p,
+/* Records an operation that has been checked. */
+static enum lmd_status record(struct vkb_batch *b, const struct vkb_pool *p,
+			      const struct host_mem_pool_shape *shape,
 			      const struct lmd_pool_op *op, struct lmd_error *err)
 {
-	enum lmd_status st;
-
-	if (op->kind == LMD_POOL_SET_TABLE)
-		return set_table(b, p, op, err);
-	st = check_units(p, op, err);
-	if (st != LMD_OK)
-		return st;
 	switch (op->kind) {
+	case LMD_POOL_SET_TABLE:
+		return vkb_upload(b, &p->table, 4 * ((uint64_t)op->src * p->n_index + op->dst),
+				  op->host, 4ull * op->n_row, err);
 	case LMD_POOL_COPY_PAGE:
 	case LMD_POOL_COPY_SLOT:
 		if (op->src != op->dst)
@@ -302,11 +265,8 @@ static enum lmd_status one_op(struct vkb_batch *b, const struct vkb_pool *p,
 	case LMD_POOL_ZERO_SLOT:
 		copy_unit(b, p, LMD_NONE, op->dst);
 		return LMD_OK;
-	case LMD_POOL_EXPORT:
-	case LMD_POOL_IMPORT:
-		return transfer(b, p, op, err);
 	default:
-		return lmd_fail(err, LMD_UNSUPPORTED, "pool: unknown operation %u", op->kind);
+		return transfer(b, p, shape, op, err);
 	}
 }
 
@@ -315,6 +275,7 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    struct lmd_error *err)
 {
 	struct vkb_dev *dev = state;
+	const struct host_mem_pool_shape shape = shape_of(vkb_pool(pool));
 	struct vkb_batch b;
 	enum lmd_status st = LMD_OK;
 
@@ -329,7 +290,9 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
 		if (i)
 			vkb_barrier(dev, b.cmd);
-		st = one_op(&b, vkb_pool(pool), &ops[i], err);
+		st = host_mem_pool_check(&shape, &ops[i], err);
+		if (st == LMD_OK)
+			st = record(&b, vkb_pool(pool), &shape, &ops[i], err);
 	}
 	if (st != LMD_OK) {
 		vkb_abandon(&b);
