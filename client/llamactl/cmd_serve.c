@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/llamad_program.h"
 #include "client/llamactl/model_choice.h"
 #include "client/llamactl/own_models.h"
 #include "client/llamactl/remote.h"
@@ -107,20 +108,6 @@ static enum lmd_status prepare_model(struct lmi_ctl *ctl, char name[LMI_HUB_NAME
 
 /* ---- llamad ---- */
 
-/* Writes the path of llamad: beside this program, or the name alone, which PATH then finds. */
-static void find_llamad(char *out, size_t size)
-{
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	exe[n > 0 ? n : 0] = 0;
-	slash = strrchr(exe, '/');
-	(void)snprintf(out, size, "%.*s/llamad", slash ? (int)(slash - exe) : 0, exe);
-	if (access(out, X_OK))
-		(void)snprintf(out, size, "llamad");
-}
-
 /* Writes a configuration for what has no option of llamad. */
 static enum lmd_status write_config(struct words *w, const char *dir, int64_t parallel,
 				    struct lmd_error *err)
@@ -184,7 +171,7 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 	uint32_t n = lmi_arg_list(a, "plugin-dir", &dirs);
 	enum lmd_status st = LMD_OK;
 
-	find_llamad(llamad, sizeof(llamad));
+	lmi_ctl_find_llamad(llamad, sizeof(llamad));
 	add_word(w, llamad);
 	add_address(w, a);
 	add_option(w, "--state-dir", lmi_ctl_own_models_dir(ctl));
