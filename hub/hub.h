@@ -66,6 +66,10 @@ bool lmi_hub_is_source(const char *text);
 LMD_NODISCARD enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1],
 						   const char *source, struct lmd_error *err);
 
+/* Writes the same for a file or folder on the disk: /models/Tiny-Q4_0.gguf and
+ * Tiny-Q4_0-00001-of-00002.gguf become Tiny-Q4_0; any other name is kept whole. */
+void lmi_hub_file_default_name(char out[LMI_HUB_NAME_MAX + 1], const char *path);
+
 /* Finds the files of a source.  LMD_INVALID: not a source, or a choice that does not exist, with
  * those that do; LMD_NOTFOUND, LMD_DENIED (a token is needed), LMD_UNSUPPORTED (neither GGUF
  * files nor safetensors), LMD_IO (network), LMD_CANCELLED. */

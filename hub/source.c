@@ -329,6 +329,24 @@ static void append_file(char out[LMI_HUB_NAME_MAX + 1], const char *path, size_t
 	append(out, name, lmi_hub_stem(name));
 }
 
+/* A source may consist of nothing but bytes that a name cannot have. */
+static void name_empty(char out[LMI_HUB_NAME_MAX + 1])
+{
+	if (!*out)
+		memcpy(out, "model", 6);
+}
+
+void lmi_hub_file_default_name(char out[LMI_HUB_NAME_MAX + 1], const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	*out = 0;
+	append_file(out, path, n);
+	name_empty(out);
+}
+
 static void name_of(char out[LMI_HUB_NAME_MAX + 1], const struct lmi_hub_ref *r)
 {
 	const char *repo = r->repo ? r->repo : "";
@@ -380,7 +398,7 @@ enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1], const char 
 			name_of(out, &r);
 	}
 	lmi_arena_destroy(a);
-	if (st == LMD_OK && !*out)
-		memcpy(out, "model", 6);
+	if (st == LMD_OK)
+		name_empty(out);
 	return st;
 }

@@ -277,6 +277,15 @@ START_TEST(proposed_names)
 		{"https://h/.gguf", "gguf"},
 		{"https://h/---", "model"},
 	};
+	static const char *const files[][2] = {
+		{"Tiny-Q4_0.gguf", "Tiny-Q4_0"},
+		{"/m/Tiny-00001-of-00002.gguf", "Tiny"},
+		{"/m/Qwen2.5-7B/", "Qwen2.5-7B"},
+		{"/m/my model.GGUF", "mymodel"},
+		{"..", "model"},
+		{"/", "model"},
+		{"", "model"},
+	};
 	char name[LMI_HUB_NAME_MAX + 1];
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
@@ -285,6 +294,10 @@ START_TEST(proposed_names)
 	}
 	ck_assert_int_eq(lmi_hub_default_name(name, "hf:x", &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_hub_default_name(name, "a b", &err), LMD_INVALID);
+	for (size_t i = 0; i < LMD_LEN(files); i++) {
+		lmi_hub_file_default_name(name, files[i][0]);
+		ck_assert_str_eq(name, files[i][1]);
+	}
 	ck_assert_str_eq(lmi_hub_url(arena, "http://h", "a b/\xc3\xa9?.gguf"),
 			 "http://h/a%20b/%C3%A9%3F.gguf");
 }

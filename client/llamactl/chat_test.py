@@ -11,19 +11,12 @@ import sys
 
 CTL, SRC, DIR, EDIT = sys.argv[1:]
 sys.path.insert(0, f"{SRC}/tests")
+from tally import check, finish  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = f"{DIR}/full.gguf"
 HISTORY = f"{DIR}/history"
 TEMPLATE = "{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}"
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what}: {more}")
 
 
 def grammar(text):
@@ -214,5 +207,4 @@ def interrupted():
 
 for part in commands, messages_of_several_lines, editing, markdown, reasoning_and_calls, interrupted:
     part()
-print(f"CASES: chat: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish("chat")

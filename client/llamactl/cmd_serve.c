@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/llamactl/embedded.h"
+#include "client/llamactl/llamad_program.h"
 #include "client/llamactl/model_choice.h"
 #include "client/llamactl/own_models.h"
 #include "client/llamactl/remote.h"
+#include "core/base/file.h"
 #include "core/base/printable.h"
 
 #define WORDS_MAX 40
@@ -49,22 +52,6 @@ static void words_fini(struct words *w)
 
 /* ---- the model ---- */
 
-/* Writes the name of a file or folder: "/models/Tiny-Q4_0.gguf" becomes Tiny-Q4_0. */
-static enum lmd_status file_name(char name[LMI_HUB_NAME_MAX + 1], const char *path,
-				 struct lmd_error *err)
-{
-	size_t n = strlen(path), from;
-	char source[PATH_MAX];
-
-	while (n > 1 && path[n - 1] == '/')
-		n--;
-	for (from = n; from && path[from - 1] != '/';)
-		from--;
-	(void)snprintf(source, sizeof(source), "hf:x/y:%.*s%s", (int)(n - from), path + from,
-		       n > 5 && !strncmp(path + n - 5, ".gguf", 5) ? "" : ".gguf");
-	return lmi_hub_default_name(name, source, err);
-}
-
 /* Registers a file, unless it is registered by that name. */
 static enum lmd_status add_file(struct lmi_ctl *ctl, const char *path, const char *name,
 				struct lmd_error *err)
@@ -96,12 +83,13 @@ static enum lmd_status prepare_model(struct lmi_ctl *ctl, char name[LMI_HUB_NAME
 {
 	const char *word = lmi_arg_pos(&ctl->args, 0), *given = lmi_arg_str(&ctl->args, "name");
 	bool is_file = word && lmi_ctl_is_file_argument(word), own = false;
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
 
 	*name = 0;
-	st = !word     ? LMD_OK
-	     : is_file ? file_name(name, word, err)
-		       : lmi_hub_default_name(name, word, err);
+	if (is_file)
+		lmi_hub_file_default_name(name, word);
+	else if (word)
+		st = lmi_hub_default_name(name, word, err);
 	if (given)
 		(void)snprintf(name, LMI_HUB_NAME_MAX + 1, "%s", given);
 	if (st == LMD_OK)
@@ -120,20 +108,6 @@ static enum lmd_status prepare_model(struct lmi_ctl *ctl, char name[LMI_HUB_NAME
 
 /* ---- llamad ---- */
 
-/* Writes the path of llamad: beside this program, or the name alone, which PATH then finds. */
-static void find_llamad(char *out, size_t size)
-{
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	exe[n > 0 ? n : 0] = 0;
-	slash = strrchr(exe, '/');
-	(void)snprintf(out, size, "%.*s/llamad", slash ? (int)(slash - exe) : 0, exe);
-	if (access(out, X_OK))
-		(void)snprintf(out, size, "llamad");
-}
-
 /* Writes a configuration for what has no option of llamad. */
 static enum lmd_status write_config(struct words *w, const char *dir, int64_t parallel,
 				    struct lmd_error *err)
@@ -145,7 +119,7 @@ static enum lmd_status write_config(struct words *w, const char *dir, int64_t pa
 
 	(void)snprintf(path, sizeof(path), "%s/serve.conf", dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	bad = fd < 0 || write(fd, text, (size_t)n) != n;
+	bad = fd < 0 || !lmi_file_write_all(fd, text, (size_t)n);
 	if (fd >= 0)
 		bad = close(fd) || bad;
 	if (bad)
@@ -197,7 +171,7 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 	uint32_t n = lmi_arg_list(a, "plugin-dir", &dirs);
 	enum lmd_status st = LMD_OK;
 
-	find_llamad(llamad, sizeof(llamad));
+	lmi_ctl_find_llamad(llamad, sizeof(llamad));
 	add_word(w, llamad);
 	add_address(w, a);
 	add_option(w, "--state-dir", lmi_ctl_own_models_dir(ctl));
@@ -266,35 +240,11 @@ static const struct lmi_opt opts[] = {
 	 .value = "NAME",
 	 .def_text = "made of MODEL",
 	 .doc = "What clients call the model."},
-	{.name = "ctx",
-	 .letter = 'c',
-	 .type = LMI_OPT_SIZE,
-	 .value = "N",
-	 .min = 1,
-	 .max = 1 << 30,
-	 .def_text = "the trained length, or what memory allows",
-	 .doc = "Context length of a request in tokens."},
-	{.name = "threads",
-	 .letter = 't',
-	 .type = LMI_OPT_INT,
-	 .value = "N",
-	 .min = 1,
-	 .max = 1024,
-	 .def_text = "one per processor",
-	 .doc = "Number of compute threads."},
-	{.name = "device",
-	 .type = LMI_OPT_STR,
-	 .value = "LIST",
-	 .doc = "Devices to compute on, such as cuda0,cuda1 (see `llamactl devices`)."},
-	{.name = "n-gpu-layers",
-	 .type = LMI_OPT_STR,
-	 .value = "N|auto|all",
-	 .def_text = "all",
-	 .doc = "How many of the last layers run on the devices. Also -ngl."},
+	LMI_CTL_OPT_CTX("the trained length, or what memory allows"),
+	LMI_CTL_OPT_THREADS,
+	LMI_CTL_OPTS_DEVICE_LAYERS,
 	/* other spellings, hidden */
-	{.name = "ngl", .type = LMI_OPT_STR, .value = "N|auto|all"},
 	{.name = "np", .type = LMI_OPT_INT, .value = "N", .min = 1, .max = 4096},
-	{.name = "ctx-size", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30},
 	{.name = "max-model-len", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30},
 	{.name = "max-num-seqs", .type = LMI_OPT_INT, .value = "N", .min = 1, .max = 4096},
 	LMI_CTL_OPT_YES,

@@ -16,7 +16,7 @@
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
-#define HELP(X) X(help) X(translate) X(version)
+#define HELP(X) X(doctor) X(bug_report) X(help) X(translate) X(version)
 #define DEBUG(X)                                                                                   \
 	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \
 	X(debug_dequant) X(debug_quant) X(debug_grammar) X(debug_sampler)                          \
@@ -28,7 +28,7 @@
 	G(DAEMON, "The daemon")                                                                    \
 	G(FILES, "Files and quantisation")                                                         \
 	G(PLUGINS, "Plugins")                                                                      \
-	G(HELP, "Help")                                                                            \
+	G(HELP, "Help and diagnosis")                                                                            \
 	G(DEBUG, "Debugging")
 
 #define DECLARE(name) extern const struct lmi_cli_cmd lmi_ctl_cmd_##name;

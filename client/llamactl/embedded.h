@@ -14,7 +14,7 @@
 		.name = "backend", .type = LMI_OPT_STR, .value = "NAME", .def = "auto",            \
 		.doc = "Backend to compute with; auto selects the best one available."             \
 	}
-#define LMI_CTL_OPTS_DEVICES                                                                       \
+#define LMI_CTL_OPTS_DEVICE_LAYERS                                                                     \
 	{.name = "device",                                                                         \
 	 .type = LMI_OPT_STR,                                                                      \
 	 .value = "LIST",                                                                          \
@@ -26,7 +26,11 @@
 		 .def_text = "all",                                                                \
 		 .doc = "How many of the last layers run on the devices; the others run on the "   \
 			"cpu. auto: as many as fit into their memory. Also -ngl."},                \
-		{.name = "ngl", .type = LMI_OPT_STR, .value = "N|auto|all"},                       \
+	{                                                                                          \
+		.name = "ngl", .type = LMI_OPT_STR, .value = "N|auto|all"                          \
+	}
+#define LMI_CTL_OPTS_DEVICES                                                                       \
+	LMI_CTL_OPTS_DEVICE_LAYERS,                                                                \
 		{.name = "split",                                                                  \
 		 .type = LMI_OPT_STR,                                                              \
 		 .value = "X,Y,...|tensor[:N]",                                                    \

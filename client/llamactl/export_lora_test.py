@@ -12,17 +12,9 @@ import subprocess
 import sys
 
 CTL, MODEL, SOURCE, DIR = sys.argv[1:]
-sys.path.insert(0, os.path.join(SOURCE, "tests", "fuzz"))
+sys.path[:0] = os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests", "fuzz")
 import gguf_bytes as g  # noqa: E402
-
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what} {more}")
+from tally import check, finish  # noqa: E402
 
 
 def logits(model, *words):
@@ -104,5 +96,4 @@ for words, status, say in (
     done = run("export-lora", MODEL, *words)
     check(f"refused: {words}", done.returncode == status and say in done.stderr, done.stderr)
 check("a refused run leaves no file", not os.path.exists(f"{DIR}/x"))
-print(f"CASES: merged adapters: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(1 if failed else 0)
+finish("merged adapters")

@@ -111,14 +111,12 @@ static bool is_later_part(const char *name)
 
 static void add_gguf(struct search *s, const char *path, const char *base, uint64_t bytes)
 {
-	char source[PATH_MAX], name[LMI_HUB_NAME_MAX + 1];
-	struct lmd_error none;
+	char name[LMI_HUB_NAME_MAX + 1];
 
 	if (strcasestr(base, "mmproj") || strcasestr(base, "imatrix") || is_later_part(base))
 		return;
-	(void)snprintf(source, sizeof(source), "hf:x/y:%s", base); /* the name of a file */
-	if (lmi_hub_default_name(name, source, &none) == LMD_OK)
-		add(s, name, path, bytes);
+	lmi_hub_file_default_name(name, base);
+	add(s, name, path, bytes);
 }
 
 /* The models--USER--REPO in the path of a snapshot; "" if there is none. */

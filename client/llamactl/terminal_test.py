@@ -10,20 +10,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests"))
+from tally import check, finish  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 CTL, URL, MODEL = sys.argv[1:]
 HINT = b"end with Ctrl-D (or use -p TEXT)"
 CTRL_C, CTRL_D = b"\x03", b"\x04"
-
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what}: {more}")
 
 
 def one_ctrl_d(words):
@@ -115,5 +107,4 @@ for command in RUN + ("-c", "200000"), GENERATE:
 conversation()
 command_without_cleanup()
 reader_gone()
-print(f"CASES: terminal: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish("terminal")

@@ -14,16 +14,12 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tally import check, finish  # noqa: E402
+
 LONG = bool(os.environ.get("LMD_TEST_LONG"))
 PATIENCE_S = 60
 DRAIN_S = 2
-failed = []
-
-
-def check(what, good, more=""):
-    if not good:
-        failed.append(what)
-        print("FAIL: %s %s" % (what, more))
 
 
 class Daemon:
@@ -130,8 +126,8 @@ def main():
         d.process.send_signal(number)
         check("%s is ignored" % number.name, d.ctl("ping").returncode == 0)
     d.end("after other signals", 2)
-    return 1 if failed else 0
+    finish("limits of the process")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,15 +13,10 @@ import sys
 import time
 
 BUILD, SRC, DIR = (os.path.abspath(p) for p in sys.argv[1:])
+sys.path.insert(0, f"{SRC}/tests")
+from tally import check, finish  # noqa: E402
+
 PATIENCE = 120  # seconds; nothing waits so long unless it hangs
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what}: {more}")
 
 
 def wait_for(ready, what):
@@ -108,5 +103,4 @@ finally:
     hub.wait()
     if server and server.process.poll() is None:
         server.process.send_signal(signal.SIGKILL)
-print(f"CASES: first commands: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish("first commands")

@@ -15,17 +15,12 @@ import sys
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
+sys.path.insert(0, f"{SRC}/tests")
+from tally import check, finish  # noqa: E402
+
 ROOT = f"{DIR}/hub"
 LONG = os.environ.get("LMD_TEST_LONG") == "1"
 PATIENCE = 120  # seconds; nothing waits so long unless it hangs
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what}: {more}")
 
 
 def put(path, data):
@@ -386,5 +381,4 @@ finally:
     server.kill()
     server.wait()
 shutil.rmtree(ROOT)
-print(f"CASES: pull: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish("pull")

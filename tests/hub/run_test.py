@@ -13,19 +13,12 @@ import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
 sys.path.insert(0, f"{SRC}/tests")
+from tally import check, finish  # noqa: E402
 from terminal import PATIENCE, Terminal  # noqa: E402
 
 CTL = f"{BUILD}/llamactl"
 ROOT = f"{DIR}/hub"
 ASK = ("-n", "8", "--temp", "0", "--raw", "--ignore-eos")
-failed = passed = 0
-
-
-def check(what, good, more=""):
-    global failed, passed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL: {what}: {more}")
 
 
 def wait_for(path):
@@ -149,5 +142,4 @@ try:
 finally:
     server.kill()
     server.wait()
-print(f"CASES: run: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish("run")

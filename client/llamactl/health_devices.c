@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Findings about plugins and GPUs. A GPU is found on the PCI bus, so that one without a driver is
+ * found as well. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/llamactl/health.h"
+#include "core/base/printable.h"
+#include "core/plugin/registry.h"
+
+/* ---- plugins ---- */
+
+struct plugins {
+	struct lmi_ctl_health *h;
+	unsigned n_loaded, n_refused, n_archs;
+	char backends[160];	   /* those that can run here: "cpu, cuda" */
+	char gpu[3][LMD_ERROR_TEXT]; /* cuda, hip, vulkan: why it cannot run; "": it is not there */
+	bool gpu_runs[3];
+};
+
+static const char *const gpu_backends[] = {"cuda", "hip", "vulkan"};
+
+static void on_plugin(void *arg, const struct lmi_plugin_info *p)
+{
+	struct plugins *s = arg;
+	struct lmi_ctl_finding *f;
+	char shown[160];
+
+	if (strcmp(p->state, "refused") != 0) {
+		s->n_loaded += !strcmp(p->state, "loaded");
+		return;
+	}
+	if (s->n_refused++ >= 8)
+		return;
+	f = lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_FAIL, "plugins", "%s is refused: %.200s",
+			       lmi_printable_path(shown, sizeof(shown), p->file), p->reason);
+	if (strstr(p->reason, "writ"))
+		lmi_ctl_health_type(f, "chmod go-w %.150s", shown);
+	else
+		lmi_ctl_health_type(f, "ls -l %.150s; replace it, or remove it", shown);
+}
+
+static void on_factory(void *arg, const struct lmi_factory_info *info)
+{
+	struct plugins *s = arg;
+	size_t n = strlen(s->backends);
+
+	s->n_archs += info->kind == LMD_KIND_ARCH && info->score > 0;
+	if (info->kind != LMD_KIND_BACKEND)
+		return;
+	if (info->score > 0 && !strstr(s->backends, info->name))
+		(void)snprintf(s->backends + n, sizeof(s->backends) - n, "%s%s", n ? ", " : "",
+			       info->name);
+	for (size_t i = 0; i < LMD_LEN(gpu_backends); i++) {
+		if (strcmp(info->name, gpu_backends[i]) != 0)
+			continue;
+		s->gpu_runs[i] |= info->score > 0;
+		(void)snprintf(s->gpu[i], sizeof(s->gpu[i]), "%s",
+			       *info->reason ? info->reason : "it can run here");
+	}
+}
+
+static void check_plugins(struct plugins *s)
+{
+	struct lmi_plugin_registry *r;
+	struct lmi_ctl_finding *f;
+	struct lmd_error err = {0};
+
+	if (lmi_ctl_registry(s->h->ctl, &r, &err) != LMD_OK) {
+		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_FAIL, "plugins", "%.390s", err.text);
+		return;
+	}
+	lmi_plugin_registry_list(r, on_plugin, on_factory, s);
+	if (*s->backends && s->n_archs) {
+		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "plugins",
+				   "%u are loaded, with %u architectures and backends %s",
+				   s->n_loaded, s->n_archs, s->backends);
+		return;
+	}
+	f = lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_FAIL, "plugins",
+			       "there is no %s: no model can run",
+			       s->n_archs ? "backend" : "architecture");
+	lmi_ctl_health_type(f, "sudo apt install llamad-plugins, or give --plugin-dir DIR");
+}
+
+/* ---- GPUs ---- */
+
+struct vendor {
+	unsigned pci;
+	const char *name, *node, *packages;
+	unsigned backend; /* of gpu_backends */
+};
+
+static const struct vendor vendors[] = {
+	{0x10de, "NVIDIA", "/dev/nvidiactl", "sudo apt install nvidia-driver, then restart the machine",
+	 0},
+	{0x1002, "AMD", "/dev/kfd", "sudo apt install firmware-amd-graphics, then restart the machine", 1},
+	{0x8086, "Intel", "/dev/dri", "sudo apt install mesa-vulkan-drivers", 2},
+};
+
+/* Reads a file with one number in hexadecimal. */
+static unsigned read_hex(const char *dir, const char *device, const char *name)
+{
+	char path[PATH_MAX], text[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", dir, device, name);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		*text = 0;
+	(void)fclose(f);
+	return (unsigned)strtoul(text, NULL, 16);
+}
+
+/* Counts the display controllers and accelerators of each vendor. */
+static void count_gpus(const char *root, unsigned n[LMD_LEN(vendors)])
+{
+	char dir[PATH_MAX];
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(dir, sizeof(dir), "%s/sys/bus/pci/devices", root);
+	d = opendir(dir);
+	while (d && (e = readdir(d))) {
+		unsigned kind = e->d_name[0] == '.' ? 0 : read_hex(dir, e->d_name, "class") >> 16;
+		unsigned vendor = kind == 0x03 || kind == 0x12 ? read_hex(dir, e->d_name, "vendor") : 0;
+
+		for (size_t i = 0; i < LMD_LEN(vendors); i++)
+			n[i] += vendor == vendors[i].pci;
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static void check_gpu(const struct plugins *s, const char *root, const struct vendor *v, unsigned n)
+{
+	const char *backend = gpu_backends[v->backend];
+	char node[PATH_MAX];
+	struct lmi_ctl_finding *f;
+
+	if (s->gpu_runs[v->backend] || s->gpu_runs[2]) {
+		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu", "%u of %s, used by backend %s", n,
+				   v->name, s->gpu_runs[v->backend] ? backend : gpu_backends[2]);
+		return;
+	}
+	(void)snprintf(node, sizeof(node), "%s%s", root, v->node);
+	f = lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_WARN, "gpu", "%u of %s, and models cannot use it: ",
+			       n, v->name);
+	n = (unsigned)strlen(f->text);
+	if (access(node, F_OK)) {
+		(void)snprintf(f->text + n, sizeof(f->text) - n,
+			       "its driver is not loaded (there is no %s)", v->node);
+		lmi_ctl_health_type(f, "%s", v->packages);
+	} else if (access(node, R_OK)) {
+		(void)snprintf(f->text + n, sizeof(f->text) - n, "this user may not open %s", v->node);
+		lmi_ctl_health_type(f, "sudo usermod -aG video,render $USER, then log in again");
+	} else if (!*s->gpu[v->backend] && !*s->gpu[2]) {
+		(void)snprintf(f->text + n, sizeof(f->text) - n,
+			       "neither backend %s nor vulkan is installed", backend);
+		lmi_ctl_health_type(f, "sudo apt install llamad-plugins-vulkan");
+	} else {
+		unsigned which = *s->gpu[v->backend] ? v->backend : 2;
+
+		(void)snprintf(f->text + n, sizeof(f->text) - n, "backend %s: %.200s",
+			       gpu_backends[which], s->gpu[which]);
+		lmi_ctl_health_type(f, "llamactl plugins --factories");
+	}
+}
+
+/* The unit has no access to GPUs without its drop-in. */
+static void check_unit(struct lmi_ctl_health *h, const char *root)
+{
+	static const char *const files[] = {"/lib/systemd/system/llamad.service",
+					    "/usr/lib/systemd/system/llamad.service",
+					    "/etc/systemd/system/llamad.service"};
+	char path[PATH_MAX];
+	bool unit = false;
+
+	for (size_t i = 0; i < LMD_LEN(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", root, files[i]);
+		unit = unit || !access(path, F_OK);
+	}
+	(void)snprintf(path, sizeof(path), "%s/etc/systemd/system/llamad.service.d/gpu.conf", root);
+	if (!unit || !access(path, F_OK))
+		return;
+	lmi_ctl_health_type(lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "gpu",
+					       "the service may not use it: its drop-in gpu.conf is "
+					       "missing"),
+			    "sudo install -Dm644 /usr/share/doc/llamad/gpu.conf "
+			    "/etc/systemd/system/llamad.service.d/gpu.conf; sudo systemctl "
+			    "daemon-reload; sudo systemctl restart llamad");
+}
+
+void lmi_ctl_health_devices(struct lmi_ctl_health *h)
+{
+	const char *root = getenv("LLAMAD_SYSTEM_ROOT"); /* for tests */
+	struct plugins s = {.h = h};
+	unsigned n[LMD_LEN(vendors)] = {0}, all = 0;
+
+	root = root ? root : "";
+	check_plugins(&s);
+	count_gpus(root, n);
+	for (size_t i = 0; i < LMD_LEN(vendors); i++) {
+		if (n[i])
+			check_gpu(&s, root, &vendors[i], n[i]);
+		all += n[i];
+	}
+	if (all)
+		check_unit(h, root);
+	else
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "gpu",
+				   "there is none on the PCI bus; models run on the processor");
+}
