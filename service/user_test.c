@@ -3,8 +3,10 @@
  * The caps of a user: running and queued generations, pending requests, streams, bytes, processor
  * time. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "service/service_state.h"
 #include "tests/service_fixture.h"
 
 static struct fx fx;
@@ -295,6 +297,148 @@ START_TEST(errors_of_users_are_counted_apart)
 }
 END_TEST
 
+/* ---- streams ---- */
+
+/* An administrator sees the streams of a user who has too many, and can end one. */
+START_TEST(streams_of_one_user)
+{
+	struct lmi_wire_request generate, q;
+	struct lmi_wire_id id;
+
+	fx.o.limits.streams = 3;
+	fx_start(&fx);
+	fx_load(&fx);
+	generate = fx_generate(&fx, "tiny", "hello", 1000);
+	id = fx_begin(&fx, &fx_user, "hello", 1000);
+	for (int i = 1; i < 3; i++)
+		(void)fx_begin(&fx, &fx_user, "hello", 1000);
+	ck_assert(!fx_call(&fx, &fx_user, &generate));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_msg(strstr(fx.a.err.text, "you have 3, the maximum is 3") != NULL, "%s",
+		      fx.a.err.text);
+	ck_assert_uint_gt(fx.a.retry_ms, 0);
+	(void)fx_begin(&fx, &fx_other, "hello", 1000);
+	(void)fx_begin(&fx, &fx_admin, "hello", 1000);
+	ck_assert_uint_ge(fx.svc->held.n_stream, 5);
+	q = fx_on(&fx, LMI_WIRE_OP_STREAMS, NULL);
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	ck_assert_uint_eq(fx.a.r.u.streams.n_streams, fx.svc->held.n_stream);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
+	q.u.cancel.id = id;
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	fx_settle(&fx);
+	(void)fx_begin(&fx, &fx_user, "hello", 1000);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
+	fx_settle(&fx);
+	lmi_service_disconnected(fx.svc, fx.now, fx_other.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_admin.conn);
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx.svc->held.n_stream, 0);
+}
+END_TEST
+
+/* ---- processor time ---- */
+
+#define SECOND_NS (1000 * FX_MS)
+
+START_TEST(a_window_of_time)
+{
+	struct lmi_svc_work_time t = {0};
+
+	lmi_svc_work_time_add(&t, 100 * SECOND_NS + 500 * FX_MS, 7);
+	lmi_svc_work_time_add(&t, 103 * SECOND_NS, 5);
+	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 103 * SECOND_NS), 12);
+	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 110 * SECOND_NS - 1), 12);
+	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 110 * SECOND_NS), 5);
+	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 113 * SECOND_NS), 0);
+	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 13), 0);
+	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 12), 7000);
+	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 5), 10000);
+	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 113 * SECOND_NS, 1), 0);
+	lmi_svc_work_time_add(&t, 1000 * SECOND_NS, 3); /* all others have left long ago */
+	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 1000 * SECOND_NS), 3);
+}
+END_TEST
+
+/* One percent of two threads for ten seconds. */
+#define WORK_SHARE (200 * FX_MS)
+
+START_TEST(processor_time_of_one_user)
+{
+	struct lmi_wire_request q;
+	uint32_t retry_ms;
+
+	fx.o.limits.work_percent_per_user = 1;
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	lmi_svc_user_charge_work(fx.svc, &fx_user, 2 * WORK_SHARE);
+	ck_assert(fx_call(&fx, &fx_user, &q)); /* nobody else is there */
+	fx.now += 20 * SECOND_NS;
+	fx_turn(&fx);
+	lmi_svc_user_charge_work(fx.svc, &fx_other, 1);
+	lmi_svc_user_charge_work(fx.svc, &fx_user, WORK_SHARE / 2);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	lmi_svc_user_charge_work(fx.svc, &fx_user, WORK_SHARE / 2);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_msg(strstr(fx.a.err.text, "the maximum is 200 ms") != NULL, "%s", fx.a.err.text);
+	retry_ms = fx.a.retry_ms;
+	ck_assert(retry_ms > 9000 && retry_ms <= 10000);
+	q = fx_generate(&fx, "tiny", "hello", 1);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.retry_ms, retry_ms);
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q)); /* no such work */
+	lmi_svc_user_charge_work(fx.svc, &fx_admin, 2 * WORK_SHARE);
+	q = tokenize_long();
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	ck_assert(fx_call(&fx, &fx_other, &q));
+	/* the time until a retry is honest */
+	fx.now += (retry_ms - 1) * FX_MS;
+	fx_turn(&fx);
+	lmi_svc_user_charge_work(fx.svc, &fx_other, 1);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.retry_ms, 1);
+	fx.now += FX_MS;
+	ck_assert(fx_call(&fx, &fx_user, &q));
+}
+END_TEST
+
+/* Returns the processor time of a user in the window. */
+static uint64_t work_of(const struct lmi_svc_principal *who)
+{
+	for (const struct lmi_svc_user *u = fx.svc->users; u; u = u->next)
+		if (u->owner.uid == who->uid)
+			return lmi_svc_work_time_sum(&u->work, fx.now);
+	return 0;
+}
+
+START_TEST(jobs_are_charged)
+{
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	uint64_t before;
+	char text[64], *prompt = malloc(LONG_TEXT + 1);
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	before = work_of(&fx_user);
+	ck_assert_uint_gt(before, 0);
+	/* a prompt that is too long for the context is tokenised all the same */
+	memset(prompt, 'a', LONG_TEXT);
+	prompt[LONG_TEXT] = 0;
+	id = fx_begin(&fx, &fx_user, prompt, 1);
+	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
+	ck_assert_uint_gt(work_of(&fx_user), before);
+	fx.now += 20 * SECOND_NS;
+	ck_assert_uint_eq(work_of(&fx_user), 0);
+	free(prompt);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("user");
@@ -311,6 +455,10 @@ int main(void)
 	tcase_add_test(t, bytes_of_all_users);
 	tcase_add_test(t, readers_of_one_user);
 	tcase_add_test(t, errors_of_users_are_counted_apart);
+	tcase_add_test(t, streams_of_one_user);
+	tcase_add_test(t, a_window_of_time);
+	tcase_add_test(t, processor_time_of_one_user);
+	tcase_add_test(t, jobs_are_charged);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
