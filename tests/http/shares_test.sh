@@ -27,7 +27,7 @@ printf '{"content":"%s","model":"tiny"}' "$(head -c 20000 /dev/zero | tr '\0' 'a
 
 # tokenize USER FILE: the status of the response is in $got
 tokenize() {
-	got=$(curl -s -m 60 -o "$dir/body" -D "$dir/head" -w '%{http_code}' \
+	got=$(curl -s -m 300 -o "$dir/body" -D "$dir/head" -w '%{http_code}' \
 		-H "Authorization: Bearer $(cat "$dir/$1")" -H 'Content-Type: application/json' \
 		--data-binary "@$dir/$2" "http://$http/tokenize")
 }
@@ -58,7 +58,7 @@ done
 holds "the socket refuses as well: $(cat "$dir/out" "$dir/err")" [ $n -lt 5 ]
 tokenize two short
 holds "the other user's status $got" [ "$got" = 200 ]
-fetch 200 tokens --unix-socket "$dir/http.sock" -H 'Content-Type: application/json' \
+fetch 200 tokens -m 300 --unix-socket "$dir/http.sock" -H 'Content-Type: application/json' \
 	--data-binary "@$dir/long" http://localhost/tokenize
 stop
 finish "shares"
