@@ -58,6 +58,7 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 	if (st != LMD_OK)
 		return st;
 	lmi_service_set_presets(d->service, c->presets, c->n_presets);
+	d->connections.limits = lmi_daemon_conn_limits(c);
 	lmi_front_set_limits(d->front, &limits);
 	if (d->http) {
 		const struct lmi_http_limits http = lmi_daemon_http_limits(c);

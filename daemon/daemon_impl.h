@@ -40,6 +40,7 @@ struct lmi_daemon {
 	struct lmi_engine_devices *devices;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
+	struct lmi_conn_limiter connections; /* of all listeners */
 	struct lmi_front_listener *front;
 	struct lmi_http_server *http; /* NULL: not configured */
 	bool has_key;                 /* there is an API key that has not expired */
@@ -70,6 +71,7 @@ enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
  * failure. */
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err);
 void lmi_daemon_fini(struct lmi_daemon *d);
+struct lmi_conn_limiter_limits lmi_daemon_conn_limits(const struct lmi_config *c);
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
 struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c);
 

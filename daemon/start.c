@@ -145,7 +145,7 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		bool background;
 	} queues[] = {{&d->registry, "registry", 1, false},
 		      {&d->io, "io", 2, false},
-		      {&d->work, "work", 2, true}};
+		      {&d->work, "work", LMI_SVC_WORK_THREADS, true}};
 	enum lmd_status st = lmi_mailbox_init(&d->mailbox, err);
 
 	d->mailbox_open = st == LMD_OK;
@@ -258,12 +258,18 @@ static bool busy(void *arg, uint64_t conn)
 	return d->service && lmi_service_has_running_stream(d->service, conn);
 }
 
+struct lmi_conn_limiter_limits lmi_daemon_conn_limits(const struct lmi_config *c)
+{
+	return (struct lmi_conn_limiter_limits){
+		.connections = (uint32_t)c->connections,
+		.connections_per_user = (uint32_t)c->connections_per_user,
+		.connections_kept = CONNECTIONS_KEPT,
+	};
+}
+
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c)
 {
 	return (struct lmi_front_limits){
-		.limiter = {.connections = (uint32_t)c->connections,
-			    .connections_per_user = (uint32_t)c->connections_per_user,
-			    .connections_kept = CONNECTIONS_KEPT},
 		.idle_ms = (uint64_t)c->idle_ms,
 		.message_ms = (uint64_t)c->message_ms,
 	};
@@ -280,6 +286,7 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 		.tls_key = d->config->tls_key,
 		.message_bytes = (uint64_t)d->config->message_bytes,
 		.n_call = (uint32_t)d->config->service.calls,
+		.limiter = &d->connections,
 		.limits = lmi_daemon_front_limits(d->config),
 		.ops = {.call = call,
 			.closed = gone,
@@ -300,8 +307,7 @@ struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c)
 {
 	const struct lmi_front_limits f = lmi_daemon_front_limits(c);
 
-	return (struct lmi_http_limits){
-		.limiter = f.limiter, .idle_ms = f.idle_ms, .head_ms = f.message_ms};
+	return (struct lmi_http_limits){.idle_ms = f.idle_ms, .head_ms = f.message_ms};
 }
 
 static bool has_key(void *arg)
@@ -330,6 +336,7 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 		.store_bytes = (uint64_t)c->http_store,
 		.store_number = (uint32_t)c->http_store_number,
 		.store_age_s = (uint64_t)c->http_store_ms / 1000,
+		.limiter = &d->connections,
 		.limits = lmi_daemon_http_limits(c),
 		.ops = {.login = lmi_daemon_login, .has_key = has_key, .wall_ns = lmi_daemon_wall_ns},
 		.arg = d,
@@ -363,6 +370,7 @@ static enum lmd_status make_socket_folder(const char *socket, struct lmd_error *
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 {
 	const char *file = lmi_arg_str(d->args, "config");
+	struct lmi_conn_limiter_limits limits;
 	enum lmd_status st;
 
 	d->lock = d->notify.fd = -1;
@@ -371,8 +379,11 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = lmi_config_read(&d->config, file, d->args, d->env, err);
 	d->first = d->config;
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
+		limits = lmi_daemon_conn_limits(d->config);
+		lmi_conn_limiter_init(&d->connections, &limits, (uint32_t)geteuid());
 		st = start_host(d, err);
+	}
 	if (st == LMD_OK)
 		lmi_daemon_log_warnings(d, d->config);
 	if (st == LMD_OK)
@@ -442,6 +453,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		(void)setitimer(ITIMER_REAL, &limit, NULL);
 	}
 	lmi_front_close(d->front);
+	lmi_conn_limiter_fini(&d->connections);
 	(void)setitimer(ITIMER_REAL, &none, NULL);
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)

@@ -62,10 +62,22 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 	lmi_free(c);
 }
 
+static void job_run(void *arg)
+{
+	struct lmi_svc_call *c = arg;
+	uint64_t from = lmi_svc_thread_ns();
+
+	c->run(c);
+	c->request.work_ns = lmi_svc_thread_ns() - from;
+}
+
 static void job_done(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 
+	if (c->job.jobs == c->request.svc->o.work)
+		lmi_svc_user_charge_work(c->request.svc, &c->request.principal,
+					 c->request.work_ns);
 	c->request.svc->n_job--;
 	c->submitted = false;
 	if (lmi_cancel_is_set(&c->job.cancel) && c->err.status == LMD_OK)
@@ -78,7 +90,9 @@ enum lmd_status lmi_svc_call_submit(struct lmi_svc_call *c, struct lmi_jobs *job
 {
 	enum lmd_status st;
 
-	c->job = (struct lmi_job){.run = run, .done = job_done, .arg = c};
+	c->run = run;
+	c->request.work_ns = 0;
+	c->job = (struct lmi_job){.run = job_run, .done = job_done, .arg = c};
 	st = lmi_jobs_submit(jobs, &c->job, err);
 	c->submitted = st == LMD_OK;
 	if (st == LMD_OK)

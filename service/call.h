@@ -16,6 +16,7 @@ struct lmi_svc_call {
 		*repeats; /* a repetition waits for the reply to this one; otherwise NULL */
 	struct lmi_svc_call *next_wait;
 	struct lmi_job job;
+	void (*run)(void *arg); /* of the job */
 	bool submitted; /* the job is not done */
 	struct lmd_error err; /* error of the job; status LMD_OK: it succeeded */
 	struct lmi_svc_lookup lookup;

@@ -397,7 +397,7 @@ static bool make_inputs(struct lmi_svc_call *c)
 
 static enum lmd_status begin(struct lmi_svc_request *a, const char *what,
 			     const struct lmd_str *inputs, uint32_t n, uint64_t more_bytes,
-			     const struct lmd_str *model, struct lmd_error *err)
+			     const struct lmd_str *model, uint32_t *retry_ms, struct lmd_error *err)
 {
 	uint64_t bytes = more_bytes;
 	struct lmi_svc_call *c;
@@ -409,7 +409,9 @@ static enum lmd_status begin(struct lmi_svc_request *a, const char *what,
 		return lmd_fail(err, LMD_INVALID, "%s: %llu bytes, the maximum is %llu", what,
 				(unsigned long long)bytes,
 				(unsigned long long)a->svc->limits.text_bytes);
-	st = lmi_svc_call_create(&c, a, err);
+	st = lmi_svc_user_admit_work(a->svc, &a->principal, retry_ms, err);
+	if (st == LMD_OK)
+		st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
 	if (!make_inputs(c)) {
@@ -427,10 +429,9 @@ enum lmd_status lmi_svc_do_embed(struct lmi_svc_request *a, uint32_t *retry_ms,
 {
 	const struct lmi_wire_req_embed *q = &a->req->u.embed;
 
-	(void)retry_ms;
 	if (q->has_inputs && !q->n_inputs)
 		return lmd_fail(err, LMD_INVALID, "inputs: the list is empty");
-	return begin(a, "inputs", q->inputs, q->n_inputs, 0, &q->model, err);
+	return begin(a, "inputs", q->inputs, q->n_inputs, 0, &q->model, retry_ms, err);
 }
 
 /* Each pair is tokenised with its own copy of the query. */
@@ -439,9 +440,8 @@ enum lmd_status lmi_svc_do_rerank(struct lmi_svc_request *a, uint32_t *retry_ms,
 {
 	const struct lmi_wire_req_rerank *q = &a->req->u.rerank;
 
-	(void)retry_ms;
 	if (!q->n_documents)
 		return lmd_fail(err, LMD_INVALID, "documents: the list is empty");
 	return begin(a, "documents", q->documents, q->n_documents,
-		     (uint64_t)q->n_documents * q->query.len, &q->model, err);
+		     (uint64_t)q->n_documents * q->query.len, &q->model, retry_ms, err);
 }

@@ -23,6 +23,15 @@ static void encode(void *arg)
 		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->constraint, err);
 }
 
+static void encode_job(void *arg)
+{
+	struct lmi_svc_generation *g = arg;
+	uint64_t from = lmi_svc_thread_ns();
+
+	encode(g);
+	g->request.work_ns = lmi_svc_thread_ns() - from;
+}
+
 /* Continues after the prompt has been tokenised. */
 static void encoded(struct lmi_svc_generation *g, uint64_t now)
 {
@@ -46,6 +55,7 @@ static void encode_done(void *arg)
 
 	svc->n_job--;
 	g->job_runs = false;
+	lmi_svc_user_charge_work(svc, &g->request.principal, g->request.work_ns);
 	if (g->ended)
 		lmi_svc_gen_drop_constraint(g);
 	lmi_svc_loaded_model_unref(g->encoder, svc->now);
@@ -87,7 +97,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		encoded(g, now);
 		return;
 	}
-	g->job = (struct lmi_job){.run = encode, .done = encode_done, .arg = g};
+	g->job = (struct lmi_job){.run = encode_job, .done = encode_done, .arg = g};
 	g->encoder = r;
 	if (lmi_jobs_submit(svc->o.work, &g->job, &refused) != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &refused, lmi_svc_retry_ms(svc));
@@ -128,12 +138,13 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 static enum lmd_status admit(struct lmi_svc_request *a, uint32_t *retry_ms,
 			     struct lmd_error *err)
 {
-	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, &a->principal,
-							   a->bytes.n, err);
+	enum lmd_status st = lmi_svc_user_admit_work(a->svc, &a->principal, retry_ms, err);
 
 	if (st == LMD_OK)
+		st = lmi_svc_user_admit_generation(a->svc, &a->principal, a->bytes.n, err);
+	if (st == LMD_OK)
 		st = lmi_svc_stream_admit(a->svc, &a->principal, err);
-	if (st == LMD_BUSY)
+	if (st == LMD_BUSY && !*retry_ms)
 		*retry_ms = lmi_svc_retry_ms(a->svc);
 	return st;
 }

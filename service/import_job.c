@@ -292,7 +292,7 @@ enum lmd_status lmi_svc_import_begin(struct lmi_svc_import **out,
 	w->job = (struct lmi_job){.run = run_stage, .done = stage_done, .arg = w};
 	st = lmi_jobs_submit(queue, &w->job, err);
 	if (st != LMD_OK) {
-		lmi_svc_stream_destroy(&svc->streams, w->writer.stream);
+		lmi_svc_stream_drop(svc, w->writer.stream);
 		goto undo;
 	}
 	svc->n_job++;

@@ -49,7 +49,8 @@ static enum lmd_status begin(struct lmi_svc_call **out, struct lmi_svc_request *
 	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
-	k = (*out)->data = lmi_arena_alloc((*out)->request.arena, sizeof(*k), _Alignof(struct key_call));
+	k = lmi_arena_alloc((*out)->request.arena, sizeof(*k), _Alignof(struct key_call));
+	(*out)->data = k;
 	if (!k) {
 		lmi_svc_call_destroy(*out);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");

@@ -39,8 +39,7 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(target_itl_batch, "ms", 0, MINUTE, 0,
 	    "As target_itl, for generations of class batch."),
 	ROW(streams, "", 1, 65536, 256,
-	    "Maximum number of streams of one principal, including ended ones that are still "
-	    "kept."),
+	    "Maximum number of streams of one user, including ended ones that are still kept."),
 	ROW(models, "", 1, 256, 16, "Maximum number of models in memory."),
 	ROW(text_bytes, "bytes", 1, 16u << 20, 16u << 20,
 	    "Maximum length of a prompt or of any other text for a model."),
@@ -82,6 +81,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "Maximum number of pending requests of one user; 0 = three quarters of calls."),
 	ROW(bytes_per_user, "bytes", 4096, 1ull << 40, 256u << 20,
 	    "Maximum amount of pending requests of one user."),
+	ROW(work_percent_per_user, "", 0, 100, 0,
+	    "Maximum share in percent that one user may have of the processor time of the threads that "
+	    "tokenise texts, fill in templates and read grammars, over the last 10 seconds. Beyond it "
+	    "requests with such work fail as busy, with the time until a retry makes sense, while "
+	    "another user has requests. 0 = three quarters. Administrators have no share."),
 	ROW(buffer_bytes, "bytes", 4096, 1ull << 40, 1u << 30,
 	    "Maximum amount of pending requests and unread output of all users together; beyond it "
 	    "requests fail as busy. One byte in sixteen is kept for administrators."),

@@ -47,6 +47,7 @@ struct lmi_service_limits {
 	uint64_t calls;
 	uint64_t calls_per_user;
 	uint64_t bytes_per_user;
+	uint64_t work_percent_per_user;
 	uint64_t buffer_bytes;
 	uint64_t rid_ms;
 	uint64_t rids;

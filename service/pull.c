@@ -107,6 +107,7 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 			     const char *folder, char (*digests)[LMI_SHA256_HEX])
 {
 	const struct lmi_hub_transfer t = {.progress = on_piece, .arg = w};
+	const struct lmi_service_opts *o = &w->request.svc->o;
 	enum lmd_status st = LMD_OK;
 
 	w->n_bytes = m->size;
@@ -117,7 +118,7 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
 		if (have_already(w, &m->files[i], path, digests[i]))
 			continue;
-		st = w->request.svc->o.hub->fetch(&m->files[i], path, w->request.svc->o.hub_opts, &t, digests[i], &w->err);
+		st = o->hub->fetch(&m->files[i], path, o->hub_opts, &t, digests[i], &w->err);
 		w->done_before += m->files[i].size;
 	}
 	return st;

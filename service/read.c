@@ -47,7 +47,8 @@ enum lmd_status lmi_svc_do_next(struct lmi_svc_request *a, uint32_t *retry_ms,
 	uint64_t after = (uint64_t)q->after;
 	struct lmi_svc_stream *s;
 	struct lmi_svc_waiting_reader *p;
-	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, &a->principal, q->id.b, false, err);
+	enum lmd_status st =
+		lmi_svc_stream_find(&s, &svc->streams, &a->principal, q->id.b, false, err);
 
 	if (st == LMD_OK)
 		st = lmi_svc_output_check(&s->out, after, err);

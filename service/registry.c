@@ -371,7 +371,8 @@ static void run_info(void *arg)
 	lmi_free(paths);
 	if (c->err.status != LMD_OK)
 		return;
-	if (lmi_svc_describe(c->request.arena, lmi_model_view(file), c->request.message.u.info.keys, &f->info) !=
+	if (lmi_svc_describe(c->request.arena, lmi_model_view(file),
+			     c->request.message.u.info.keys, &f->info) !=
 	    LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);

@@ -56,7 +56,11 @@ struct lmi_svc_request {
 	/* the account; only if kept */
 	struct lmi_svc_user *user;   /* NULL: it holds nothing any more */
 	struct lmi_svc_account held; /* what it adds to the user's account */
+	uint64_t work_ns;            /* processor time of its last job, written by that job */
 };
+
+/* Returns the processor time of this thread so far, in nanoseconds. */
+uint64_t lmi_svc_thread_ns(void);
 
 /* Copies the message, unless that has been done. */
 enum lmd_status lmi_svc_request_copy(struct lmi_svc_request *r, struct lmd_error *err);

@@ -8,6 +8,7 @@
 #include "service/service.h"
 
 #include <poll.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -260,5 +261,6 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_streams_fini(&svc->streams);
 	lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 	lmi_svc_names_clear(svc);
+	lmi_svc_users_fini(svc);
 	lmi_free(svc);
 }

@@ -41,6 +41,7 @@ enum lmi_svc_role {
 };
 
 #define LMI_SVC_KEY_LABEL_MAX 64
+#define LMI_SVC_WORK_THREADS  2u /* threads of the queue `work`, for the shares of users */
 
 /* Streams and request ids belong to a uid and a key label; for all others they do not exist. */
 struct lmi_svc_principal {

@@ -27,6 +27,7 @@ bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owne
 
 struct lmi_svc_push;
 struct lmi_svc_stream_writer;
+struct lmi_svc_user;
 
 /* A waiting reader (long poll). */
 struct lmi_svc_waiting_reader {
@@ -45,6 +46,7 @@ struct lmi_svc_stream {
 	uint8_t id[LMI_SVC_ID_BYTES];
 	struct lmi_svc_owner owner;
 	uint32_t kind;                                          /* enum of the caller */
+	struct lmi_svc_user *user; /* in whose account it is; NULL: in none */
 	char model[LMI_SVC_NAME_BYTES + 1],
 		rid[LMI_SVC_IDEMPOTENCY_KEY_BYTES + 1]; /* for op streams */
 	uint64_t conn; /* the connection that read it last or created it */

@@ -197,32 +197,47 @@ struct lmi_svc_end lmi_svc_end_of(uint32_t reason)
 	return (struct lmi_svc_end){.kind = LMI_SVC_END_CANCELLED, .why = reason};
 }
 
+static const struct lmi_svc_account one_stream = {.n_stream = 1};
+
+void lmi_svc_stream_drop(struct lmi_service *svc, struct lmi_svc_stream *s)
+{
+	if (s->user) {
+		lmi_svc_user_release(svc, s->user, &one_stream);
+		lmi_svc_user_unref(svc, s->user);
+	}
+	lmi_svc_stream_destroy(&svc->streams, s);
+}
+
+/* Returns the oldest stream of the owner whose end was read or need not be, or NULL. */
+static struct lmi_svc_stream *find_done(const struct lmi_service *svc,
+					const struct lmi_svc_owner *owner)
+{
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
+		if (lmi_svc_owner_same(&s->owner, owner) && !s->readers && !s->push &&
+		    (s->read_out || (s->cancelled && !s->writer)))
+			return s;
+	return NULL;
+}
+
 enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 				     const struct lmi_svc_principal *principal,
 				     struct lmd_error *err)
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
-	struct lmi_svc_stream *done = NULL;
-	uint64_t n = 0;
+	uint32_t n = lmi_svc_user_n_stream(svc, principal);
+	struct lmi_svc_stream *done;
 
-	for (struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
-		if (!lmi_svc_owner_same(&s->owner, &owner))
-			continue;
-		n++;
-		if (!done && (s->read_out || (s->cancelled && !s->writer)) && !s->readers &&
-		    !s->push)
-			done = s;
-	}
 	if (n < svc->limits.streams)
 		return LMD_OK;
+	done = find_done(svc, &owner);
 	if (done) {
-		lmi_svc_stream_destroy(&svc->streams, done);
+		lmi_svc_stream_drop(svc, done);
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_BUSY,
-			"too many streams: you have %llu, the maximum is %llu: read one to its end "
+			"too many streams: you have %u, the maximum is %llu: read one to its end "
 			"or cancel one",
-			(unsigned long long)n, (unsigned long long)svc->limits.streams);
+			n, (unsigned long long)svc->limits.streams);
 }
 
 enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,
@@ -238,6 +253,12 @@ enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,
 
 	if (st != LMD_OK)
 		return st;
+	s->user = lmi_svc_user_ref(svc, &a->principal);
+	if (!s->user) {
+		lmi_svc_stream_drop(svc, s);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a user");
+	}
+	lmi_svc_user_hold(svc, s->user, &one_stream);
 	(void)snprintf(s->model, sizeof(s->model), "%.*s", (int)model->len, model->ptr);
 	(void)snprintf(s->rid, sizeof(s->rid), "%.*s", (int)a->req->rid.len, a->req->rid.ptr);
 	s->writer = w;
@@ -261,7 +282,7 @@ void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w
 	/* restart the lease, so that a reader has time to fetch the end */
 	s->touched_ns = now;
 	if (s->given_up)
-		lmi_svc_stream_destroy(&svc->streams, s);
+		lmi_svc_stream_drop(svc, s);
 	else
 		lmi_svc_stream_pump(svc, s, now);
 }
@@ -278,5 +299,5 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 	if (s->writer)
 		s->writer->cancel(s->writer, now, reason);
 	else
-		lmi_svc_stream_destroy(&svc->streams, s);
+		lmi_svc_stream_drop(svc, s);
 }

@@ -33,6 +33,8 @@ enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,
 enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 				     const struct lmi_svc_principal *principal,
 				     struct lmd_error *err);
+/* Destroys a stream without waiting readers, and takes it out of the account of its user. */
+void lmi_svc_stream_drop(struct lmi_service *svc, struct lmi_svc_stream *s);
 /* Ends the work: adds the final item, answers readers, and destroys the stream if it was given
  * up. */
 void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w, uint64_t now,

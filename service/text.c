@@ -242,11 +242,13 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 }
 
 static enum lmd_status begin(struct lmi_svc_request *a, const struct lmd_str *model,
-			     struct lmd_error *err)
+			     uint32_t *retry_ms, struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
-	enum lmd_status st = lmi_svc_call_create(&c, a, err);
+	enum lmd_status st = lmi_svc_user_admit_work(a->svc, &a->principal, retry_ms, err);
 
+	if (st == LMD_OK)
+		st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
 	c->data = lmi_arena_alloc(c->request.arena, sizeof(struct found), _Alignof(struct found));
@@ -265,18 +267,16 @@ enum lmd_status lmi_svc_do_tokenize(struct lmi_svc_request *a, uint32_t *retry_m
 {
 	const struct lmi_wire_req_tokenize *q = &a->req->u.tokenize;
 
-	(void)retry_ms;
 	if (q->text.len > a->svc->limits.text_bytes)
 		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, the maximum is %llu", q->text.len,
 				(unsigned long long)a->svc->limits.text_bytes);
-	return begin(a, &q->model, err);
+	return begin(a, &q->model, retry_ms, err);
 }
 
 enum lmd_status lmi_svc_do_detokenize(struct lmi_svc_request *a, uint32_t *retry_ms,
 				      struct lmd_error *err)
 {
-	(void)retry_ms;
-	return begin(a, &a->req->u.detokenize.model, err);
+	return begin(a, &a->req->u.detokenize.model, retry_ms, err);
 }
 
 enum lmd_status lmi_svc_do_apply_template(struct lmi_svc_request *a, uint32_t *retry_ms,
@@ -286,6 +286,5 @@ enum lmd_status lmi_svc_do_apply_template(struct lmi_svc_request *a, uint32_t *r
 	const struct lmi_wire_req_generate g = generate_request(q);
 	enum lmd_status st = lmi_svc_generate_check(&a->svc->limits, &g, err);
 
-	(void)retry_ms;
-	return st == LMD_OK ? begin(a, &q->model, err) : st;
+	return st == LMD_OK ? begin(a, &q->model, retry_ms, err) : st;
 }

@@ -37,16 +37,35 @@ struct lmi_svc_user *lmi_svc_user_ref(struct lmi_service *svc,
 	return u;
 }
 
+/* Forgets the users that hold nothing and have not used a work thread for a while. */
+static void forget_idle(struct lmi_service *svc)
+{
+	struct lmi_svc_user **p = &svc->users, *u;
+
+	while ((u = *p)) {
+		if (u->n_ref || lmi_svc_work_time_sum(&u->work, svc->now)) {
+			p = &u->next;
+			continue;
+		}
+		*p = u->next;
+		lmi_free(u);
+	}
+}
+
 void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u)
 {
-	struct lmi_svc_user **p = &svc->users;
+	if (!--u->n_ref)
+		forget_idle(svc);
+}
 
-	if (--u->n_ref)
-		return;
-	while (*p != u)
-		p = &(*p)->next;
-	*p = u->next;
-	lmi_free(u);
+void lmi_svc_users_fini(struct lmi_service *svc)
+{
+	struct lmi_svc_user *u;
+
+	while ((u = svc->users)) {
+		svc->users = u->next;
+		lmi_free(u);
+	}
 }
 
 void lmi_svc_user_hold(struct lmi_service *svc, struct lmi_svc_user *u,
@@ -58,6 +77,7 @@ void lmi_svc_user_hold(struct lmi_service *svc, struct lmi_svc_user *u,
 		accounts[i]->n_running += d->n_running;
 		accounts[i]->n_waiting += d->n_waiting;
 		accounts[i]->n_call += d->n_call;
+		accounts[i]->n_stream += d->n_stream;
 		accounts[i]->bytes += d->bytes;
 	}
 }
@@ -71,6 +91,7 @@ void lmi_svc_user_release(struct lmi_service *svc, struct lmi_svc_user *u,
 		accounts[i]->n_running -= d->n_running;
 		accounts[i]->n_waiting -= d->n_waiting;
 		accounts[i]->n_call -= d->n_call;
+		accounts[i]->n_stream -= d->n_stream;
 		accounts[i]->bytes -= d->bytes;
 	}
 }
@@ -207,6 +228,59 @@ enum lmd_status lmi_svc_user_admit_reader(const struct lmi_service *svc,
 			"too many requests: %llu of yours are pending, the maximum is %llu "
 			"(calls_per_user)",
 			(unsigned long long)n, (unsigned long long)most);
+}
+
+/* ---- processor time ---- */
+
+void lmi_svc_user_charge_work(struct lmi_service *svc, const struct lmi_svc_principal *principal,
+			      uint64_t ns)
+{
+	struct lmi_svc_user *u = ns ? lmi_svc_user_ref(svc, principal) : NULL;
+
+	if (!u)
+		return;
+	lmi_svc_work_time_add(&u->work, svc->now, ns);
+	lmi_svc_user_unref(svc, u);
+}
+
+/* Returns whether another user has a request, or had one that used a work thread in the window. */
+static bool others_work(const struct lmi_service *svc, const struct lmi_svc_user *u)
+{
+	for (const struct lmi_svc_user *o = svc->users; o; o = o->next)
+		if (o != u && (o->held.n_running || o->held.n_waiting || o->held.n_call ||
+			       lmi_svc_work_time_sum(&o->work, svc->now)))
+			return true;
+	return false;
+}
+
+enum lmd_status lmi_svc_user_admit_work(const struct lmi_service *svc,
+					const struct lmi_svc_principal *principal,
+					uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_svc_user *u = find(svc, principal);
+	uint64_t all = (uint64_t)LMI_SVC_WORK_SECONDS * 1000000000u * LMI_SVC_WORK_THREADS;
+	uint64_t most = all / 100 * share(svc->limits.work_percent_per_user, 100);
+	uint32_t wait_ms;
+
+	if (!u || principal->role == LMI_SVC_ROLE_ADMIN)
+		return LMD_OK;
+	wait_ms = lmi_svc_work_time_retry_ms(&u->work, svc->now, most);
+	if (!wait_ms || !others_work(svc, u))
+		return LMD_OK;
+	*retry_ms = wait_ms;
+	return lmd_fail(err, LMD_BUSY,
+			"too much processor time: your texts took %llu ms in the last %u s, the maximum "
+			"is %llu ms while others use the server (work_percent_per_user)",
+			(unsigned long long)(lmi_svc_work_time_sum(&u->work, svc->now) / 1000000),
+			LMI_SVC_WORK_SECONDS, (unsigned long long)(most / 1000000));
+}
+
+uint32_t lmi_svc_user_n_stream(const struct lmi_service *svc,
+			       const struct lmi_svc_principal *principal)
+{
+	const struct lmi_svc_user *u = find(svc, principal);
+
+	return u ? u->held.n_stream : 0;
 }
 
 bool lmi_svc_user_may_run(const struct lmi_service *svc, const struct lmi_svc_user *u)

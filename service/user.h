@@ -2,20 +2,24 @@
  *
  * user.h - what each user of the service holds at this moment, and how much of it a user may hold.
  *
- * A user is an owner of streams (stream.h). It is known while it holds something: a generation or a
- * pending request. Administrators are counted and never refused here; some places are theirs
- * alone. */
+ * A user is an owner of streams (stream.h). It is known while it holds something, and for some
+ * seconds after it has used a work thread. Administrators are counted and never refused here, except
+ * for the number of streams; some places are theirs alone. */
 #ifndef LLAMAD_SERVICE_USER_H
 #define LLAMAD_SERVICE_USER_H
 
 #include "core/engine/device_arbiter.h"
 #include "service/service.h"
 #include "service/stream.h"
+#include "service/work_time.h"
 
-/* What a user, or all users together, hold at this moment. */
+/* What a user, or all users together, hold at this moment.  All hard caps of a user are checked
+ * against it here, except connections: those exist before their user is known, and are counted by
+ * uid or address (daemon/front/conn_limiter.h). */
 struct lmi_svc_account {
 	uint32_t n_running, n_waiting; /* generations; waiting: accepted and not running */
 	uint32_t n_call;               /* pending requests, without the readers of streams */
+	uint32_t n_stream;             /* streams, unread ones that have ended included */
 	uint64_t bytes;                /* copies of requests */
 };
 
@@ -26,6 +30,7 @@ struct lmi_svc_user {
 	uint32_t n_ref;
 	struct lmi_svc_account held;
 	uint64_t served[LMI_ENGINE_N_CLASS]; /* tokens, see fair_queue.h */
+	struct lmi_svc_work_time work; /* processor time of work threads */
 };
 
 /* Finds or adds the user of a principal; NULL if out of memory. Give it back with
@@ -33,6 +38,9 @@ struct lmi_svc_user {
 struct lmi_svc_user *lmi_svc_user_ref(struct lmi_service *svc,
 				      const struct lmi_svc_principal *principal);
 void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u);
+
+/* Forgets all users, none of which may hold anything. */
+void lmi_svc_users_fini(struct lmi_service *svc);
 
 /* Adds to the accounts of the user and of all users together, or subtracts from them. */
 void lmi_svc_user_hold(struct lmi_service *svc, struct lmi_svc_user *u,
@@ -51,6 +59,17 @@ enum lmd_status lmi_svc_user_admit_reader(const struct lmi_service *svc,
 enum lmd_status lmi_svc_user_admit_call(const struct lmi_service *svc,
 					const struct lmi_svc_principal *principal, size_t bytes,
 					struct lmd_error *err);
+/* Counts processor time of a work thread.  Without memory for the user it is not counted. */
+void lmi_svc_user_charge_work(struct lmi_service *svc, const struct lmi_svc_principal *principal,
+			      uint64_t ns);
+/* Returns LMD_BUSY if the principal has had its share of the work threads' time, and when it will
+ * have less than that.  The share does not hold while no other user has requests. */
+enum lmd_status lmi_svc_user_admit_work(const struct lmi_service *svc,
+					const struct lmi_svc_principal *principal,
+					uint32_t *retry_ms, struct lmd_error *err);
+/* Returns the number of streams of a principal. */
+uint32_t lmi_svc_user_n_stream(const struct lmi_service *svc,
+			       const struct lmi_svc_principal *principal);
 /* Returns whether one more generation of the user may run now. */
 bool lmi_svc_user_may_run(const struct lmi_service *svc, const struct lmi_svc_user *u);
 

@@ -79,7 +79,9 @@ static enum lmd_status admit(struct lmi_conn *c)
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_conn_limiter_admit(&f->limiter, &c->peer, &err);
+	st = lmi_conn_limiter_admit(f->limiter, &c->peer, &err);
+	f->n_conn += st == LMD_OK;
+	f->n_refused += st != LMD_OK;
 	if (st == LMD_BUSY && f->n_rejected < LMI_FRONT_REJECTED_MAX) {
 		f->n_rejected++;
 		c->rejected = true;
@@ -91,7 +93,7 @@ static enum lmd_status admit(struct lmi_conn *c)
 		return st;
 	c->principal.conn = ++f->n_conn_ever;
 	if (!c->peer.remote)
-		c->principal.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer)
+		c->principal.role = lmi_conn_limiter_is_admin(f->limiter, &c->peer)
 					    ? LMI_SVC_ROLE_ADMIN
 					    : LMI_SVC_ROLE_USER;
 	c->frames.max = c->peer.remote ? unauthenticated_bytes(f) : f->o.message_bytes;
@@ -176,7 +178,8 @@ void lmi_conn_close(struct lmi_conn *c)
 	if (c->rejected) {
 		f->n_rejected--;
 	} else if (c->principal.conn) {
-		lmi_conn_limiter_leave(&f->limiter, &c->peer);
+		f->n_conn--;
+		lmi_conn_limiter_leave(f->limiter, &c->peer);
 		if (f->open)
 			f->o.ops.closed(f->o.arg, c->principal.conn);
 	}

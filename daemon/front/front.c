@@ -99,14 +99,14 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 
 	if (!login) {
 		if (err->status != LMD_DENIED) /* the key was not checked */
-			lmi_conn_limiter_auth_ok(&c->f->limiter, &c->peer);
+			lmi_conn_limiter_auth_ok(c->f->limiter, &c->peer);
 		else
 			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "login from %s failed: %s",
 				      lmi_conn_peer_text(&c->peer, text), err->text);
 		refuse(a, err, -1, false);
 		return;
 	}
-	lmi_conn_limiter_auth_ok(&c->f->limiter, &c->peer);
+	lmi_conn_limiter_auth_ok(c->f->limiter, &c->peer);
 	if (c->closed) {
 		call_hello(a);
 		return;
@@ -135,7 +135,7 @@ static void hello(struct pending *a, const struct lmd_str *key)
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
 		refuse(a, &err, -1, false);
-	} else if (lmi_conn_limiter_auth_attempt(&f->limiter, &c->peer, f->now, &retry_ms, &err) !=
+	} else if (lmi_conn_limiter_auth_attempt(f->limiter, &c->peer, f->now, &retry_ms, &err) !=
 		   LMD_OK) {
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
 	} else {
@@ -288,7 +288,7 @@ enum lmd_status lmi_front_open(struct lmi_front_listener **out, const struct lmi
 	f->open = true;
 	f->now = lmi_loop_now();
 	f->check_ns = UINT64_MAX;
-	lmi_conn_limiter_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
+	f->limiter = opts->limiter;
 	st = open_listeners(f, err);
 	if (st == LMD_OK)
 		*out = f;
@@ -364,7 +364,6 @@ void lmi_front_close(struct lmi_front_listener *f)
 	}
 	if (f->tls)
 		nng_tls_config_free(f->tls);
-	lmi_conn_limiter_fini(&f->limiter);
 	lmi_mailbox_fini(&f->mailbox);
 	lmi_wire_buf_fini(&f->buf);
 	lmi_free(f->path);
@@ -386,11 +385,11 @@ int lmi_front_fd(const struct lmi_front_listener *f)
 /* Logs each time that a counter has doubled, since rejected clients retry. */
 static void report(struct lmi_front_listener *f)
 {
-	if (f->limiter.n_refused >= 2 * f->n_refused_logged + 1) {
+	if (f->n_refused >= 2 * f->n_refused_logged + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
 			      "connections rejected: %llu so far; open connections=%u",
-			      (unsigned long long)f->limiter.n_refused, f->limiter.n);
-		f->n_refused_logged = f->limiter.n_refused;
+			      (unsigned long long)f->n_refused, f->n_conn);
+		f->n_refused_logged = f->n_refused;
 	}
 	if (f->n_unread >= 2 * f->n_unread_logged + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
@@ -427,7 +426,6 @@ uint64_t lmi_front_deadline(const struct lmi_front_listener *f)
 void lmi_front_set_limits(struct lmi_front_listener *f, const struct lmi_front_limits *limits)
 {
 	f->o.limits = *limits;
-	f->limiter.limits = limits->limiter;
 	f->check_ns = 0;
 }
 
@@ -457,12 +455,12 @@ void lmi_front_revoke(struct lmi_front_listener *f, const char *label)
 
 void lmi_front_stats(const struct lmi_front_listener *f, struct lmi_front_stats *out)
 {
-	*out = (struct lmi_front_stats){.n_conn = f->limiter.n,
+	*out = (struct lmi_front_stats){.n_conn = f->n_conn,
 					.n_calling = f->n_calling,
 					.n_sending = f->n_sending,
 					.n_message = f->n_message,
 					.n_bad = f->n_bad,
-					.n_refused = f->limiter.n_refused,
+					.n_refused = f->n_refused,
 					.n_idle = f->n_idle,
 					.n_slow = f->n_slow,
 					.n_unread = f->n_unread};

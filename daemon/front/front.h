@@ -48,7 +48,6 @@ struct lmi_front_ops {
 };
 
 struct lmi_front_limits {
-	struct lmi_conn_limiter_limits limiter;
 	uint64_t idle_ms;    /* idle time after which a connection is closed; 0: never */
 	uint64_t message_ms; /* maximum time for the first bytes and for each 10 KiB of a message */
 };
@@ -61,6 +60,7 @@ struct lmi_front_opts {
 	const char *tls_cert, *tls_key; /* PEM files, for tls+tcp */
 	uint64_t message_bytes;         /* maximum length of a message */
 	uint32_t n_call; /* maximum number of pending requests; further ones fail as busy */
+	struct lmi_conn_limiter *limiter; /* shared by all listeners of the daemon; outlives this */
 	struct lmi_front_limits limits;
 	struct lmi_front_ops ops;
 	void *arg;

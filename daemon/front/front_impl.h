@@ -124,7 +124,9 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now);
 struct lmi_front_listener {
 	struct lmi_front_opts o;
 	struct lmi_mailbox mailbox;
-	struct lmi_conn_limiter limiter;
+	struct lmi_conn_limiter *limiter;
+	uint32_t n_conn; /* open connections that were admitted */
+	uint64_t n_refused;
 	struct lmi_front_listen_socket *listeners;
 	struct lmi_conn *conns; /* all connections that have not been freed */
 	uint32_t n_live;        /* their number */

@@ -62,7 +62,7 @@ static void without_key(struct lmi_http_exchange *x)
 	const struct lmi_http_conn *c = x->conn;
 
 	if (c->socket->addr.path)
-		x->principal.role = lmi_conn_limiter_is_admin(&x->h->limiter, &c->peer)
+		x->principal.role = lmi_conn_limiter_is_admin(x->h->limiter, &c->peer)
 					    ? LMI_SVC_ROLE_ADMIN
 					    : LMI_SVC_ROLE_USER;
 	else if (needs_no_key(x))
@@ -146,7 +146,7 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 			p = &(*p)->next;
 		*p = l->next;
 		if (login || err->status != LMD_DENIED) /* only wrong keys count */
-			lmi_conn_limiter_auth_ok(&h->limiter, &l->peer);
+			lmi_conn_limiter_auth_ok(h->limiter, &l->peer);
 	}
 	/* handling one exchange can end another, whose waiter then says so */
 	for (struct waiter *w = l->waiters; w; w = w->next)
@@ -187,7 +187,7 @@ static void look_up(struct lmi_http_exchange *x, const struct lmd_str *key, cons
 		lmi_http_respond_text(x, 503, "", "out of memory");
 		return;
 	}
-	if (lmi_conn_limiter_auth_attempt(&h->limiter, &x->conn->peer, lmi_loop_now(), &retry_ms,
+	if (lmi_conn_limiter_auth_attempt(h->limiter, &x->conn->peer, lmi_loop_now(), &retry_ms,
 					  &err) != LMD_OK) {
 		const struct lmi_http_error e = {
 			.code = 429, .cause = LMD_BUSY, .text = err.text, .retry_ms = retry_ms};

@@ -113,7 +113,8 @@ void lmi_http_conn_close(struct lmi_http_conn *c)
 
 	if (c->x)
 		lmi_http_exchange_destroy(c->x);
-	lmi_conn_limiter_leave(&h->limiter, &c->peer);
+	h->n_conn--;
+	lmi_conn_limiter_leave(h->limiter, &c->peer);
 	*(c->prev ? &c->prev->next : &h->conns) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
@@ -484,8 +485,9 @@ void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct
 		return;
 	}
 	if (identify(c, fd, sa))
-		st = lmi_conn_limiter_admit(&l->h->limiter, &c->peer, &err);
+		st = lmi_conn_limiter_admit(l->h->limiter, &c->peer, &err);
 	if (st != LMD_OK) {
+		l->h->n_conn_refused++;
 		if (st == LMD_BUSY && !l->addr.tls)
 			turn_away(fd, &err);
 		bufferevent_free(c->bev); /* closes fd */
@@ -494,6 +496,7 @@ void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct
 		lmi_free(c);
 		return;
 	}
+	l->h->n_conn++;
 	c->next = l->h->conns;
 	if (c->next)
 		c->next->prev = c;

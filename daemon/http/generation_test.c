@@ -192,6 +192,8 @@ static void setup(void)
 	fx_init(&fx);
 }
 
+static struct lmi_conn_limiter limiter = {.limits = {.connections = 16, .connections_per_user = 16}};
+
 static void open_server(void)
 {
 	struct lmi_http_opts o = {
@@ -201,7 +203,7 @@ static void open_server(void)
 		.n_address = 1,
 		.version = "test",
 		.body_bytes = 1 << 20,
-		.limits = {.limiter = {.connections = 16, .connections_per_user = 16}},
+		.limiter = &limiter,
 		.ops = {.has_key = has_key, .wall_ns = wall_ns},
 	};
 	struct lmd_error err = {0};

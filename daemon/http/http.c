@@ -200,7 +200,7 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	h->o = *opts;
 	h->svc = opts->service;
 	h->later_end = &h->later;
-	lmi_conn_limiter_init(&h->limiter, &opts->limits.limiter, (uint32_t)geteuid());
+	h->limiter = opts->limiter;
 	h->later_event = evtimer_new(opts->base, on_later, h);
 	h->openapi = lmi_http_openapi(opts->apis, opts->version);
 	if (!h->later_event || !h->openapi)
@@ -273,7 +273,6 @@ void lmi_http_close(struct lmi_http_server *h)
 	if (h->later_event)
 		event_free(h->later_event);
 	lmi_http_tls_close(h->tls);
-	lmi_conn_limiter_fini(&h->limiter);
 	free(h->openapi);
 	lmi_free(h);
 }
@@ -283,7 +282,6 @@ void lmi_http_close(struct lmi_http_server *h)
 void lmi_http_set_limits(struct lmi_http_server *h, const struct lmi_http_limits *limits)
 {
 	h->o.limits = *limits;
-	h->limiter.limits = limits->limiter;
 }
 
 enum lmd_status lmi_http_renew_tls(struct lmi_http_server *h, struct lmd_error *err)
@@ -318,6 +316,6 @@ void lmi_http_revoke(struct lmi_http_server *h, const char *label)
 void lmi_http_stats(const struct lmi_http_server *h, struct lmi_http_stats *out)
 {
 	*out = (struct lmi_http_stats){
-		.n_conn = h->limiter.n, .n_request = h->n_running, .n_conn_refused = h->limiter.n_refused};
+		.n_conn = h->n_conn, .n_request = h->n_running, .n_conn_refused = h->n_conn_refused};
 	memcpy(out->n_class, h->n_class, sizeof(out->n_class));
 }

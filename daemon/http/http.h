@@ -33,7 +33,6 @@ struct lmi_http_ops {
 };
 
 struct lmi_http_limits {
-	struct lmi_conn_limiter_limits limiter;
 	uint64_t idle_ms; /* without a request; 0: no limit */
 	uint64_t head_ms; /* for the header, and for each 10 KiB of a body */
 };
@@ -56,6 +55,7 @@ struct lmi_http_opts {
 	const char *store_folder;
 	uint64_t store_bytes, store_age_s;
 	uint32_t store_number;
+	struct lmi_conn_limiter *limiter; /* shared by all listeners of the daemon; outlives this */
 	struct lmi_http_limits limits;
 	struct lmi_http_ops ops;
 	void *arg;

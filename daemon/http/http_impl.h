@@ -52,7 +52,9 @@ struct lmi_http_server {
 	struct lmi_service *svc; /* NULL: it has ended */
 	struct lmi_http_listen_socket *sockets;
 	struct ssl_ctx_st *tls; /* NULL: not used */
-	struct lmi_conn_limiter limiter;
+	struct lmi_conn_limiter *limiter;
+	uint32_t n_conn;
+	uint64_t n_conn_refused;
 	struct lmi_http_conn *conns;
 	uint64_t n_exchange; /* so far */
 	uint32_t n_running;  /* exchanges */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -426,6 +427,59 @@ START_TEST(connections)
 }
 END_TEST
 
+/* Connects to the HTTP API on the unix socket `path`; returns whether a request is answered, and the
+ * answer. */
+static bool http_is_served(const char *path, int *fd, char *text, size_t size)
+{
+	static const char get[] = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	ssize_t n;
+
+	*fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	ck_assert_int_eq(connect(*fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+	/* a rejected connection may have been closed already */
+	(void)send(*fd, get, sizeof(get) - 1, MSG_NOSIGNAL);
+	n = recv(*fd, text, size - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	return strstr(text, " 200 ") != NULL;
+}
+
+/* A user has one number of connections, not one for each protocol. */
+START_TEST(connections_of_both_protocols)
+{
+	enum { N = 11 }; /* for an administrator: 3 and the 8 that are kept */
+	char config[256], path[80], text[1024];
+	int fd[N], over;
+
+	snprintf(path, sizeof(path), "%s/http.sock", d.dir);
+	snprintf(config, sizeof(config),
+		 "[daemon]\nhttp = unix:%s\n[limits]\nconnections = 3\n", path);
+	lmt_daemon_config(&d, config);
+	lmt_daemon_start(&d, NULL);
+	for (int i = 0; i < N; i++) {
+		bool served;
+
+		if (i % 2) {
+			served = http_is_served(path, &fd[i], text, sizeof(text));
+		} else {
+			fd[i] = lmt_raw_open(&d, true);
+			served = is_served(fd[i], text, sizeof(text));
+		}
+		ck_assert_msg(served, "connection %d: %s", i, text);
+	}
+	ck_assert_msg(!http_is_served(path, &over, text, sizeof(text)), "%s", text);
+	close(over);
+	over = lmt_raw_open(&d, true);
+	ck_assert(!is_served(over, text, sizeof(text)));
+	ck_assert_msg(strstr(text, "11 are open, the maximum is 11") != NULL, "%s", text);
+	close(over);
+	for (int i = 0; i < N; i++)
+		close(fd[i]);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("limits");
@@ -440,6 +494,7 @@ int main(void)
 	tcase_add_test(t, calls);
 	tcase_add_test(t, slow_reader);
 	tcase_add_test(t, connections);
+	tcase_add_test(t, connections_of_both_protocols);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
