@@ -203,9 +203,8 @@ static enum lmd_status convert(struct job *j, const char *path, struct lmd_error
 	return st;
 }
 
-/* Finds what the plugin of the model's architecture says about types; a model without a plugin has
- * nothing unusual. */
-static enum lmd_status find_traits(struct job *j, struct lmd_error *err)
+/* Finds the plugin of the model's architecture; a model without a plugin has nothing unusual. */
+static enum lmd_status find_arch(struct job *j, struct lmd_error *err)
 {
 	const char *arch = lmi_model_view(j->model)->arch;
 	struct lmi_plugin_registry *r;
@@ -215,7 +214,7 @@ static enum lmd_status find_traits(struct job *j, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (arch && lmi_factory_take(r, LMD_KIND_ARCH, arch, &j->arch, &none) == LMD_OK)
-		j->o.traits = j->arch->ops.arch->quant;
+		j->o.arch = j->arch->ops.arch;
 	return LMD_OK;
 }
 
@@ -230,7 +229,7 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 		return st;
 	st = lmi_ctl_open_model(j->ctl, &j->model, in, LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
-		st = find_traits(j, err);
+		st = find_arch(j, err);
 	if (st == LMD_OK)
 		st = lmi_quantize_plan(&j->plan, j->model, &j->o, err);
 	if (st == LMD_OK && !dry)

@@ -47,6 +47,11 @@ static const struct lmd_cache index_keys[] = {
 
 static const struct opcase rope_kv_cases[] = {
 	{"halves, appended", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1, .nmse = OC_ELEM},
+	{"appended twice", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, OC_AGAIN, kv, 1, .nmse = OC_ELEM},
+	{"appended by two plans", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, OC_TWO_PLANS, kv, 1,
+	 .nmse = OC_ELEM},
+	{"keys of f16, values of q8_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_F16, .v_dtype = LMD_DTYPE_Q8_0},
 	{"adjacent, norm before", rope_kv, {1, LMD_ROPE_ADJACENT, 0, 0, 3}, 0, kv, 1,
 	 .nmse = OC_SUM},
 	{"adjacent, some columns, norm after", rope_kv, {2, LMD_ROPE_ADJACENT, 0, 8, 3}, 0, kv, 1,
@@ -112,15 +117,16 @@ static void attn_bias(struct oc *c, struct lmd_op_attn *a, int flags)
 }
 
 /* kind of the first source (0 cache, 1 rows), flags, dk, dv, number of key heads, group of the
- * cache */
+ * cache, number of heads (0: H) */
 static void attn(struct oc *c, const int *v)
 {
 	uint32_t dk = (uint32_t)v[2], dv = (uint32_t)v[3], hk = (uint32_t)v[4];
+	uint32_t h = v[6] ? (uint32_t)v[6] : H;
 	struct lmd_op op = oc_op(LMD_OP_ATTN);
 	struct lmd_op_attn *a = &op.u.attn;
 	bool both = v[1] & A_BATCH_TOO;
 
-	a->q = oc_x(c, T, H, dk);
+	a->q = oc_x(c, T, h, dk);
 	a->n_kv_head = hk;
 	a->kv_map = v[1] & A_CYCLE ? LMD_MAP_CYCLE : LMD_MAP_BLOCK;
 	a->scale = 1.0f / sqrtf((float)dk);
@@ -146,7 +152,7 @@ static void attn(struct oc *c, const int *v)
 		a->softcap = 2;
 	a->tree = !!(v[1] & A_TREE);
 	attn_bias(c, a, v[1]);
-	a->y = oc_y(c, T, H, dv);
+	a->y = oc_y(c, T, h, dv);
 	oc_emit(c, &op);
 }
 
@@ -180,6 +186,11 @@ static void attn_x(struct oc *c, const int *v)
 MEM(kv_mqa, LMD_CACHE_KV, 1, 40, 24, LMD_KV_DTYPE_F32);
 MEM(kv_mha, LMD_CACHE_KV, 4, 16, 16, LMD_KV_DTYPE_F32);
 MEM(mla, LMD_CACHE_V_IN_K, 1, 36, 32, LMD_KV_DTYPE_F32);
+MEM(kv_64, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_F32);
+MEM(kv_80, LMD_CACHE_KV, 2, 80, 80, LMD_KV_DTYPE_F32);
+MEM(kv_128, LMD_CACHE_KV, 2, 128, 128, LMD_KV_DTYPE_F32);
+MEM(kv_256, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_F32);
+MEM(mla_576, LMD_CACHE_V_IN_K, 1, 576, 512, LMD_KV_DTYPE_F32);
 static const struct lmd_cache comp[] = {
 	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
 };
@@ -202,6 +213,25 @@ static const struct opcase attn_cases[] = {
 	{"one key head per head, sinks", attn, {0, A_SINKS, 16, 16, 4, OC_G_FULL}, 0, kv_mha, 1,
 	 .nmse = OC_CHAIN},
 	{"cyclic key heads, alibi", attn, {0, A_CYCLE | A_ALIBI, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN},
+	{"keys of f16, values of q8_0", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16, .v_dtype = LMD_DTYPE_Q8_0},
+	{"keys of q8_0, values of bf16", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q8_0, .v_dtype = LMD_DTYPE_BF16},
+	{"heads of 64, eight share a key head", attn, {0, 0, 64, 64, 1, OC_G_FULL, 8}, 0, kv_64, 1,
+	 .nmse = OC_CHAIN},
+	{"heads of 80", attn, {0, 0, 80, 80, 2, OC_G_FULL}, 0, kv_80, 1, .nmse = OC_CHAIN},
+	{"heads of 128, eight share a key head", attn, {0, 0, 128, 128, 2, OC_G_FULL, 16}, 0, kv_128,
+	 1, .nmse = OC_CHAIN},
+	{"heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0, kv_256, 1, .nmse = OC_CHAIN},
+	{"values of 512 in keys of 576", attn, {0, 0, 576, 512, 1, OC_G_FULL}, 0, mla_576, 1,
+	 .nmse = OC_CHAIN},
+	{"a step run twice", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_AGAIN, kv, 1, .nmse = OC_CHAIN},
+	{"two plans of the same pools", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_TWO_PLANS, kv, 1,
+	 .nmse = OC_CHAIN},
+	{"page tables set before the step", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_SET_TABLE, kv, 1,
+	 .nmse = OC_CHAIN},
+	{"a cancelled step, then the step", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_CANCEL, kv, 1,
 	 .nmse = OC_CHAIN},
 	{"values in keys", attn, {0, 0, 36, 32, 1, OC_G_FULL}, 0, mla, 1, .nmse = OC_CHAIN},
 	{"buckets", attn, {0, A_BUCKET, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},

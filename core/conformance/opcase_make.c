@@ -532,6 +532,7 @@ static enum lmd_status make_plan(struct oc *c, const struct oc_device *dev, bool
 			.pooling = LMD_POOL_UNSET},
 		.act_dtype = dev->act_dtype,
 		.kv_dtype = c->def->kv_dtype,
+		.v_dtype = c->def->v_dtype,
 		.max_rows = {OC_MAX_TOK, OC_MAX_OUT, OC_MAX_SEQ, 320, 320, 320},
 	};
 	uint32_t n_tok = 0;

@@ -21,6 +21,10 @@ typedef void (*opcase_build_fn)(struct oc *c, const int *v);
 #define OC_SETS	  8u  /* i32 outputs are sets: any order is accepted */
 #define OC_INT8	  16u /* runs additionally with activations rounded to int8 */
 #define OC_ENCODE 32u /* an ENCODE plan */
+#define OC_AGAIN  64u /* the step is run twice */
+#define OC_TWO_PLANS 128u /* another compiled plan of the same pools runs the step before */
+#define OC_SET_TABLE 256u /* the page tables are set before the step, which changes nothing */
+#define OC_CANCEL 512u /* the step is cancelled, then run */
 
 #define OC_N_V 8
 struct opcase {
@@ -33,6 +37,7 @@ struct opcase {
 	double nmse; /* tolerance with f32 activations */
 	const char *why;
 	uint32_t kv_dtype; /* type of caches with policy USER */
+	uint32_t v_dtype;  /* type of their values; 0 = kv_dtype */
 };
 struct opcase_set {
 	uint32_t op; /* enum lmd_op_code */

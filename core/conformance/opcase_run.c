@@ -117,7 +117,7 @@ struct exec {
 	struct lmd_event *event;
 	struct lmd_weight **weights;
 	struct lmd_pool *pools[LMD_MAX_GROUP];
-	struct lmd_compiled_plan *plan;
+	struct lmd_compiled_plan *plan, *other;
 	struct lmd_binding in[OC_MAX_INPUT], out[OC_MAX_TAP];
 };
 
@@ -526,6 +526,74 @@ static enum lmd_status collect(struct exec *x, struct oc_result *out)
 	return LMD_OK;
 }
 
+static enum lmd_status run_plan(struct exec *x, struct lmd_compiled_plan *plan,
+				const struct lmd_step *step)
+{
+	enum lmd_status st = x->be->ops->plan_run(x->be->state, x->q, plan, step, x->in,
+						  x->c->n_input, x->out, x->c->view->n_output, NULL);
+
+	return st == LMD_OK ? st
+			    : lmd_fail(x->err, st, "%s", x->be->ops->last_error(x->be->state));
+}
+
+/* Runs the step with its cancellation already requested; a device may be too late to notice. */
+static enum lmd_status run_cancelled(struct exec *x)
+{
+	static const int32_t cancel = 1;
+	struct lmd_step step = x->c->step->view;
+	enum lmd_status st, end;
+
+	step.cancel = &cancel;
+	st = run_plan(x, x->plan, &step);
+	end = finish(x);
+	if (st == LMD_OK)
+		st = end;
+	return st == LMD_CANCELLED ? LMD_OK : st;
+}
+
+/* Sets the tables of a group by operations on its pool, and takes the changes out of the step. */
+static enum lmd_status set_table(struct exec *x, uint32_t group)
+{
+	struct lmi_plan_step *step = x->c->step;
+	const struct lmd_page_set *set = step->group[group].change;
+	const uint32_t n = oc_n_index(x->be->info.page_tokens), n_seq = x->c->layout->n_seq;
+	uint32_t pages[OC_MAX_KEYS];
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t s = 0; st == LMD_OK && s < n_seq; s++) {
+		const struct lmd_pool_op op = {.kind = LMD_POOL_SET_TABLE,
+					       .src = oc_seq_slot(s),
+					       .n_row = n,
+					       .host = pages,
+					       .host_bytes = n * sizeof(*pages)};
+
+		for (uint32_t i = 0; i < n; i++)
+			pages[i] = oc_page_of(oc_seq_slot(s), i, x->be->info.page_tokens);
+		st = x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, NULL, x->err);
+		if (st == LMD_OK)
+			st = finish(x);
+	}
+	if (set)
+		step->head->n_change[group] = 0;
+	return st;
+}
+
+/* Does what the case wants to happen before its step. */
+static enum lmd_status prepare(struct exec *x, const struct lmd_compile *compile)
+{
+	const uint32_t flags = x->c->def->flags;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t g = 0; (flags & OC_SET_TABLE) && st == LMD_OK && g < x->c->view->n_group; g++)
+		if (x->pools[g] && x->c->view->groups[g].kind == LMD_GROUP_PAGED)
+			st = set_table(x, g);
+	if (st == LMD_OK && (flags & OC_TWO_PLANS))
+		st = x->be->ops->plan_compile(x->be->state, compile, &x->other, x->err);
+	if (st == LMD_OK && (flags & (OC_AGAIN | OC_TWO_PLANS)))
+		st = run_plan(x, x->other ? x->other : x->plan, &x->c->step->view);
+	return st == LMD_OK && (flags & OC_CANCEL) ? run_cancelled(x) : st;
+}
+
 static enum lmd_status run(struct exec *x, struct oc_result *out)
 {
 	const struct lmd_compile compile = {
@@ -541,13 +609,12 @@ static enum lmd_status run(struct exec *x, struct oc_result *out)
 	if (st != LMD_OK)
 		return st;
 	st = bind_all(x, out);
-	if (st != LMD_OK)
-		return st;
-	st = x->be->ops->plan_run(x->be->state, x->q, x->plan, &x->c->step->view, x->in,
-				  x->c->n_input, x->out, x->c->view->n_output, NULL);
-	if (st != LMD_OK)
-		return lmd_fail(x->err, st, "%s", x->be->ops->last_error(x->be->state));
-	st = download(x, out);
+	if (st == LMD_OK)
+		st = prepare(x, &compile);
+	if (st == LMD_OK)
+		st = run_plan(x, x->plan, &x->c->step->view);
+	if (st == LMD_OK)
+		st = download(x, out);
 	if (st == LMD_OK)
 		st = finish(x);
 	return st == LMD_OK ? collect(x, out) : st;
@@ -570,6 +637,7 @@ static void fini(struct exec *x)
 		if (x->out[i].buffer)
 			ops->buffer_destroy(x->be->state, x->out[i].buffer);
 	}
+	ops->plan_destroy(x->be->state, x->other);
 	ops->plan_destroy(x->be->state, x->plan);
 	unbind_adapters(x);
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)

@@ -332,25 +332,36 @@ static bool b_weight_ref_info(void *ctx, uint32_t weight_ref, struct lmd_weight_
 
 /* ---- parts that describe() declared ---- */
 
-static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t user,
-				    struct lmd_error *err)
+static enum lmd_status check_cache_type(uint32_t i, uint32_t type, uint32_t width,
+					struct lmd_error *err)
 {
-	const struct lmi_dtype *t =
-		lmi_dtype(c->dtype_policy == LMD_KV_DTYPE_F32 ? LMD_DTYPE_F32 : user);
+	const struct lmi_dtype *t = lmi_dtype(type);
 
 	if (!t)
-		return lmd_fail(err, LMD_INVALID, "cache %u: type %u is unknown", i, user);
-	if (c->dk % t->block_elems || c->dv % t->block_elems)
+		return lmd_fail(err, LMD_INVALID, "cache %u: type %u is unknown", i, type);
+	if (width % t->block_elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: type %s needs head widths that are multiples of %u, "
-				"not %u and %u",
-				i, t->name, t->block_elems, c->dk, c->dv);
-	c->k_dtype = c->v_dtype = t->id;
+				"cache %u: type %s needs head widths that are multiples of %u, not "
+				"%u",
+				i, t->name, t->block_elems, width);
 	return LMD_OK;
 }
 
+static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i,
+				    const struct lmi_plan_params *p, struct lmd_error *err)
+{
+	const bool f32 = c->dtype_policy == LMD_KV_DTYPE_F32;
+	enum lmd_status st;
+
+	c->k_dtype = f32 ? LMD_DTYPE_F32 : p->kv_dtype;
+	c->v_dtype = f32 || !p->v_dtype ? c->k_dtype : p->v_dtype;
+	st = check_cache_type(i, c->k_dtype, c->dk, err);
+	return st == LMD_OK ? check_cache_type(i, c->v_dtype, c->dv, err) : st;
+}
+
 static enum lmd_status copy_declarations(struct lmi_plan *p, const struct lmd_arch_desc *d,
-					 uint32_t kv_dtype, struct lmd_error *err)
+					 const struct lmi_plan_params *params,
+					 struct lmd_error *err)
 {
 	const struct lmd_plan declared = {
 		.n_group = d->n_group,
@@ -364,7 +375,7 @@ static enum lmd_status copy_declarations(struct lmi_plan *p, const struct lmd_ar
 	enum lmd_status st = lmi_plan_copy_memory(p, &declared, err);
 
 	for (uint32_t i = 0; i < v->n_cache && st == LMD_OK; i++)
-		st = cache_dtypes(&p->caches[i], i, kv_dtype, err);
+		st = cache_dtypes(&p->caches[i], i, params, err);
 	if (st != LMD_OK)
 		return st;
 	p->n_lora_site = d->n_lora_site;
@@ -477,7 +488,7 @@ enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_para
 	b.p->model = params->model;
 	b.p->target = params->target;
 	lmi_plan_check_init(&b.check, b.p);
-	st = copy_declarations(b.p, params->desc, params->kv_dtype, err);
+	st = copy_declarations(b.p, params->desc, params, err);
 	if (st == LMD_OK) {
 		st = run_build(&b, params);
 		if (st != LMD_OK && err)

@@ -36,7 +36,7 @@ void lmi_quantize_model_params(const struct lmi_quantize_opts *o, const struct l
 			       struct lmi_quantize_mix_params *out)
 {
 	*out = (struct lmi_quantize_mix_params){
-		.traits = o->traits ? *o->traits : (struct lmd_quant_traits){0},
+		.traits = o->arch && o->arch->quant ? *o->arch->quant : (struct lmd_quant_traits){0},
 		.n_layer = lmi_quantize_find_int(o, v, "block_count", 0),
 		.n_head = lmi_quantize_find_int(o, v, "attention.head_count", 0),
 		.n_expert = lmi_quantize_find_int(o, v, "expert_count", 0),

@@ -36,7 +36,7 @@ typedef bool (*lmi_quantize_progress_fn)(void *arg, uint64_t done, uint64_t tota
 /* Everything is borrowed until the plan is freed. */
 struct lmi_quantize_opts {
 	const struct lmi_ftype *ftype; /* NULL: every tensor keeps its type */
-	const struct lmd_quant_traits *traits; /* of the architecture; NULL: nothing unusual */
+	const struct lmd_arch_ops *arch; /* of the model; NULL: nothing unusual */
 	const struct lmi_imatrix *imatrix; /* may be NULL */
 	const char *imatrix_path;	   /* value of the key quantize.imatrix.file */
 	bool pure;	       /* use the file's own type for all tensors that are encoded */

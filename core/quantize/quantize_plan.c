@@ -135,7 +135,7 @@ static enum lmd_status choose(struct lmi_quantize_plan *p, struct lmi_quantize_m
 	enum lmd_status st;
 	int32_t manual = -1;
 
-	if (lmi_quantize_mix_keeps_type(it->src, it->name) ||
+	if (lmi_quantize_mix_keeps_type(it->src, it->name, o->arch) ||
 	    (o->leave_output && role == LMI_QUANTIZE_ROLE_OUTPUT))
 		return LMD_OK;
 	if (role == LMI_QUANTIZE_ROLE_EMBD && o->embedding_type >= 0) {

@@ -192,23 +192,11 @@ static const struct rule rules[] = {
 };
 #undef TO
 
-/* Parts of the names of tensors that keep their type. */
+/* Parts of the names of tensors that keep their type in all models; an architecture has a flag for
+ * its own ones. */
 static const char *const kept[] = {
 	"_norm.weight",
-	"ffn_gate_inp.weight",	   /* routers */
-	"ffn_gate_tid2eid.weight", /* a table of expert numbers */
-	"altup", "laurel",	   /* very small */
-	"per_layer_model_proj",
-	"ssm_conv1d", "shortconv.conv.weight",
-	"indexer.k_proj.weight", "indexer.q_proj.weight",
-	"time_mix_first.weight", /* RWKV */
-	"time_mix_w0.weight", "time_mix_w1.weight", "time_mix_w2.weight",
-	"time_mix_v0.weight", "time_mix_v1.weight", "time_mix_v2.weight",
-	"time_mix_a0.weight", "time_mix_a1.weight", "time_mix_a2.weight",
-	"time_mix_g1.weight", "time_mix_g2.weight",
-	"time_mix_decay_w1.weight", "time_mix_decay_w2.weight",
-	"time_mix_lerp_fused.weight",
-	"attn_rel_b.weight", /* relative positions */
+	"ffn_gate_inp.weight", /* routers */
 	/* projectors of other modalities */
 	".position_embd", "sam.pos_embd", "sam.neck.", "sam.net_", ".rel_pos", ".patch_embd",
 	".patch_merger", "a.rvq.codebook", "mm.a.code_embd",
@@ -232,7 +220,45 @@ static uint32_t rank(const struct lmd_tensor *t)
 	return n;
 }
 
-bool lmi_quantize_mix_keeps_type(const struct lmd_tensor *t, const char *name)
+/* Is it "STEM.weight", where %d in the stem is the number of a layer? */
+static bool is_of_stem(const char *name, const char *stem)
+{
+	const char *number = strstr(stem, "%d");
+	size_t n = number ? (size_t)(number - stem) : strlen(stem);
+
+	if (strncmp(name, stem, n))
+		return false;
+	name += n;
+	if (number) {
+		if (!strspn(name, "0123456789"))
+			return false;
+		name += strspn(name, "0123456789");
+		stem = number + 2;
+		n = strlen(stem);
+		if (strncmp(name, stem, n))
+			return false;
+		name += n;
+	}
+	return !strcmp(name, ".weight");
+}
+
+static bool arch_keeps_type(const struct lmd_arch_ops *arch, const char *name)
+{
+	for (uint32_t s = 0; arch && s < arch->n_sets; s++) {
+		for (uint32_t i = 0; i < arch->sets[s].n_rows; i++) {
+			const struct lmd_tensor_row *r = &arch->sets[s].rows[i];
+
+			if (!(r->flags & LMD_TENSOR_KEEP_TYPE))
+				continue;
+			if (is_of_stem(name, r->stem) || (r->alt && is_of_stem(name, r->alt)))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool lmi_quantize_mix_keeps_type(const struct lmd_tensor *t, const char *name,
+				 const struct lmd_arch_ops *arch)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 
@@ -244,7 +270,7 @@ bool lmi_quantize_mix_keeps_type(const struct lmd_tensor *t, const char *name)
 	for (size_t i = 0; i < LMD_LEN(kept); i++)
 		if (strstr(name, kept[i]))
 			return true;
-	return false;
+	return arch_keeps_type(arch, name);
 }
 
 enum lmi_quantize_tensor_role lmi_quantize_tensor_role_of(const char *name)

@@ -59,10 +59,11 @@ int lmi_quantize_mix_compare_names(const char *a, const char *b);
 /* The layer of "blk.7.x"; -1 for other names. */
 int64_t lmi_quantize_mix_layer(const char *name);
 
-/* True for a tensor that is never encoded, whatever the file type: vectors, norms, routers, small
- * matrices of recurrent layers that are sensitive to rounding, position tables, everything but
- * "*.weight". */
-bool lmi_quantize_mix_keeps_type(const struct lmd_tensor *t, const char *name);
+/* True for a tensor that is never encoded, whatever the file type: vectors, norms, routers, position
+ * tables, everything but "*.weight", and rows of the architecture with LMD_TENSOR_KEEP_TYPE.
+ * arch: NULL = unknown. */
+bool lmi_quantize_mix_keeps_type(const struct lmd_tensor *t, const char *name,
+				 const struct lmd_arch_ops *arch);
 
 /* The type that the rules give to a tensor that is encoded; `name` is its name in the new file. */
 enum lmd_dtype lmi_quantize_mix_type(struct lmi_quantize_mix *m, const struct lmd_tensor *t,

@@ -40,6 +40,7 @@ LMD_BEGIN_DECLS
 #define LMD_TENSOR_UNUSED     128u /* known and ignored (`explain` says so) */
 #define LMD_TENSOR_ANY_SHAPE  256u /* dims depend on the contents of the file; build checks them */
 #define LMD_TENSOR_LORA       512u /* adapters may apply to it */
+#define LMD_TENSOR_KEEP_TYPE  1024u /* a quantiser leaves its type; since ABI 0.9 */
 
 /* Symbolic dims: numbers with LMD_DIM_CONST are literal, 0 means "1 or absent", and all others are
  * symbols of the architecture, resolved by lmd_arch_ops.dim. */

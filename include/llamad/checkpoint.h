@@ -200,7 +200,10 @@ struct lmd_checkpoint_map {
 	void (*layers)(struct lmd_checkpoint *c);             /* sets c->layers */
 	int64_t (*n_ff)(struct lmd_checkpoint *c, int64_t n); /* feed-forward width; n: as stated */
 	void (*keys)(struct lmd_checkpoint *c);               /* called after the shared keys */
-	uint64_t reserved[3];
+	/* Value of tokenizer.ggml.pre, if several names stand for the steps of its tokenizer;
+	 * NULL: the usual one.  Since ABI 0.9. */
+	const char *pretokenizer;
+	uint64_t reserved[2];
 };
 
 /* The families of an architecture. */

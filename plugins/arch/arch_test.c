@@ -287,6 +287,67 @@ START_TEST(parity_cases_build)
 }
 END_TEST
 
+/* ---- types that a quantiser leaves ---- */
+
+/* Parts of names: small matrices whose rounding costs much quality for few bytes, tables of numbers. */
+static const char *const kept[] = {
+	"ffn_gate_tid2eid", "altup", "laurel", "per_layer_model_proj", "ssm_conv1d", "shortconv.conv",
+	"indexer.k_proj", "indexer.q_proj", "time_mix_first", "time_mix_w0", "time_mix_w1",
+	"time_mix_w2", "time_mix_v0", "time_mix_v1", "time_mix_v2", "time_mix_a0", "time_mix_a1",
+	"time_mix_a2", "time_mix_g1", "time_mix_g2", "time_mix_decay_w1", "time_mix_decay_w2",
+	"time_mix_lerp_fused", "attn_rel_b",
+};
+
+static bool is_kept(const char *stem)
+{
+	for (size_t i = 0; i < LMD_LEN(kept); i++)
+		if (strstr(stem, kept[i]))
+			return true;
+	return false;
+}
+
+/* Returns the number of rows with the flag; prints those where it is wrong. */
+static uint32_t check_kept(const char *arch, const struct lmd_arch_ops *ops, bool *ok)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < ops->n_sets; s++) {
+		for (uint32_t i = 0; i < ops->sets[s].n_rows; i++) {
+			const struct lmd_tensor_row *r = &ops->sets[s].rows[i];
+			bool flag = r->flags & LMD_TENSOR_KEEP_TYPE;
+
+			n += flag;
+			if (!r->stem || flag == is_kept(r->stem))
+				continue;
+			printf("FAIL: %s: %s %s LMD_TENSOR_KEEP_TYPE\n", arch, r->stem,
+			       flag ? "has" : "lacks");
+			*ok = false;
+		}
+	}
+	return n;
+}
+
+START_TEST(small_matrices_keep_their_type)
+{
+	json_t *c;
+	uint32_t n = 0;
+	bool ok = true;
+	size_t i;
+
+	json_array_foreach(json_object_get(pack, "cases"), i, c) {
+		const char *arch = json_string_value(json_object_get(c, "arch"));
+		const struct lmi_factory *f = NULL;
+
+		if (lmi_factory_take(registry, LMD_KIND_ARCH, arch, &f, NULL) != LMD_OK)
+			continue;
+		n += check_kept(arch, f->ops.arch, &ok);
+		lmi_factory_give(registry, f);
+	}
+	ck_assert(ok);
+	ck_assert_uint_gt(n, 0);
+}
+END_TEST
+
 /* ---- keys out of bounds ---- */
 
 static const json_t *case_named(const char *name)
@@ -543,6 +604,7 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, parity_cases_build);
+	tcase_add_test(t, small_matrices_keep_their_type);
 	tcase_add_test(t, odd_keys_are_refused_by_name);
 	tcase_add_test(t, hostile_keys_do_no_harm);
 	tcase_add_test(t, one_tensor_per_expert);

@@ -380,6 +380,8 @@ static enum lmd_status run_on(const struct lmt_env *env, const char *models, con
 	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
 	o.inst.n_seq = in.n_seq;
 	o.inst.pooling = cmd.pooling;
+	if (json_integer_value(json_object_get(c, "flash")))
+		o.inst.attention = LMD_ATTENTION_HALF;
 	*rows = (struct lmt_rows){0};
 	st = lmt_eval_once(&o, &cmd, rows, err);
 	free_input(&in);
@@ -424,10 +426,14 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 
 /* ---- tensor parallelism ---- */
 
-/* Architectures of the shared decoder.  Emulated devices are too slow for models of many layers in
- * this mode, so long runs use no more than these. */
+/* One for each way to divide a model: heads that share keys or not, fused and separate matrices, norms
+ * of heads and of all columns, biases, ALiBi, windows, gates, parallel blocks, experts with and without
+ * shared ones, layers of other kinds between those of attention, many layers, encoders.  Long runs use
+ * all. */
 static const char *const by_tensor[] = {
-	"llama-untied", "mixtral", "gemma2",
+	"llama-untied", "llama-fused-qkv-bias", "baichuan-13b", "deci-per-layer", "granite_swa", "chatglm",
+	"phi3", "olmo2", "gemma2", "gemma4", "command-r-plus", "stablelm-qknorm", "gpt2", "mpt",
+	"mixtral", "grovemoe", "llama4", "qwen2moe", "deepseek2-lite", "falcon-h1", "qwen3next", "llama-embed",
 };
 
 static bool is_by_tensor(const char *name)

@@ -290,7 +290,8 @@ void lmi_checkpoint_read_vocab(struct lmi_checkpoint *f);
 /* Adds the vocabulary as keys.  pre: name of the pre-tokenizer, or NULL.  Returns NULL on success,
  * otherwise the reason why it cannot be represented. */
 const char *lmi_checkpoint_add_vocab_keys(struct lmi_checkpoint *f, const char *pre);
-/* The GGUF pre-tokenizer that is equivalent to these steps, or NULL. */
-const char *lmi_checkpoint_pretokenizer_name(const struct lmd_tok_spec *s, const char *arch);
+/* The GGUF pre-tokenizer that is equivalent to these steps, or NULL.  own: the name that the map
+ * prefers, or NULL. */
+const char *lmi_checkpoint_pretokenizer_name(const struct lmd_tok_spec *s, const char *own);
 
 #endif /* LLAMAD_CORE_CHECKPOINT_HF_CHECKPOINT_IMPL_H */

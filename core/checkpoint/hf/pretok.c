@@ -9,12 +9,11 @@
  *     "P"                 punctuation
  *     "B0", "B1"          bytes to characters, without or with GPT-2's expression
  *
- * Tokenizers with the same steps share a row unless their architecture has its own name.
+ * Several names may have the same steps.  Then one of them is the usual one, and the others are for
+ * families whose map asks for them (lmd_checkpoint_map.pretokenizer).
  *
- * The names stand here although core knows no model otherwise: they are values of the key
- * tokenizer.ggml.pre, a list that the GGUF format closes, and belong to a vocabulary, which
- * models of many architectures share.  The expressions behind them are data of the tokenizer
- * plugin `bpe`. */
+ * The names are values of the key tokenizer.ggml.pre, a closed list of the GGUF format.  They belong
+ * to vocabularies, which models of many architectures share. */
 #include <string.h>
 
 #include "core/checkpoint/hf/checkpoint_impl.h"
@@ -32,43 +31,38 @@
 
 /* The first match is used. */
 static const struct {
-	const char *arch; /* NULL: any */
+	bool asked; /* only for a map that asks for the name */
 	const char *name, *steps;
 } rows[] = {
-	{"glm4", "glm4", "R" SHORT "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "llama-bpe", "R" SHORT "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "llama-bpe", "R" SHORT2 "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{"stablelm", "stablelm2", "R" SHORT "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "qwen2", "R" SHORT "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "qwen2", "R" SHORT2 "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "seed-coder",
+	{true, "glm4", "R" SHORT "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{false, "llama-bpe", "R" SHORT "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{false, "llama-bpe", "R" SHORT2 "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{true, "stablelm2", "R" SHORT "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{false, "qwen2", "R" SHORT "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{false, "qwen2", "R" SHORT2 "|" WORD "|\\p{N}|" SIGNS "[\\r\\n]*" REST "\nB0\n"},
+	{false, "seed-coder",
 	 "R" SHORT2 "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+" REST "\nB0\n"},
-	{NULL, "gpt-4o", "R" CASED(SHORT "?") "|\\p{N}{1,3}|" SIGNS "[\\r\\n/]*" REST "\nB0\n"},
-	{NULL, "tekken", "R" CASED("") "|\\p{N}|" SIGNS "[\\r\\n/]*" REST "\nB0\n"},
-	{NULL, "deepseek-v3",
+	{false, "gpt-4o", "R" CASED(SHORT "?") "|\\p{N}{1,3}|" SIGNS "[\\r\\n/]*" REST "\nB0\n"},
+	{false, "tekken", "R" CASED("") "|\\p{N}|" SIGNS "[\\r\\n/]*" REST "\nB0\n"},
+	{false, "deepseek-v3",
 	 "R\\p{N}{1,3}\nR[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+\n"
 	 "R[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?"
 	 "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" REST "\nB0\n"},
-	{NULL, "deepseek-llm",
+	{false, "deepseek-llm",
 	 "R[\\r\\n]\nr\\s?[A-Za-z\nr\\s?[!-/:-~\nR\\s+$\nr[\u4e00-\u9fa5\nD1\nB0\n"},
-	{NULL, "deepseek-coder",
+	{false, "deepseek-coder",
 	 "R[\\r\\n]\nR\\s?\\p{L}+\nR\\s?\\p{P}+\nr[\u4e00-\u9fa5\nD1\nB0\n"},
-	{NULL, "falcon", "P\nB1\nD0\nR[0-9][0-9][0-9]\n"},
-	{NULL, "bloom", "r ?[^(\\s|\nB0\n"},
-	{"command-r", "command-r", "D1\nB1\n"},
-	{"cohere2", "command-r", "D1\nB1\n"},
-	{"starcoder", "starcoder", "D1\nB1\n"},
-	{"starcoder2", "starcoder", "D1\nB1\n"},
-	{"granite", "refact", "D1\nB1\n"},
-	{"granitemoe", "refact", "D1\nB1\n"},
-	{"exaone4", "exaone", "D1\nB1\n"},
-	{NULL, "smollm", "D1\nB1\n"},
-	{"mpt", "mpt", "B1\n"},
-	{"olmo", "olmo", "B1\n"},
-	{"olmo2", "olmo", "B1\n"},
-	{"olmoe", "olmo", "B1\n"},
-	{"phi2", "phi-2", "B1\n"},
-	{NULL, "gpt-2", "B1\n"},
+	{false, "falcon", "P\nB1\nD0\nR[0-9][0-9][0-9]\n"},
+	{false, "bloom", "r ?[^(\\s|\nB0\n"},
+	{true, "command-r", "D1\nB1\n"},
+	{true, "starcoder", "D1\nB1\n"},
+	{true, "refact", "D1\nB1\n"},
+	{true, "exaone", "D1\nB1\n"},
+	{false, "smollm", "D1\nB1\n"},
+	{true, "mpt", "B1\n"},
+	{true, "olmo", "B1\n"},
+	{true, "phi-2", "B1\n"},
+	{false, "gpt-2", "B1\n"},
 };
 
 /* ---- the steps of a tokenizer as lines of this form ---- */
@@ -165,7 +159,7 @@ static bool matches(const char *row, const char *line, size_t n)
 	return !*row && line == end;
 }
 
-const char *lmi_checkpoint_pretokenizer_name(const struct lmd_tok_spec *s, const char *arch)
+const char *lmi_checkpoint_pretokenizer_name(const struct lmd_tok_spec *s, const char *own)
 {
 	struct lines l = {.n = 0};
 	const char *name = NULL;
@@ -179,7 +173,7 @@ const char *lmi_checkpoint_pretokenizer_name(const struct lmd_tok_spec *s, const
 			l.unknown = true;
 	}
 	for (size_t i = 0; !l.unknown && !name && i < LMD_LEN(rows); i++)
-		if ((!rows[i].arch || !strcmp(rows[i].arch, arch)) &&
+		if ((!rows[i].asked || (own && !strcmp(rows[i].name, own))) &&
 		    matches(rows[i].steps, l.text, l.n))
 			name = rows[i].name;
 	return name;

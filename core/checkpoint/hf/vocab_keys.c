@@ -357,7 +357,7 @@ static const char *put_vocab(struct lmi_checkpoint *f, const struct lmd_tok_spec
 	if (!m || strcmp(m->type, "BPE") != 0)
 		return "its model is not BPE, WordPiece, unigram or SentencePiece";
 	if (find_step(s, LMD_TOK_SPLIT, "ByteLevel")) {
-		pre = pre ? pre : lmi_checkpoint_pretokenizer_name(s, f->m->view.arch);
+		pre = pre ? pre : lmi_checkpoint_pretokenizer_name(s, f->map ? f->map->pretokenizer : NULL);
 		if (!pre)
 			return "GGUF has no name for its pre-tokenizer; choose one with --pre";
 		put_bytelevel(f, s, pre);

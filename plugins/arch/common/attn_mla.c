@@ -61,6 +61,7 @@ struct arch_mla *arch_mla_read(struct arch_hparams *hp, struct arch_keys *k, boo
 		l->dk = m->absorbed ? m->rank_kv + m->n_rot : dk;
 		l->dv = m->absorbed ? m->rank_kv : m->dv;
 		l->cache_kind = m->absorbed ? LMD_CACHE_V_IN_K : LMD_CACHE_KV;
+		l->heads_whole = true;
 	}
 	return k->st == LMD_OK ? m : NULL;
 }

@@ -201,8 +201,9 @@ const struct lmd_tensor *arch_weight_tensor(const struct arch_emit *e,
 struct arch_weight arch_weight_of_experts(struct arch_emit *e, const struct lmd_tensor_row *row,
 					  const struct arch_window *w, bool fused)
 {
-	uint32_t t = arch_tensor_index(e, row, ".weight"), n = e->hp->n_expert;
-	uint32_t n_row = t == LMD_NONE ? 0 : (uint32_t)e->hp->model->tensors[t].dims[1];
+	uint32_t t = arch_tensor_index(e, row, ".weight");
+	const int64_t *dims = t == LMD_NONE ? NULL : e->hp->model->tensors[t].dims;
+	uint32_t n = dims ? (uint32_t)dims[2] : 0, n_row = dims ? (uint32_t)dims[1] : 0;
 	struct lmd_weight_part parts[2] = {{.tensor = t,
 					    .row0 = w->row0,
 					    .n_row = w->n_row,

@@ -50,6 +50,7 @@ struct arch_layer {
 	uint32_t deepstack_before;
 	uint32_t deepstack_after; /* likewise, added after the layer */
 	uint32_t kv_layer;        /* the layer whose keys and values it reads; usually itself */
+	bool heads_whole;         /* every rank computes all heads (ranks.h) */
 	/* set by arch_hp_memory */
 	uint32_t group;       /* of the attention; LMD_NONE: no attention */
 	uint32_t cache;       /* of kv_layer; LMD_NONE: keys are rows of the step */

@@ -9,8 +9,8 @@
 
 bool arch_heads_divide(const struct arch_hparams *hp, const struct arch_layer *l)
 {
-	return hp->n_rank > 1 && l->cache_kind == LMD_CACHE_KV && l->n_head && l->n_head_kv &&
-	       l->n_head % hp->n_rank == 0 && l->n_head_kv % hp->n_rank == 0;
+	return hp->n_rank > 1 && l->cache_kind == LMD_CACHE_KV && !l->heads_whole && l->n_head &&
+	       l->n_head_kv && l->n_head % hp->n_rank == 0 && l->n_head_kv % hp->n_rank == 0;
 }
 
 struct arch_part arch_part_of(const struct arch_emit *e, uint32_t n)

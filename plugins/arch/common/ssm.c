@@ -9,6 +9,7 @@
 #include "arch/common/ssm.h"
 
 #define R LMD_TENSOR_REQUIRED
+#define KEEP LMD_TENSOR_KEEP_TYPE
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{                                                                                          \
 		"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
@@ -16,7 +17,7 @@
 
 const struct lmd_tensor_row arch_mamba1_rows[S_N] = {
 	[S_IN] = ROW("ssm_in", D_EMBD, D_SSM_IN, R, ROWS),
-	[S_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_INNER, R | LMD_TENSOR_BIAS, ROWS),
+	[S_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_INNER, R | LMD_TENSOR_BIAS | KEEP, ROWS),
 	[S_X] = ROW("ssm_x", D_SSM_INNER, D_SSM_X, R, COLS),
 	[S_DT] = ROW("ssm_dt", D_SSM_DT, D_SSM_INNER, R | LMD_TENSOR_BIAS, ROWS),
 	[S_A] = ROW("ssm_a", D_SSM_STATE, D_SSM_INNER, R | LMD_TENSOR_BARE, ROWS),
@@ -29,7 +30,7 @@ const struct lmd_tensor_row arch_mamba1_rows[S_N] = {
 
 const struct lmd_tensor_row arch_mamba2_rows[S2_N] = {
 	[S2_IN] = ROW("ssm_in", D_EMBD, D_SSM_IN, R, ROWS),
-	[S2_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_XBC, R | LMD_TENSOR_BIAS, ROWS),
+	[S2_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_XBC, R | LMD_TENSOR_BIAS | KEEP, ROWS),
 	[S2_DT] = ROW("ssm_dt.bias", D_SSM_DT, 0, R | LMD_TENSOR_BARE, HEADS),
 	[S2_A] = ROW("ssm_a", D_NONE, D_SSM_DT, R | LMD_TENSOR_BARE, HEADS),
 	[S2_D] = ROW("ssm_d", D_NONE, D_SSM_DT, R | LMD_TENSOR_BARE, HEADS),

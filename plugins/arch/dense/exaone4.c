@@ -45,6 +45,7 @@ static void checkpoint_exaone4(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "exaone4",
 	 .arch = "exaone4",
+	 .pretokenizer = "exaone",
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, &arch_ckpt_post_norms},
 	 .keys = checkpoint_exaone4},
 };

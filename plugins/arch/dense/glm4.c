@@ -35,6 +35,7 @@ static const struct lmd_checkpoint_row glm4_rows[] = {
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "glm4",
 	 .arch = "glm4",
+	 .pretokenizer = "glm4",
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(glm4_rows)}},
 };
 

@@ -33,9 +33,11 @@ static void olmo3(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "olmo2",
 	 .arch = "olmo2",
+	 .pretokenizer = "olmo",
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, &arch_ckpt_post_norms}},
 	{.type = "olmo3",
 	 .arch = "olmo2",
+	 .pretokenizer = "olmo",
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, &arch_ckpt_post_norms},
 	 .keys = olmo3},
 };

@@ -34,7 +34,7 @@ static const struct lmd_tensor_row own_rows[] = {
 		      NULL},
 	[PLE_PROJ] = {"per_layer_model_proj",
 		      {D_EMBD, D_PLE_ALL},
-		      LMD_TENSOR_GLOBAL | LMD_TENSOR_LORA,
+		      LMD_TENSOR_GLOBAL | LMD_TENSOR_LORA | LMD_TENSOR_KEEP_TYPE,
 		      LMD_SPLIT_ROWS,
 		      0,
 		      NULL},

@@ -25,6 +25,7 @@ static void checkpoint_cohere2(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "cohere2",
 	 .arch = "cohere2",
+	 .pretokenizer = "command-r",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, &arch_cohere_ckpt_rows},
 	 .keys = checkpoint_cohere2},

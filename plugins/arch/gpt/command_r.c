@@ -33,6 +33,7 @@ void arch_cohere_ckpt_keys(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "cohere",
 	 .arch = "command-r",
+	 .pretokenizer = "command-r",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, &arch_cohere_ckpt_rows},
 	 .keys = arch_cohere_ckpt_keys},

@@ -41,6 +41,7 @@ static void checkpoint_mpt(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "mpt",
 	 .arch = "mpt",
+	 .pretokenizer = "mpt",
 	 .flags = LMD_CKPT_LAYER_NORM | LMD_CKPT_NO_ROPE,
 	 .rows = {ARCH_CKPT_ROWS(mpt_rows)},
 	 .keys = checkpoint_mpt},

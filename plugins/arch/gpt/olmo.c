@@ -31,6 +31,7 @@ static void checkpoint_olmo(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "olmo",
 	 .arch = "olmo",
+	 .pretokenizer = "olmo",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {ARCH_CKPT_ROWS(olmo_head), &arch_ckpt_attn_adj, &arch_ckpt_glu},
 	 .keys = checkpoint_olmo},

@@ -34,6 +34,7 @@ static void phi(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "phi",
 	 .arch = "phi2",
+	 .pretokenizer = "phi-2",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {ARCH_CKPT_ROWS(phi_rows)},
 	 .keys = phi},

@@ -41,6 +41,7 @@ static void checkpoint_stablelm(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "stablelm",
 	 .arch = "stablelm",
+	 .pretokenizer = "stablelm2",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_glu, ARCH_CKPT_ROWS(stablelm_rows)},
 	 .keys = checkpoint_stablelm},

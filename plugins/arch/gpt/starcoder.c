@@ -28,6 +28,7 @@ static void bigcode(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "gpt_bigcode",
 	 .arch = "starcoder",
+	 .pretokenizer = "starcoder",
 	 .flags = LMD_CKPT_LAYER_NORM | LMD_CKPT_NO_ROPE | LMD_CKPT_MQA,
 	 .rows = {&arch_gpt2_ckpt_head, ARCH_CKPT_ROWS(bigcode_rows)},
 	 .keys = bigcode},

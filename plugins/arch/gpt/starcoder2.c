@@ -28,6 +28,7 @@ static void checkpoint_starcoder2(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "starcoder2",
 	 .arch = "starcoder2",
+	 .pretokenizer = "starcoder",
 	 .flags = LMD_CKPT_LAYER_NORM,
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(starcoder2_rows),
 		  ARCH_CKPT_ROWS(norms)},

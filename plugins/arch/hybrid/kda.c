@@ -13,6 +13,7 @@
 #define R LMD_TENSOR_REQUIRED
 #define S LMD_TENSOR_SCALE
 #define BARE LMD_TENSOR_BARE
+#define KEEP LMD_TENSOR_KEEP_TYPE
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{                                                                                          \
 		"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
@@ -23,9 +24,9 @@ const struct lmd_tensor_row arch_kda_rows[KDA_N] = {
 	[KDA_K] = ROW("attn_k", D_EMBD, D_KDA_INNER, R | S, HEADS),
 	[KDA_V] = ROW("attn_v", D_EMBD, D_KDA_INNER, R | S, HEADS),
 	[KDA_F_A] = ROW("ssm_f_a", D_EMBD, D_KDA_LOW, R | S, REPLICATE),
-	[KDA_CONV_Q] = ROW("ssm_conv1d_q", D_KDA_CONV, D_KDA_INNER, R, HEADS),
-	[KDA_CONV_K] = ROW("ssm_conv1d_k", D_KDA_CONV, D_KDA_INNER, R, HEADS),
-	[KDA_CONV_V] = ROW("ssm_conv1d_v", D_KDA_CONV, D_KDA_INNER, R, HEADS),
+	[KDA_CONV_Q] = ROW("ssm_conv1d_q", D_KDA_CONV, D_KDA_INNER, R | KEEP, HEADS),
+	[KDA_CONV_K] = ROW("ssm_conv1d_k", D_KDA_CONV, D_KDA_INNER, R | KEEP, HEADS),
+	[KDA_CONV_V] = ROW("ssm_conv1d_v", D_KDA_CONV, D_KDA_INNER, R | KEEP, HEADS),
 	[KDA_BETA] = ROW("ssm_beta", D_EMBD, D_KDA_HEAD, R | S, HEADS),
 	[KDA_A] = ROW("ssm_a", D_KDA_HEAD, 0, R | BARE, HEADS),
 	[KDA_DT] = ROW("ssm_dt.bias", D_KDA_INNER, 0, R | BARE, HEADS),

@@ -15,7 +15,7 @@ enum { C_CONV, C_IN, C_OUT };
 static const struct lmd_tensor_row conv_rows[] = {
 	[C_CONV] = {"blk.%d.shortconv.conv",
 		    {D_L_CONV, D_EMBD},
-		    LMD_TENSOR_REQUIRED | LMD_TENSOR_LORA,
+		    LMD_TENSOR_REQUIRED | LMD_TENSOR_LORA | LMD_TENSOR_KEEP_TYPE,
 		    LMD_SPLIT_ROWS,
 		    ARCH_L_RECURRENT,
 		    NULL},

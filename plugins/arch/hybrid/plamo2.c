@@ -18,7 +18,12 @@ enum { D_ZX = D_OWN, D_BCDT, D_DT_IN };
 enum { P_IN, P_CONV, P_X, P_DT, P_A, P_D, P_DT_NORM, P_B_NORM, P_C_NORM, P_OUT };
 static const struct lmd_tensor_row rows[] = {
 	[P_IN] = {"blk.%d.ssm_in", {D_EMBD, D_ZX}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
-	[P_CONV] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_INNER}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
+	[P_CONV] = {"blk.%d.ssm_conv1d",
+		    {D_SSM_CONV, D_SSM_INNER},
+		    R | LMD_TENSOR_LORA | LMD_TENSOR_KEEP_TYPE,
+		    LMD_SPLIT_HEADS,
+		    W,
+		    NULL},
 	[P_X] = {"blk.%d.ssm_x", {D_SSM_INNER, D_BCDT}, R | LMD_TENSOR_LORA, LMD_SPLIT_COLS, W, NULL},
 	[P_DT] = {"blk.%d.ssm_dt", {D_DT_IN, D_SSM_DT}, R | LMD_TENSOR_BIAS | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W,
 		  NULL},

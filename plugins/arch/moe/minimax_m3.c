@@ -14,17 +14,17 @@
 
 enum { D_IDX_Q = D_OWN, D_IDX_K };
 enum { I_Q, I_K, I_Q_NORM, I_K_NORM, I_N };
-#define ROW(stem, d0, d1)                                                                          \
+#define ROW(stem, d0, d1, flags)                                                                   \
 	{                                                                                          \
-		"blk.%d.indexer." stem, {d0, d1}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE,        \
-			ARCH_L_MOE, NULL                                                           \
+		"blk.%d.indexer." stem, {d0, d1}, LMD_TENSOR_REQUIRED | (flags),                   \
+			LMD_SPLIT_REPLICATE, ARCH_L_MOE, NULL                                      \
 	}
 
 static const struct lmd_tensor_row rows[I_N] = {
-	[I_Q] = ROW("q_proj", D_EMBD, D_IDX_Q),
-	[I_K] = ROW("k_proj", D_EMBD, D_IDX_K),
-	[I_Q_NORM] = ROW("q_norm", D_IDX_K, 0),
-	[I_K_NORM] = ROW("k_norm", D_IDX_K, 0),
+	[I_Q] = ROW("q_proj", D_EMBD, D_IDX_Q, LMD_TENSOR_KEEP_TYPE),
+	[I_K] = ROW("k_proj", D_EMBD, D_IDX_K, LMD_TENSOR_KEEP_TYPE),
+	[I_Q_NORM] = ROW("q_norm", D_IDX_K, 0, 0),
+	[I_K_NORM] = ROW("k_norm", D_IDX_K, 0, 0),
 };
 
 static const struct lmd_tensor_set sets[] = {

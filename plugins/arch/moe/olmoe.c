@@ -23,6 +23,7 @@ static void checkpoint_olmoe(struct lmd_checkpoint *c)
 static const struct lmd_checkpoint_map checkpoints[] = {
 	{.type = "olmoe",
 	 .arch = "olmoe",
+	 .pretokenizer = "olmo",
 	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, &arch_ckpt_experts, &arch_ckpt_qk_norms},
 	 .keys = checkpoint_olmoe},
 };

@@ -20,26 +20,27 @@ enum mix_t {
 
 #define R LMD_TENSOR_REQUIRED
 #define B LMD_TENSOR_BIAS
+#define KEEP LMD_TENSOR_KEEP_TYPE /* sensitive to rounding */
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{"blk.%d.time_mix_" stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 
 static const struct lmd_tensor_row mix_rows[M_N] = {
 	[M_NORM] = {"blk.%d.attn_norm", {D_EMBD}, R | B, LMD_SPLIT_REPLICATE, 0, NULL},
-	[M_W1] = ROW("w1", D_EMBD, D_RANK(RANK_MIX5), R, REPLICATE),
-	[M_W2] = {"blk.%d.time_mix_w2", {D_RANK(RANK_MIX), D_EMBD, LMD_DIM(5)}, R,
+	[M_W1] = ROW("w1", D_EMBD, D_RANK(RANK_MIX5), R | KEEP, REPLICATE),
+	[M_W2] = {"blk.%d.time_mix_w2", {D_RANK(RANK_MIX), D_EMBD, LMD_DIM(5)}, R | KEEP,
 		  LMD_SPLIT_REPLICATE, 0, NULL},
 	[M_LERP_X] = ROW("lerp_x", D_EMBD, 0, R, REPLICATE),
-	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD, 0, 0, LMD_DIM(5)}, 0,
+	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD, 0, 0, LMD_DIM(5)}, KEEP,
 		    LMD_SPLIT_REPLICATE, 0, NULL},
 	[M_LERP_W] = ROW("lerp_w", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_K] = ROW("lerp_k", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_V] = ROW("lerp_v", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_R] = ROW("lerp_r", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_G] = ROW("lerp_g", D_EMBD, 0, 0, REPLICATE),
-	[M_FIRST] = ROW("first", D_RWKV_HEAD, D_RWKV_N_HEAD, 0, HEADS),
+	[M_FIRST] = ROW("first", D_RWKV_HEAD, D_RWKV_N_HEAD, KEEP, HEADS),
 	[M_DECAY] = ROW("decay", D_EMBD, 0, R, REPLICATE),
-	[M_DECAY1] = ROW("decay_w1", D_EMBD, D_RANK(RANK_DECAY), R, REPLICATE),
-	[M_DECAY2] = ROW("decay_w2", D_RANK(RANK_DECAY), D_EMBD, R, HEADS),
+	[M_DECAY1] = ROW("decay_w1", D_EMBD, D_RANK(RANK_DECAY), R | KEEP, REPLICATE),
+	[M_DECAY2] = ROW("decay_w2", D_RANK(RANK_DECAY), D_EMBD, R | KEEP, HEADS),
 	[M_KEY] = ROW("key", D_EMBD, D_RWKV_KV, R | B, HEADS),
 	[M_VALUE] = ROW("value", D_EMBD, D_RWKV_KV, R | B, HEADS),
 	[M_RECEPTANCE] = ROW("receptance", D_EMBD, D_EMBD, R | B, HEADS),

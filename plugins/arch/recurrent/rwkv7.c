@@ -21,24 +21,25 @@ enum mix_t {
 
 #define R LMD_TENSOR_REQUIRED
 #define B LMD_TENSOR_BIAS
+#define KEEP LMD_TENSOR_KEEP_TYPE /* sensitive to rounding */
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 
 static const struct lmd_tensor_row mix_rows[M_N] = {
 	[M_NORM] = ROW("attn_norm", D_EMBD, 0, R | B, REPLICATE),
-	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD}, R | LMD_TENSOR_ANY_SHAPE,
+	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD}, R | LMD_TENSOR_ANY_SHAPE | KEEP,
 		    LMD_SPLIT_REPLICATE, 0, NULL},
-	[M_W0] = ROW("time_mix_w0", D_EMBD, 0, R, REPLICATE),
-	[M_W1] = ROW("time_mix_w1", D_EMBD, D_RANK(RANK_DECAY), R, REPLICATE),
-	[M_W2] = ROW("time_mix_w2", D_RANK(RANK_DECAY), D_EMBD, R, HEADS),
-	[M_A0] = ROW("time_mix_a0", D_EMBD, 0, R, REPLICATE),
-	[M_A1] = ROW("time_mix_a1", D_EMBD, D_RANK(RANK_ICLR), R, REPLICATE),
-	[M_A2] = ROW("time_mix_a2", D_RANK(RANK_ICLR), D_EMBD, R, HEADS),
-	[M_V0] = ROW("time_mix_v0", D_EMBD, 0, 0, REPLICATE),
-	[M_V1] = ROW("time_mix_v1", D_EMBD, D_RANK(RANK_V), 0, REPLICATE),
-	[M_V2] = ROW("time_mix_v2", D_RANK(RANK_V), D_EMBD, 0, HEADS),
-	[M_G1] = ROW("time_mix_g1", D_EMBD, D_RANK(RANK_GATE), 0, REPLICATE),
-	[M_G2] = ROW("time_mix_g2", D_RANK(RANK_GATE), D_EMBD, 0, HEADS),
+	[M_W0] = ROW("time_mix_w0", D_EMBD, 0, R | KEEP, REPLICATE),
+	[M_W1] = ROW("time_mix_w1", D_EMBD, D_RANK(RANK_DECAY), R | KEEP, REPLICATE),
+	[M_W2] = ROW("time_mix_w2", D_RANK(RANK_DECAY), D_EMBD, R | KEEP, HEADS),
+	[M_A0] = ROW("time_mix_a0", D_EMBD, 0, R | KEEP, REPLICATE),
+	[M_A1] = ROW("time_mix_a1", D_EMBD, D_RANK(RANK_ICLR), R | KEEP, REPLICATE),
+	[M_A2] = ROW("time_mix_a2", D_RANK(RANK_ICLR), D_EMBD, R | KEEP, HEADS),
+	[M_V0] = ROW("time_mix_v0", D_EMBD, 0, KEEP, REPLICATE),
+	[M_V1] = ROW("time_mix_v1", D_EMBD, D_RANK(RANK_V), KEEP, REPLICATE),
+	[M_V2] = ROW("time_mix_v2", D_RANK(RANK_V), D_EMBD, KEEP, HEADS),
+	[M_G1] = ROW("time_mix_g1", D_EMBD, D_RANK(RANK_GATE), KEEP, REPLICATE),
+	[M_G2] = ROW("time_mix_g2", D_RANK(RANK_GATE), D_EMBD, KEEP, HEADS),
 	[M_KK] = ROW("time_mix_k_k", D_EMBD, 0, R, REPLICATE),
 	[M_KA] = ROW("time_mix_k_a", D_EMBD, 0, R, REPLICATE),
 	[M_RK] = ROW("time_mix_r_k", D_EMBD, 0, R, REPLICATE),

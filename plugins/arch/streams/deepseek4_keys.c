@@ -59,7 +59,12 @@ const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
 	[DS4_IC_GATE] = REP("indexer_compressor_gate", D_EMBD, D_IDX_COMP, L_INDEX),
 	[DS4_IC_APE] = REP("indexer_compressor_ape", D_IDX_COMP, D_RATIO, L_INDEX),
 	[DS4_IC_NORM] = REP("indexer_compressor_norm", D_IDX_DK, 0, L_INDEX),
-	[DS4_HASH] = REP("ffn_gate_tid2eid", D_USED, D_VOCAB, L_HASH),
+	[DS4_HASH] = {"blk.%d.ffn_gate_tid2eid", /* a table of expert numbers */
+		      {D_USED, D_VOCAB},
+		      R | LMD_TENSOR_KEEP_TYPE,
+		      LMD_SPLIT_REPLICATE,
+		      L_HASH,
+		      NULL},
 };
 
 const struct lmd_tensor_set arch_ds4_sets[ARCH_DS4_N_SET] = {

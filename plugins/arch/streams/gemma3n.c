@@ -29,24 +29,26 @@ enum g3n_t {
 
 #define R  LMD_TENSOR_REQUIRED
 #define RG (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
+#define KEEP LMD_TENSOR_KEEP_TYPE /* very small, or sensitive to rounding */
 #define C(n) LMD_DIM(n)
 #define ROW(stem, d0, d1, d2, flags, split) {stem, {d0, d1, d2}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 #define BLK(stem, d0, d1, split) ROW("blk.%d." stem, d0, d1, 0, R, split)
+#define BLK_KEEP(stem, d0, d1, split) ROW("blk.%d." stem, d0, d1, 0, R | KEEP, split)
 
 static const struct lmd_tensor_row rows[N_ROWS] = {
-	[N_ALTUP_PROJ] = ROW("altup_proj", D_EMBD, D_EMBD, C(N_ALTUP - 1), RG, REPLICATE),
-	[N_ALTUP_UNEMBD] = ROW("altup_unembd_proj", D_EMBD, D_EMBD, C(N_ALTUP - 1), RG, REPLICATE),
+	[N_ALTUP_PROJ] = ROW("altup_proj", D_EMBD, D_EMBD, C(N_ALTUP - 1), RG | KEEP, REPLICATE),
+	[N_ALTUP_UNEMBD] = ROW("altup_unembd_proj", D_EMBD, D_EMBD, C(N_ALTUP - 1), RG | KEEP, REPLICATE),
 	[N_PER_EMBD] = ROW("per_layer_token_embd", D_PER_ALL, D_VOCAB, 0, RG, REPLICATE),
-	[N_PER_PROJ] = ROW("per_layer_model_proj", D_EMBD, D_PER_ALL, 0, RG, REPLICATE),
+	[N_PER_PROJ] = ROW("per_layer_model_proj", D_EMBD, D_PER_ALL, 0, RG | KEEP, REPLICATE),
 	[N_PER_NORM] = ROW("per_layer_proj_norm", C(D_PER), 0, 0, RG, REPLICATE),
-	[L_PREDICT] = BLK("altup_predict_coef", C(N_ALTUP), C(N_ALTUP * N_ALTUP), REPLICATE),
-	[L_CORRECT] = BLK("altup_correct_coef", C(N_ALTUP), C(N_ALTUP), REPLICATE),
-	[L_CORRECT_SCALE] = BLK("altup_correct_scale", D_EMBD, 0, REPLICATE),
-	[L_ROUTER] = BLK("altup_router", D_EMBD, C(N_ALTUP), REPLICATE),
-	[L_ROUTER_NORM] = BLK("altup_router_norm", D_EMBD, 0, REPLICATE),
-	[L_LAUREL_L] = BLK("laurel_l", D_EMBD, C(LAUREL), REPLICATE),
-	[L_LAUREL_R] = BLK("laurel_r", C(LAUREL), D_EMBD, REPLICATE),
-	[L_LAUREL_NORM] = BLK("laurel_post_norm", D_EMBD, 0, REPLICATE),
+	[L_PREDICT] = BLK_KEEP("altup_predict_coef", C(N_ALTUP), C(N_ALTUP * N_ALTUP), REPLICATE),
+	[L_CORRECT] = BLK_KEEP("altup_correct_coef", C(N_ALTUP), C(N_ALTUP), REPLICATE),
+	[L_CORRECT_SCALE] = BLK_KEEP("altup_correct_scale", D_EMBD, 0, REPLICATE),
+	[L_ROUTER] = BLK_KEEP("altup_router", D_EMBD, C(N_ALTUP), REPLICATE),
+	[L_ROUTER_NORM] = BLK_KEEP("altup_router_norm", D_EMBD, 0, REPLICATE),
+	[L_LAUREL_L] = BLK_KEEP("laurel_l", D_EMBD, C(LAUREL), REPLICATE),
+	[L_LAUREL_R] = BLK_KEEP("laurel_r", C(LAUREL), D_EMBD, REPLICATE),
+	[L_LAUREL_NORM] = BLK_KEEP("laurel_post_norm", D_EMBD, 0, REPLICATE),
 	[L_INP_GATE] = BLK("inp_gate", D_EMBD, C(D_PER), REPLICATE),
 	[L_PROJ] = BLK("proj", C(D_PER), D_EMBD, REPLICATE),
 	[L_POST_NORM] = BLK("post_norm", D_EMBD, 0, REPLICATE),

@@ -27,7 +27,10 @@ enum t4 {
 #define R LMD_TENSOR_REQUIRED
 #define G (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
 #define GLB(stem, d0, d1) {stem, {d0, d1}, G, LMD_SPLIT_REPLICATE, 0, NULL}
-#define ROW(stem, d0, d1, when) {"blk.%d." stem, {d0, d1}, R, LMD_SPLIT_REPLICATE, when, NULL}
+#define ROW(stem, d0, d1, when) ROW_FLAGS(stem, d0, d1, R, when)
+#define ROW_FLAGS(stem, d0, d1, flags, when)                                                       \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_REPLICATE, when, NULL}
+#define KEEP (R | LMD_TENSOR_KEEP_TYPE)
 
 static const struct lmd_tensor_row rows[N_T4] = {
 	[O_NORM] = GLB("output_hc_norm", D_EMBD, D_QW4_HC),
@@ -41,8 +44,8 @@ static const struct lmd_tensor_row rows[N_T4] = {
 	[F_DOWN] = ROW("hc_ffn_down", D_QW4_WIDE, D_QW4_LOW, 0),
 	[F_UP] = ROW("hc_ffn_up", D_QW4_LOW, D_QW4_WIDE, 0),
 	[F_INJECT] = ROW("hc_ffn_inject", D_QW4_WIDE, D_QW4_HC, 0),
-	[I_Q] = ROW("indexer.q_proj", D_EMBD, D_QW4_IDX_Q, ARCH_L_ATTN),
-	[I_K] = ROW("indexer.k_proj", D_EMBD, D_QW4_IDX_K, ARCH_L_ATTN),
+	[I_Q] = ROW_FLAGS("indexer.q_proj", D_EMBD, D_QW4_IDX_Q, KEEP, ARCH_L_ATTN),
+	[I_K] = ROW_FLAGS("indexer.k_proj", D_EMBD, D_QW4_IDX_K, KEEP, ARCH_L_ATTN),
 	[I_Q_NORM] = ROW("indexer.q_norm", D_QW4_IDX_K, 0, ARCH_L_ATTN),
 	[I_K_NORM] = ROW("indexer.k_norm", D_QW4_IDX_K, 0, ARCH_L_ATTN),
 };

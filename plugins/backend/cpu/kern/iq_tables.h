@@ -7,7 +7,11 @@
  * 16 or 32 values; and P comes from the point: for IQ2 and IQ3 with a sign, for IQ1 (8 * v) + 1 or
  * - 1.  The tables hold the values of a point as bytes, the first one lowest: the magnitudes for
  * IQ2 (8 values) and IQ3 (4), and 8 * v + 16 for IQ1 (8).  IQ3 also has tables with a nibble for
- * each value: an eighth of it, rounded down, for IQ3_XXS, and the value for IQ3_S. */
+ * each value: an eighth of it, rounded down, for IQ3_XXS, and the value for IQ3_S.
+ *
+ * The types have no files of their own as others do (types/): each kernel (grid_*.h) reads the points
+ * of several types in the same registers, so a file for each type would move its table and leave the
+ * work of a new type where it is. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_IQ_TABLES_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_IQ_TABLES_H
 
