@@ -16,7 +16,7 @@ START_TEST(share)
 	ck_assert(lmi_front_pacer_ready(&p, now));
 	lmi_front_pacer_charge(&p, now, 0);
 	ck_assert(lmi_front_pacer_ready(&p, now));
-	/* whoever sends as much as it may gets a share of the time */
+	/* a client that sends as much as it may gets the share */
 	for (uint64_t end = now + 100000 * (uint64_t)MS; now < end; now += MS) {
 		if (!lmi_front_pacer_ready(&p, now))
 			continue;
