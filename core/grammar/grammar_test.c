@@ -492,6 +492,50 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* Feeds the text to a lazy grammar with n times the same pattern; returns the first error. */
+static enum lmd_status trigger(const char *pattern, uint32_t n, const char *text, size_t bytes)
+{
+	struct lmd_str p[64];
+	struct lmi_gr_matcher_opts o = {.vocab = vocab, .patterns = p, .n_patterns = n};
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar_state *s;
+	struct lmi_grammar *g;
+	enum lmd_status st;
+	size_t n_taken;
+
+	for (uint32_t i = 0; i < n; i++)
+		p[i] = (struct lmd_str){pattern, strlen(pattern)};
+	ck_assert_int_eq(lmi_grammar_from_gbnf(&g, "root ::= \"x\"", 12, vocab, NULL), LMD_OK);
+	o.grammar = g;
+	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_gr_state_create(&s, m, NULL), LMD_OK);
+	st = lmi_gr_state_accept_text(s, text, bytes, &n_taken);
+	lmi_gr_state_destroy(s);
+	lmi_gr_matcher_destroy(m);
+	lmi_grammar_destroy(g);
+	return st;
+}
+
+/* The engine's thread searches for triggers: the steps of a token are bounded, for all patterns together. */
+START_TEST(steps_of_triggers)
+{
+	static const char explodes[] = "(?:a+)+[xy]", usual[] = "^[\\s\\S]*?<tool>(x)[\\s\\S]*$";
+	char text[20000];
+
+	/* 2^n steps for n letters */
+	memset(text, 'a', sizeof(text));
+	ck_assert_int_eq(trigger(explodes, 1, text, 10), LMD_OK);
+	ck_assert_int_eq(trigger(explodes, 1, text, 18), LMD_UNSUPPORTED);
+	ck_assert_int_eq(trigger(explodes, 64, text, 13), LMD_UNSUPPORTED);
+	/* long texts and many patterns of the usual kind */
+	for (size_t i = 0; i < sizeof(text); i += 7)
+		text[i] = '<';
+	memcpy(text + sizeof(text) - 7, "<tool>x", 7);
+	ck_assert_int_eq(trigger(usual, 1, text, sizeof(text)), LMD_OK);
+	ck_assert_int_eq(trigger(usual, 16, text, sizeof(text)), LMD_OK);
+}
+END_TEST
+
 /* Schemas */
 
 static unsigned either, agree;
@@ -572,6 +616,7 @@ int main(void)
 	tcase_add_test(t, gbnf);
 	tcase_add_test(t, gbnf_invalid);
 	tcase_add_test(t, lazy);
+	tcase_add_test(t, steps_of_triggers);
 	tcase_add_test(t, hostile);
 	tcase_add_test(t, schemas);
 	tcase_set_timeout(t, 300);

@@ -7,7 +7,8 @@
  * still start, so that the next search continues there. Once something is found, the full pattern
  * determines where the constraint starts.
  *
- * Patterns may be hostile: the steps and the memory of each search are bounded. */
+ * Patterns may be hostile: the memory of each search is bounded, and so are the steps of all searches after a
+ * token. A pattern that needs more ends its own generation. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
@@ -19,7 +20,13 @@
 #define PATTERNS_MAX  64
 #define PATTERN_BYTES 16384
 #define HEAP_KIB      20480u
-#define STEPS         500000u /* per search, plus some for each byte */
+/* PCRE2's match limit for one token, which all patterns share, plus some for each byte to be searched. The
+ * engine's thread searches; 50000 of these steps take less than a millisecond. */
+#define STEPS          50000u
+#define STEPS_PER_BYTE 4u
+/* Most full patterns for one token that do not match although a part of theirs does: each of them may take
+ * STEPS_PER_BYTE in all of the text. */
+#define FAILED_MAX 4u
 /* ECMAScript semantics over bytes. */
 #define OPTIONS                                                                                    \
 	(PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                    \
@@ -198,12 +205,13 @@ uint32_t lmi_gr_trigger_patterns(const struct lmi_gr_trigger *t)
 
 /* Searching */
 
+/* Searches with a share of the token's steps, and with those of n bytes. */
 static int search(struct lmi_grammar_state *s, const pcre2_code *code, uint32_t from,
-		  uint32_t options)
+		  uint32_t options, uint32_t n)
 {
 	struct lmi_gr_trigger *t = s->m->trigger;
 
-	pcre2_set_match_limit(t->match, STEPS + 16 * s->n_text);
+	pcre2_set_match_limit(t->match, STEPS / t->n_patterns + STEPS_PER_BYTE * n);
 	return pcre2_match(code, (PCRE2_SPTR)s->text, s->n_text, from, options, t->data, t->match);
 }
 
@@ -219,8 +227,9 @@ static uint32_t constraint_start(const struct lmi_gr_trigger *t, int n_groups)
 	return (uint32_t)at[0];
 }
 
-/* Returns LMD_NOTFOUND if the pattern has not matched yet. */
-static enum lmd_status find(struct lmi_grammar_state *s, uint32_t i, uint32_t *begin)
+/* Returns LMD_NOTFOUND if the pattern has not matched yet.  Counts in *n_failed. */
+static enum lmd_status find(struct lmi_grammar_state *s, uint32_t i, uint32_t *begin,
+			    uint32_t *n_failed)
 {
 	struct lmi_gr_trigger *t = s->m->trigger;
 	const struct pattern *p = &t->pattern[i];
@@ -228,13 +237,17 @@ static enum lmd_status find(struct lmi_grammar_state *s, uint32_t i, uint32_t *b
 	int rc;
 
 	rc = search(s, p->search ? p->search : p->exact, s->from[i],
-		    PCRE2_PARTIAL_SOFT | (p->search ? 0 : all));
-	if (rc >= 0 && p->search)
-		rc = search(s, p->exact, 0, all);
-	else if (rc == PCRE2_ERROR_NOMATCH)
+		    PCRE2_PARTIAL_SOFT | (p->search ? 0 : all),
+		    (s->n_text - s->from[i]) / t->n_patterns);
+	if (rc >= 0 && p->search) {
+		rc = search(s, p->exact, 0, all, s->n_text);
+		if (rc < 0 && ++*n_failed > FAILED_MAX)
+			return LMD_UNSUPPORTED;
+	} else if (rc == PCRE2_ERROR_NOMATCH) {
 		s->from[i] = s->n_text;
-	else if (rc == PCRE2_ERROR_PARTIAL)
+	} else if (rc == PCRE2_ERROR_PARTIAL) {
 		s->from[i] = (uint32_t)pcre2_get_ovector_pointer(t->data)[0];
+	}
 	if (rc == PCRE2_ERROR_NOMATCH || rc == PCRE2_ERROR_PARTIAL)
 		return LMD_NOTFOUND;
 	if (rc < 0)
@@ -298,10 +311,11 @@ static enum lmd_status replay(struct lmi_grammar_state *s, uint32_t begin)
 static enum lmd_status try_patterns(struct lmi_grammar_state *s)
 {
 	struct lmi_gr_match_cursor cursor = s->cursor;
+	uint32_t n_failed = 0;
 
 	for (uint32_t i = 0; i < s->m->trigger->n_patterns; i++) {
 		uint32_t begin;
-		enum lmd_status st = find(s, i, &begin);
+		enum lmd_status st = find(s, i, &begin, &n_failed);
 
 		if (st == LMD_NOTFOUND)
 			continue;

@@ -15,6 +15,7 @@
  * `since_ns` is the time of its last work. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -248,10 +249,15 @@ static void put(struct lmi_conn *c, struct lmi_front_out *own_out)
 		send_on(c);
 }
 
+/* Reads on, or waits within a long message until its turn; lmi_conn_tick then calls this again. */
 static void receive(struct lmi_conn *c)
 {
 	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
 
+	c->paused = lmi_front_frames_expects(&c->frames) > LMI_FRONT_LONG_BYTES &&
+		    !lmi_front_pacer_ready(&c->f->pacer, c->f->now);
+	if (c->paused)
+		return;
 	c->reading = c->rx.runs = true;
 	(void)nng_aio_set_iov(c->rx.aio, 1, &iov);
 	nng_stream_recv(c->stream, c->rx.aio);
@@ -334,6 +340,29 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 
 /* ---- reading ---- */
 
+static uint64_t processor_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Handles a message; a long one is charged. */
+static void message(struct lmi_conn *c, const struct lmi_front_frame *frame)
+{
+	struct lmi_front_listener *f = c->f;
+	uint64_t begin;
+
+	if (frame->n_body <= LMI_FRONT_LONG_BYTES) {
+		lmi_front_message(c, frame, false);
+		return;
+	}
+	begin = processor_ns();
+	lmi_front_message(c, frame, false);
+	lmi_front_pacer_charge(&f->pacer, f->now, processor_ns() - begin);
+}
+
 static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 {
 	while (n && !c->closed && !c->close_pending && !c->close_after_send) {
@@ -352,7 +381,7 @@ static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 			break;
 		case LMI_FRONT_FRAME_MESSAGE:
 			c->since_ns = c->f->now;
-			lmi_front_message(c, &frame, false);
+			message(c, &frame);
 			break;
 		case LMI_FRONT_FRAME_LONG:
 			c->since_ns = c->f->now;
@@ -422,6 +451,13 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 		if (now >= c->begun_ns + REJECT_MS * LMI_NS_PER_MS)
 			return over(c, &f->n_slow);
 		next = c->begun_ns + REJECT_MS * LMI_NS_PER_MS;
+	} else if (c->paused) {
+		if (!lmi_front_pacer_ready(&f->pacer, now))
+			return f->pacer.next_ns;
+		c->since_ns = c->part_ns = now;
+		c->part_got = c->frames.got;
+		receive(c);
+		next = now + part;
 	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);

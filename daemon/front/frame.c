@@ -134,6 +134,11 @@ bool lmi_front_frames_incomplete(const struct lmi_front_frames *f)
 	return !f->handshake_done || f->n_head > 0;
 }
 
+uint64_t lmi_front_frames_expects(const struct lmi_front_frames *f)
+{
+	return f->in_body && !f->too_long ? f->len : 0;
+}
+
 uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_HEAD_BYTES])
 {
 	uint32_t at = 0;

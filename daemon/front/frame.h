@@ -61,6 +61,9 @@ enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, con
 						 size_t *n, struct lmi_front_frame *out);
 /* Returns whether the handshake or a message is incomplete. */
 bool lmi_front_frames_incomplete(const struct lmi_front_frames *f);
+/* Returns the length of the message whose bytes are expected; 0 outside of messages, and for one that is too
+ * long. */
+uint64_t lmi_front_frames_expects(const struct lmi_front_frames *f);
 /* Writes the bytes that precede a message of n bytes (including the route); returns their
  * number. */
 uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_HEAD_BYTES]);

@@ -10,6 +10,7 @@
 #include "core/base/mailbox.h"
 #include "daemon/front/frame.h"
 #include "daemon/front/front.h"
+#include "daemon/front/pacer.h"
 #include "proto/proto.h"
 
 /* Maximum number of pending requests of a connection; further ones fail as busy.  A connection with
@@ -84,6 +85,7 @@ struct lmi_conn {
 	int64_t expires_ns; /* expiry of its key */
 	uint32_t n_call;    /* pending requests */
 	bool reading;
+	bool paused; /* within a long message whose bytes are not read now */
 	bool closed;        /* nothing is read or sent any more; freed once no operation runs */
 	bool close_pending; /* will be closed in the next tick */
 	bool revoked; /* its key was removed; lmi_conn_deauthenticate follows in the next tick */
@@ -136,6 +138,7 @@ struct lmi_front_listener {
 	nng_tls_config *tls;
 	uint64_t now;
 	uint64_t check_ns; /* time of the next check of all connections */
+	struct lmi_front_pacer pacer;
 	uint64_t n_conn_ever;
 	uint32_t n_calling, n_sending, n_rejected;
 	uint64_t n_message, n_bad, n_idle, n_slow, n_unread;

@@ -275,6 +275,33 @@ START_TEST(message_bytes)
 }
 END_TEST
 
+/* Long messages of two clients, which wait for their share of the loop's time, are all answered; short ones do
+ * not wait. */
+START_TEST(long_messages)
+{
+	static lmd_token tokens[200000];
+	struct lmt_client other;
+	struct lmi_wire_request req;
+
+	for (size_t i = 0; i < LMD_LEN(tokens); i++)
+		tokens[i] = (lmd_token)(i * 7919 % 100000);
+	start("[limits]\nmessage_time = 400ms\n");
+	lmt_client_open(&other, &d);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_DETOKENIZE);
+	req.u.detokenize.model = (struct lmd_str){.ptr = "none", .len = 4};
+	req.u.detokenize.tokens = tokens;
+	req.u.detokenize.n_tokens = LMD_LEN(tokens);
+	for (int i = 0; i < 8; i++) {
+		const struct lmi_wire_reply *r = lmt_ask(i % 2 ? &other : &c, &req);
+
+		ck_assert(r->failed && r->error.code == LMD_NOTFOUND);
+		ping();
+	}
+	lmt_client_close(&other);
+	stop("long_messages");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("front");
@@ -289,6 +316,7 @@ int main(void)
 	tcase_add_test(t, a_long_message_takes_longer);
 	tcase_add_test(t, work_is_not_idle);
 	tcase_add_test(t, message_bytes);
+	tcase_add_test(t, long_messages);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
