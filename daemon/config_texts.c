@@ -283,6 +283,9 @@ static const struct lmi_cli_roff_item daemon_environment[] = {
 	{"XDG_RUNTIME_DIR, XDG_STATE_HOME, HOME", "The same folders for a user's own daemon."},
 	{"NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID",
 	 "Set by systemd for notifications of readiness and for the watchdog."},
+	{"LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES",
+	 "Set by systemd for sockets that it has opened.  Those with the names http and https (TLS) "
+	 "serve HTTP, in addition to the configured addresses."},
 	{"JOURNAL_STREAM",
 	 "If standard error is the journal, messages are written with priorities."},
 };

@@ -42,7 +42,8 @@ struct lmi_daemon {
 	struct lmi_service *service;
 	struct lmi_conn_limiter connections; /* of all listeners */
 	struct lmi_front_listener *front;
-	struct lmi_http_server *http; /* NULL: not configured */
+	struct lmi_http_inherited inherited;
+	struct lmi_http_server *http; /* NULL: neither configured nor inherited */
 	bool has_key;                 /* there is an API key that has not expired */
 	struct lmi_job count_keys;    /* runs in registry after a key was added or removed */
 	bool count_runs, count_again, counted_key;

@@ -75,7 +75,8 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 }
 
 /* Returns the first address on which clients need a key; NULL: none. */
-static const char *address_with_keys(const struct lmi_config *c)
+static const char *address_with_keys(const struct lmi_config *c,
+				     const struct lmi_http_inherited *inherited)
 {
 	struct lmi_http_address a;
 
@@ -85,13 +86,16 @@ static const char *address_with_keys(const struct lmi_config *c)
 		if (lmi_http_address_parse(&a, c->http.item[i], NULL) == LMD_OK && !a.path &&
 		    !a.loopback)
 			return c->http.item[i];
+	for (uint32_t i = 0; i < inherited->n; i++)
+		if (!inherited->v[i].addr.path && !inherited->v[i].addr.loopback)
+			return "the inherited socket";
 	return NULL;
 }
 
 /* Without a key no client could log in over TCP; fail now rather than for every client. */
 static enum lmd_status check_keys(struct lmi_daemon *d, struct lmd_error *err)
 {
-	const char *address = address_with_keys(d->config);
+	const char *address = address_with_keys(d->config, &d->inherited);
 	const char *key = d->config->listen.n ? "listen" : "http";
 	enum lmd_status st = lmi_daemon_find_keys(d, &d->has_key, err);
 
@@ -315,6 +319,38 @@ static bool has_key(void *arg)
 	return ((const struct lmi_daemon *)arg)->has_key;
 }
 
+/* What check_http of listen_url.c says of configured addresses. */
+static enum lmd_status check_inherited(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct lmi_config *c = d->config;
+
+	for (uint32_t i = 0; i < d->inherited.n; i++) {
+		const struct lmi_http_address *a = &d->inherited.v[i].addr;
+
+		if (a->tls && (!c->tls_cert || !c->tls_key))
+			return lmd_fail(err, LMD_INVALID,
+					"http: the inherited socket https requires tls_cert and "
+					"tls_key, PEM files, to be set");
+		if (!a->path && !a->tls && !a->loopback && !c->plain_tcp)
+			return lmd_fail(err, LMD_INVALID,
+					"http: the inherited socket sends keys and texts without "
+					"encryption: name it https, let it listen on 127.0.0.1 "
+					"behind a proxy that adds TLS, or set plain_tcp = yes");
+	}
+	return LMD_OK;
+}
+
+/* Takes the sockets that systemd has opened for HTTP. */
+static enum lmd_status find_inherited(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct lmi_config_env *e = d->env;
+	enum lmd_status st = lmi_http_inherited_find(
+		&d->inherited, e->get(e->arg, "LISTEN_PID"), e->get(e->arg, "LISTEN_FDS"),
+		e->get(e->arg, "LISTEN_FDNAMES"), err);
+
+	return st == LMD_OK ? check_inherited(d, err) : st;
+}
+
 static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 {
 	const struct lmi_config *c = d->config;
@@ -325,6 +361,7 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 		.apis = lmi_daemon_http_apis,
 		.addresses = c->http.item,
 		.n_address = c->http.n,
+		.inherited = &d->inherited,
 		.tls_cert = c->tls_cert,
 		.tls_key = c->tls_key,
 		.origins = c->http_origins.item,
@@ -343,7 +380,7 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 	};
 	struct lmi_http_address a;
 
-	if (!c->http.n)
+	if (!c->http.n && !d->inherited.n)
 		return LMD_OK;
 	if (!opts.store_folder)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
@@ -386,6 +423,8 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	}
 	if (st == LMD_OK)
 		lmi_daemon_log_warnings(d, d->config);
+	if (st == LMD_OK)
+		st = find_inherited(d, err);
 	if (st == LMD_OK)
 		st = lmi_daemon_state_lock(&d->lock, d->config->state_dir, err);
 	if (st == LMD_OK && d->config->socket_in_tmp)

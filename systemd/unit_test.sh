@@ -19,6 +19,11 @@ if ! command -v systemd-analyze >/dev/null; then
 fi
 # the program in ExecStart must exist
 sed "s|@bindir@/llamad|$build/llamad|" "$src/systemd/llamad.service.in" >"$dir/llamad.service"
+cp "$src/systemd/llamad-http.socket" "$dir"
+systemd-analyze verify --man=no "$dir/llamad-http.socket" "$dir/llamad.service" 2>"$dir/err"
+if grep -q llamad "$dir/err"; then
+	bad "systemd-analyze verify: $(grep llamad "$dir/err")"
+fi
 for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	rm -rf "$dir/llamad.service.d"
 	if [ -n "$drop_in" ]; then

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,4 +95,28 @@ enum lmd_status lmi_http_address_parse(struct lmi_http_address *out, const char 
 			"http: '%s' is not ADDR:PORT, [ADDR]:PORT, tls:ADDR:PORT or unix:/PATH with a "
 			"numeric address and a port of at most 65535",
 			lmi_printable(shown, sizeof(shown), text, strlen(text)));
+}
+
+enum lmd_status lmi_http_address_of(struct lmi_http_address *out, int fd, struct lmd_error *err)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&out->sa;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&out->sa;
+
+	*out = (struct lmi_http_address){.n_sa = sizeof(out->sa)};
+	if (getsockname(fd, (struct sockaddr *)&out->sa, &out->n_sa))
+		return lmd_fail(err, LMD_INVALID, "http: the descriptor %d: %s", fd, strerror(errno));
+	switch (out->sa.ss_family) {
+	case AF_UNIX:
+		out->path = "";
+		return LMD_OK;
+	case AF_INET:
+		out->loopback = ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+		return LMD_OK;
+	case AF_INET6:
+		out->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+		return LMD_OK;
+	default:
+		return lmd_fail(err, LMD_INVALID,
+				"http: the descriptor %d is neither a unix socket nor TCP", fd);
+	}
 }

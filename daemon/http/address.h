@@ -23,4 +23,8 @@ struct lmi_http_address {
 enum lmd_status lmi_http_address_parse(struct lmi_http_address *out, const char *text,
 				       struct lmd_error *err);
 
+/* Describes where a socket is bound; the path of a unix socket is "".  LMD_INVALID: it is neither a unix
+ * socket nor TCP. */
+enum lmd_status lmi_http_address_of(struct lmi_http_address *out, int fd, struct lmd_error *err);
+
 #endif /* LLAMAD_DAEMON_HTTP_ADDRESS_H */

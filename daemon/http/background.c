@@ -118,13 +118,17 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 	if (!item && err->status == LMD_NOTFOUND && !b->fallback) {
 		go_on(b, STEP_LOADED);
 	} else if (!item) {
-		fail(b, err->status, err->text);
+		/* cancelled without an item: the server is shutting down */
+		fail(b, b->o.complete && err->status == LMD_CANCELLED ? LMD_BUSY : err->status,
+		     err->text);
 	} else if (item->kind == LMI_WIRE_ITEM_ERROR) {
 		(void)snprintf(text, sizeof(text), "%.*s", (int)item->u.error.text.len,
 			       item->u.error.text.ptr);
 		fail(b, item->u.error.code, text);
 	} else if (item->kind == LMI_WIRE_ITEM_CANCELLED) {
 		fail(b, LMD_CANCELLED, "cancelled");
+	} else if (b->o.complete && item->u.done.finish == LMI_WIRE_FINISH_SHUTDOWN) {
+		fail(b, LMD_BUSY, "the server was stopped");
 	} else {
 		b->end.finish = item->u.done.finish;
 		b->end.n_prompt = (uint32_t)item->u.done.n_prompt;
@@ -422,6 +426,11 @@ enum lmd_status lmi_http_lasting_call(struct lmi_http_server *h, const struct lm
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");
 	lmi_service_call(h->svc, lmi_loop_now(), p, req, reply, arg);
 	return LMD_OK;
+}
+
+bool lmi_http_server_ended(const struct lmi_http_server *h)
+{
+	return !h->svc;
 }
 
 int64_t lmi_http_server_now(const struct lmi_http_server *h)

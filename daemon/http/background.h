@@ -27,6 +27,7 @@ struct lmi_http_background_opts {
 	json_t *own_json;                          /* likewise; NULL: none */
 	const char *id;                            /* for the form, in the arena */
 	int64_t created;
+	bool complete; /* what the end of the server refused or cut off is an error, LMD_BUSY */
 	/* Called once at the end, unless it was stopped: with the answer as the form writes it, or
 	 * with an error.  Must not call the service. */
 	void (*done)(void *arg, const struct lmi_http_answer_head *head, const char *json, size_t n,
@@ -73,6 +74,8 @@ void lmi_http_lasting_principal(struct lmi_http_server *h, struct lmi_svc_princi
 enum lmd_status lmi_http_lasting_call(struct lmi_http_server *h, const struct lmi_svc_principal *p,
 				      const struct lmi_wire_request *req, lmi_svc_reply_fn reply,
 				      void *arg, struct lmd_error *err);
+/* Returns whether the service has ended. */
+bool lmi_http_server_ended(const struct lmi_http_server *h);
 /* Returns the time in seconds since 1970. */
 int64_t lmi_http_server_now(const struct lmi_http_server *h);
 /* Returns the configured default model; NULL: none. */

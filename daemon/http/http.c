@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -99,7 +100,7 @@ static void socket_free(struct lmi_http_listen_socket *l)
 {
 	if (l->listener) {
 		evconnlistener_free(l->listener);
-		if (l->addr.path)
+		if (l->addr.path && !l->inherited)
 			(void)unlink(l->addr.path);
 	}
 	if (l->resume)
@@ -132,17 +133,39 @@ static enum lmd_status listen_at(struct lmi_http_listen_socket *l, struct lmd_er
 	return LMD_OK;
 }
 
+static enum lmd_status listen_inherited(struct lmi_http_listen_socket *l, int fd,
+					struct lmd_error *err)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&l->addr.sa;
+
+	l->listener = evconnlistener_new(l->h->o.base, on_accept, l, LEV_OPT_CLOSE_ON_FREE, 0, fd);
+	if (!l->listener)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
+	evconnlistener_set_error_cb(l->listener, on_accept_error);
+	if (l->addr.path)
+		(void)snprintf(l->text, sizeof(l->text), "unix:%s", un->sun_path);
+	note_port(l);
+	return LMD_OK;
+}
+
+/* Listens at the address, or at the inherited socket if it is not NULL. */
 static enum lmd_status open_socket(struct lmi_http_server *h, const char *text,
+				   const struct lmi_http_inherited_socket *inherited,
 				   struct lmd_error *err)
 {
 	struct lmi_http_listen_socket *l = lmi_alloc(1, sizeof(*l));
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
 
 	if (!l)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	l->h = h;
-	(void)snprintf(l->text, sizeof(l->text), "%s", text);
-	st = lmi_http_address_parse(&l->addr, text, err);
+	l->inherited = inherited != NULL;
+	if (inherited) {
+		l->addr = inherited->addr;
+	} else {
+		(void)snprintf(l->text, sizeof(l->text), "%s", text);
+		st = lmi_http_address_parse(&l->addr, text, err);
+	}
 	if (st == LMD_OK && l->addr.tls && !h->tls)
 		st = lmi_http_tls_open(&h->tls, h->o.tls_cert, h->o.tls_key, err);
 	if (st == LMD_OK)
@@ -150,7 +173,7 @@ static enum lmd_status open_socket(struct lmi_http_server *h, const char *text,
 	if (st == LMD_OK && !l->resume)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	if (st == LMD_OK)
-		st = listen_at(l, err);
+		st = inherited ? listen_inherited(l, inherited->fd, err) : listen_at(l, err);
 	if (st != LMD_OK) {
 		socket_free(l);
 		return st;
@@ -210,7 +233,9 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	if (st == LMD_OK)
 		st = open_objects(h, err);
 	for (uint32_t i = 0; i < opts->n_address && st == LMD_OK; i++)
-		st = open_socket(h, opts->addresses[i], err);
+		st = open_socket(h, opts->addresses[i], NULL, err);
+	for (uint32_t i = 0; opts->inherited && i < opts->inherited->n && st == LMD_OK; i++)
+		st = open_socket(h, NULL, &opts->inherited->v[i], err);
 	if (st == LMD_OK)
 		*out = h;
 	else

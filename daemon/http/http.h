@@ -14,7 +14,7 @@
 #define LLAMAD_DAEMON_HTTP_HTTP_H
 
 #include "daemon/front/front.h"
-#include "daemon/http/address.h"
+#include "daemon/http/inherited.h"
 #include "llamad/host.h"
 #include "service/service.h"
 
@@ -45,6 +45,7 @@ struct lmi_http_opts {
 	const struct lmi_http_routes *const *apis; /* ends in NULL; at least one */
 	const char *const *addresses; /* [n_address], see address.h */
 	uint32_t n_address;
+	const struct lmi_http_inherited *inherited; /* further sockets, which it takes over; NULL: none */
 	const char *tls_cert, *tls_key; /* PEM files, for tls: */
 	const char *const *origins; /* [n_origin] origins of web pages that may use the APIs */
 	uint32_t n_origin;
@@ -61,7 +62,7 @@ struct lmi_http_opts {
 	void *arg;
 };
 
-/* Opens all addresses.  Returns LMD_BUSY if one is in use, or LMD_IO. */
+/* Opens all addresses, and listens at the inherited sockets.  Returns LMD_BUSY if one is in use, or LMD_IO. */
 enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_http_opts *opts,
 			      struct lmd_error *err);
 /* Call this when the service has been destroyed: further requests are answered with 503. */

@@ -44,6 +44,7 @@ struct lmi_http_listen_socket {
 	struct evconnlistener *listener;
 	struct event *resume; /* accepts again after a pause */
 	struct lmi_http_address addr;
+	bool inherited; /* its file belongs to somebody else */
 	char text[160]; /* the address with the actual port */
 };
 

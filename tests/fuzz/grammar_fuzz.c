@@ -3,27 +3,14 @@
  * Fuzz target: a grammar and a text.  The first byte selects GBNF, JSON schema, regular expression or
  * structural tag; the grammar ends with a zero byte, and the rest is a text to match.  The grammar must
  * either be rejected with an error message or be usable; a token must be accepted if and only if the
- * token mask allows it; and no memory may be leaked.
- *
- *     tests/fuzz/grammar_fuzz -seeds=FOLDER     writes the seed files and exits
- *     tests/fuzz/grammar_fuzz FOLDER            runs */
+ * token mask allows it; and no memory may be leaked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/grammar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#define REQUIRE(x)                                                                                 \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "not true: %s\n", #x);                                     \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "tests/fuzz/target.h"
 
 static void feed(const struct lmi_grammar *g, const struct lmi_grammar_vocab *v,
 		 const uint8_t *text, size_t n)
@@ -91,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Seeds, without the first byte; the text follows the grammar. */
+/* The text follows the grammar. */
 static const struct {
 	const char *grammar, *text;
 } seeds[] = {
@@ -124,24 +111,17 @@ static const struct {
 	 "ab1"},
 };
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
-	for (int i = 1; i < *argc; i++) {
-		if (strncmp((*argv)[i], "-seeds=", 7) != 0)
-			continue;
-		for (size_t k = 0; k < LMD_LEN(seeds); k++) {
-			char path[4096];
-			FILE *f;
+	size_t n, m;
 
-			snprintf(path, sizeof(path), "%s/seed%02zu.grammar", (*argv)[i] + 7, k);
-			f = fopen(path, "wb");
-			if (!f || fputs(seeds[k].grammar, f) < 0 || fputc(0, f) < 0 ||
-			    fputs(seeds[k].text, f) < 0 || fclose(f)) {
-				perror(path);
-				exit(1);
-			}
-		}
-		exit(0);
-	}
-	return 0;
+	if (k >= LMD_LEN(seeds))
+		return false;
+	n = strlen(seeds[k].grammar) + 1;
+	m = strlen(seeds[k].text);
+	*out = (struct fuzz_bytes){malloc(n + m), n + m};
+	REQUIRE(out->p);
+	memcpy(out->p, seeds[k].grammar, n);
+	memcpy(out->p + n, seeds[k].text, m);
+	return true;
 }

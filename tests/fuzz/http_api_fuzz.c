@@ -88,6 +88,16 @@ static const char *const texts[] = {
 	"\"chat_template_kwargs\":{\"a\":1},\"samplers\":[\"top_k\"],\"min_p\":0.1}",
 	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"guided_choice\":[\"a\",\"b\\\"\"]"
 	"}",
+	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"function\","
+	"\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"$ref\":"
+	"\"#/$defs/b\"}},\"$defs\":{\"b\":{\"const\":{\"$ref\":\"#\"}}}}}},{\"type\":\"function\","
+	"\"function\":{\"name\":\"g\"}}],\"tool_choice\":\"required\","
+	"\"parallel_tool_calls\":false}",
+	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"response_format\":{\"type\":"
+	"\"structural_tag\",\"structures\":[{\"begin\":\"<\",\"schema\":{},\"end\":\">\"}],"
+	"\"triggers\":[\"<\"]}}",
+	"1{\"prompt\":\"a\",\"structured_outputs\":{\"regex\":\"a|b\"},\"response_format\":{"
+	"\"type\":\"text\"}}",
 	"1{\"prompt\":[\"a\"],\"echo\":true,\"max_tokens\":3,\"temperature\":0.5,\"n\":2}",
 	"1{\"prompt\":[[1,2,3]],\"top_k\":3,\"dry_sequence_breakers\":[\"x\"]}",
 	"2{\"max_tokens\":5,\"system\":[{\"type\":\"text\",\"text\":\"s\"}],\"messages\":[{"

@@ -170,7 +170,7 @@ ask 200 '"status":"cancelling"' "/v1/batches/$id/cancel" -X POST
 ends cancelled "$id"
 ask 200 '"status":"cancelled"' "/v1/batches/$id/cancel" -X POST
 
-# a batch whose key is removed is gone; one that runs when the server stops has failed
+# a batch whose key is removed is gone
 by "$bob"
 upload 200 '' "$dir/in.jsonl"
 batch 200 '' "$id" /v1/completions
@@ -181,13 +181,43 @@ until [ "$(find "$dir/state/http" -type f | wc -l)" -le 40 ] || [ $tries -gt 120
 	sleep 0.05 # looks again; nothing depends on its length
 done
 by "$ann"
+
+# a batch that runs when the server stops, or is killed, goes on when its owner asks for it; what was done
+# before the server stopped is not done again
+completed() {
+	ask 200 '"object":"batch"' "/v1/batches/$id"
+	n_completed=$(sed 's/.*"completed":\([0-9]*\).*/\1/' "$dir/body")
+}
 batch 200 '' "$long" /v1/completions
+tries=0
+while
+	completed
+	[ "$n_completed" -lt 2 ] && [ $tries -lt 1200 ]
+do
+	tries=$((tries + 1))
+	sleep 0.05 # asks again; nothing depends on its length
+done
+before=$n_completed
 kill "$daemon"
 ended
 start_http
-ask 200 'the server was stopped.*"status":"failed"' "/v1/batches/$id"
 ask 200 '"status":"completed"' "/v1/batches/$first"
 ask 200 '' "/v1/files/$out/content"
 holds "the answers" cmp -s "$dir/answers" "$dir/body"
+completed
+holds "$n_completed lines are done, before it were $before" [ "$n_completed" -ge "$before" ]
+kill -9 "$daemon"
+wait "$daemon" 2>"$dir/err"
+start_http
+completed
+holds "$n_completed lines are done, before it were $before" [ "$n_completed" -ge "$before" ]
+ends completed "$id"
+all=$(sed -n 's/.*"output_file_id":"\([a-zA-Z0-9_-]*\)".*/\1/p' "$dir/body")
+holds "nothing failed" grep -q '"failed":0' "$dir/body"
+ask 200 '' "/v1/files/$all/content"
+holds "each line has one answer" [ "$(sed 's/.*"custom_id":"\([^"]*\)".*/\1/' "$dir/body" | sort -u | wc -l)" \
+	-eq "$(wc -l <"$dir/in.jsonl")" ]
+holds "and no more" [ "$(wc -l <"$dir/body")" -eq "$(wc -l <"$dir/in.jsonl")" ]
+holds "no answer was cut off" [ "$(grep -c '"finish_reason":"length"' "$dir/body")" -eq "$(wc -l <"$dir/in.jsonl")" ]
 stop
 finish batch_test

@@ -15,6 +15,7 @@
 #include "core/base/arena.h"
 #include "daemon/http/embedding.h"
 #include "daemon/http/json_body.h"
+#include "daemon/http/openai/batch_progress.h"
 #include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 #include "proto/buf.h"
@@ -24,6 +25,10 @@
 /* A request is repeated this often, and after this time. */
 #define TRIES_MAX 600u
 #define RETRY_S   1
+/* The progress is saved after this many lines, and ever less often. */
+#define SAVE_LINES 16u
+/* Of the ids of objects with the progress of a batch. */
+#define PROGRESS_PREFIX "batchrun_"
 
 const char *const lmi_openai_batch_endpoints[LMI_OPENAI_BATCH_N_ENDPOINT] = {
 	"/v1/chat/completions", "/v1/completions", "/v1/embeddings"};
@@ -32,6 +37,7 @@ const char *const lmi_openai_batch_endpoints[LMI_OPENAI_BATCH_N_ENDPOINT] = {
 struct line {
 	struct line *next;
 	struct lmi_openai_batch *b;
+	uint32_t number; /* from 0, without empty lines */
 	json_t *v; /* the line; NULL: it is no JSON object */
 	char id[LMI_HTTP_ID_CHARS + 1];
 	uint32_t tries;
@@ -47,8 +53,9 @@ struct lmi_openai_batch {
 	struct event *again;
 	size_t at; /* of the next line */
 	struct line *lines;
-	uint32_t n_line, n_total, n_completed, n_failed;
-	struct lmi_wire_buf out, errors;
+	uint32_t n_line, number; /* number: of the next line */
+	uint32_t n_saved;        /* lines that were done when the progress was saved */
+	struct lmi_openai_batch_progress progress;
 	bool stopped, revoked;
 };
 
@@ -75,15 +82,10 @@ static void batch_free(struct lmi_openai_batch *b)
 		event_free(b->again);
 	json_decref(b->o.object);
 	lmi_free(b->o.own_input);
-	lmi_wire_buf_fini(&b->out);
-	lmi_wire_buf_fini(&b->errors);
+	lmi_openai_batch_progress_fini(&b->progress);
 	lmi_free(b);
 }
 
-static void end(struct lmi_http_lasting *l)
-{
-	batch_free((struct lmi_openai_batch *)l);
-}
 
 static void set(struct lmi_openai_batch *b, const char *key, json_t *own_value)
 {
@@ -98,8 +100,8 @@ static json_int_t now_s(const struct lmi_openai_batch *b)
 json_t *lmi_openai_batch_object(struct lmi_openai_batch *b)
 {
 	set(b, "request_counts",
-	    json_pack("{s:i,s:i,s:i}", "total", (int)b->n_total, "completed", (int)b->n_completed,
-		      "failed", (int)b->n_failed));
+	    json_pack("{s:i,s:i,s:i}", "total", (int)b->progress.n_line, "completed",
+		      (int)b->progress.n_completed, "failed", (int)b->progress.n_failed));
 	return b->o.object;
 }
 
@@ -131,6 +133,74 @@ static void save(struct lmi_openai_batch *b)
 	free(text);
 }
 
+/* ---- going on after the server was stopped ---- */
+
+static const char *progress_id(const struct lmi_openai_batch *b, char id[LMI_HTTP_OBJECT_ID_MAX + 1])
+{
+	const char *own = json_string_value(json_object_get(b->o.object, "id"));
+
+	(void)snprintf(id, LMI_HTTP_OBJECT_ID_MAX + 1, PROGRESS_PREFIX "%s",
+		       own + strlen(LMI_OPENAI_BATCH_PREFIX));
+	return id;
+}
+
+static void save_progress(struct lmi_openai_batch *b)
+{
+	char id[LMI_HTTP_OBJECT_ID_MAX + 1];
+	struct lmi_wire_buf text = {0};
+	struct lmd_error err;
+
+	b->n_saved = b->progress.n_completed + b->progress.n_failed;
+	if (lmi_openai_batch_progress_emit(&b->progress, &text))
+		(void)lmi_http_objects_put(b->o.objects, &b->principal, progress_id(b, id), text.p,
+					   text.n, &err);
+	lmi_wire_buf_fini(&text);
+}
+
+/* Saves the progress when it has grown by a quarter, so that all savings together write a few times
+ * the bytes of the last one. */
+static void save_sometimes(struct lmi_openai_batch *b)
+{
+	uint32_t n = b->progress.n_completed + b->progress.n_failed;
+
+	if (!b->revoked && n >= b->n_saved + b->n_saved / 4 + SAVE_LINES)
+		save_progress(b);
+}
+
+static void load_progress(struct lmi_openai_batch *b)
+{
+	char id[LMI_HTTP_OBJECT_ID_MAX + 1], *text;
+	struct lmd_error err;
+	size_t n;
+
+	if (lmi_http_objects_get(b->o.objects, &b->principal, progress_id(b, id), &text, &n,
+				 &err) != LMD_OK)
+		return;
+	(void)lmi_openai_batch_progress_parse(&b->progress, text, n, &err); /* or from the start */
+	b->n_saved = b->progress.n_completed + b->progress.n_failed;
+	lmi_free(text);
+}
+
+static void remove_progress(struct lmi_openai_batch *b)
+{
+	char id[LMI_HTTP_OBJECT_ID_MAX + 1];
+	struct lmd_error err;
+
+	(void)lmi_http_objects_remove(b->o.objects, &b->principal, progress_id(b, id), &err);
+}
+
+/* The server ends; the requests that run have no result. */
+static void end(struct lmi_http_lasting *l)
+{
+	struct lmi_openai_batch *b = (struct lmi_openai_batch *)l;
+
+	if (!b->revoked) {
+		save_progress(b);
+		save(b);
+	}
+	batch_free(b);
+}
+
 static void finish(struct lmi_openai_batch *b)
 {
 	const char *status = b->stopped ? "cancelled" : "completed";
@@ -138,8 +208,11 @@ static void finish(struct lmi_openai_batch *b)
 	char at[32];
 
 	if (!b->revoked) {
-		bool good = store(b, &b->out, "output_file_id", "output", &err) &&
-			    store(b, &b->errors, "error_file_id", "error", &err);
+		bool good;
+
+		remove_progress(b); /* first, for it takes up the owner's space */
+		good = store(b, &b->progress.out, "output_file_id", "output", &err) &&
+		       store(b, &b->progress.errors, "error_file_id", "error", &err);
 
 		if (!good) {
 			status = "failed";
@@ -161,8 +234,8 @@ static void finish(struct lmi_openai_batch *b)
 /* Adds a line of results; body: JSON. */
 static void add_result(struct line *l, int code, const char *body, size_t n)
 {
-	struct lmi_openai_batch *b = l->b;
-	struct lmi_wire_buf *to = code < 300 ? &b->out : &b->errors;
+	struct lmi_openai_batch_progress *p = &l->b->progress;
+	struct lmi_wire_buf *to = code < 300 ? &p->out : &p->errors;
 	json_t *custom = json_object_get(l->v, "custom_id"), *v;
 	char head[160], *text;
 	bool good;
@@ -178,8 +251,8 @@ static void add_result(struct line *l, int code, const char *body, size_t n)
 	good = good && lmi_wire_buf_add(to, head, strlen(head)) && lmi_wire_buf_add(to, body, n) &&
 	       lmi_wire_buf_add(to, "},\"error\":null}\n", 16);
 	free(text);
-	b->n_completed += good && code < 300;
-	b->n_failed += !good || code >= 300;
+	p->n_completed += good && code < 300;
+	p->n_failed += !good || code >= 300;
 }
 
 static void add_error(struct line *l, const struct lmi_http_error *e)
@@ -190,7 +263,7 @@ static void add_error(struct line *l, const struct lmi_http_error *e)
 	if (lmi_json_text_finish(&j, NULL) == LMD_OK)
 		add_result(l, e->code, j.text, j.bytes);
 	else
-		l->b->n_failed++;
+		l->b->progress.n_failed++;
 	lmi_json_text_fini(&j);
 }
 
@@ -207,7 +280,9 @@ static void line_done(struct line *l)
 {
 	struct lmi_openai_batch *b = l->b;
 
+	lmi_openai_batch_progress_mark(&b->progress, l->number);
 	line_free(l);
+	save_sometimes(b);
 	event_active(b->again, EV_TIMEOUT, 0);
 }
 
@@ -273,6 +348,7 @@ static enum lmd_status generate(struct line *l, const json_t *body, const char *
 						   .own_json = json_incref((json_t *)body),
 						   .id = id,
 						   .created = now_s(b),
+						   .complete = true,
 						   .done = generated,
 						   .arg = l},
 		err);
@@ -286,7 +362,8 @@ static void embedded(void *arg, const struct lmi_wire_reply *reply, const struct
 	const struct lmd_str *model = &l->embedding.req.u.embed.model;
 
 	(void)retry_ms;
-	if (!reply && repeat(l, err->status))
+	/* cancelled: the server ends */
+	if (!reply && repeat(l, err->status == LMD_CANCELLED ? LMD_BUSY : err->status))
 		return;
 	if (!reply) {
 		add_status(l, err->status, NULL, err->text);
@@ -387,17 +464,22 @@ static struct lmd_str next_line(const char *text, size_t n, size_t *at)
 static bool begin_line(struct lmi_openai_batch *b)
 {
 	struct lmd_str s = next_line(b->o.own_input, b->o.n_input, &b->at);
+	uint32_t number = b->number++;
 	struct line *l;
 
 	if (!s.ptr)
 		return false;
+	if (lmi_openai_batch_progress_is_done(&b->progress, number))
+		return true;
 	l = lmi_alloc(1, sizeof(*l));
 	if (!l || !lmi_http_make_id(l->id)) {
 		lmi_free(l);
-		b->n_failed++;
+		lmi_openai_batch_progress_mark(&b->progress, number);
+		b->progress.n_failed++;
 		return true;
 	}
 	l->b = b;
+	l->number = number;
 	l->next = b->lines;
 	b->lines = l;
 	b->n_line++;
@@ -416,6 +498,8 @@ static void on_again(int fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (lmi_http_server_ended(b->o.h))
+		return;
 	for (struct line *l = b->lines, *next; l; l = next) {
 		next = l->next;
 		if (l->waits && b->stopped)
@@ -452,11 +536,16 @@ enum lmd_status lmi_openai_batch_start(const struct lmi_openai_batch_opts *opts,
 				       struct lmd_error *err)
 {
 	struct lmi_openai_batch *b = lmi_alloc(1, sizeof(*b));
+	uint32_t n_line = 0;
 	size_t at = 0;
 
+	while (next_line(opts->own_input, opts->n_input, &at).ptr)
+		n_line++;
 	if (b)
 		b->again = lmi_http_event(opts->h, on_again, b);
-	if (!b || !b->again) {
+	if (!b || !b->again || !lmi_openai_batch_progress_init(&b->progress, n_line)) {
+		if (b && b->again)
+			event_free(b->again);
 		lmi_free(opts->own_input);
 		lmi_free(b);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a batch");
@@ -466,8 +555,8 @@ enum lmd_status lmi_openai_batch_start(const struct lmi_openai_batch_opts *opts,
 	lmi_http_lasting_principal(opts->h, &b->principal);
 	(void)json_incref(b->o.object);
 	b->lasting = (struct lmi_http_lasting){.end = end, .revoke = revoke};
-	while (next_line(opts->own_input, opts->n_input, &at).ptr)
-		b->n_total++;
+	if (opts->go_on)
+		load_progress(b);
 	lmi_http_lasting_add(opts->h, &b->lasting);
 	save(b);
 	event_active(b->again, EV_TIMEOUT, 0);

@@ -33,6 +33,7 @@ struct lmi_openai_batch_opts {
 	json_t *object;  /* the batch; a reference is taken */
 	char *own_input; /* [n_input], freed with lmi_free at the end, and on failure */
 	size_t n_input;
+	bool go_on; /* the batch ran when the server was stopped: lines that are done are left out */
 };
 
 /* Starts a batch; its requests run later.  Returns LMD_NOMEM. */

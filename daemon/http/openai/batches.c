@@ -106,24 +106,68 @@ void lmi_openai_batch_create(struct lmi_http_exchange *x)
 
 /* ---- GET, and cancel ---- */
 
-/* A batch that was stored while it ran, and runs no more, ended with the server. */
-static void update(struct lmi_http_exchange *x, json_t *v)
+static struct lmi_openai_batch *find(struct lmi_http_exchange *x, const json_t *v)
 {
 	const char *id = json_string_value(json_object_get(v, "id"));
-	const char *status = json_string_value(json_object_get(v, "status"));
-	struct lmi_openai_batch *b =
-		id ? lmi_openai_batch_find(lmi_http_server_of(x), lmi_http_principal(x), id) : NULL;
 
-	if (b) {
+	return id ? lmi_openai_batch_find(lmi_http_server_of(x), lmi_http_principal(x), id) : NULL;
+}
+
+/* Brings a stored batch up to date. */
+static void update(struct lmi_http_exchange *x, json_t *v)
+{
+	struct lmi_openai_batch *b = find(x, v);
+
+	if (b && lmi_openai_batch_object(b) != v)
 		(void)json_object_update(v, lmi_openai_batch_object(b));
-	} else if (status && (!strcmp(status, "in_progress") || !strcmp(status, "cancelling"))) {
-		(void)json_object_set_new(v, "status", json_string("failed"));
-		(void)json_object_set_new(
-			v, "errors",
-			json_pack("{s:s,s:[{s:s,s:s}]}", "object", "list", "data", "code",
-				  "server_error", "message",
-				  "the server was stopped before the batch was complete"));
+}
+
+static bool has_status(const json_t *v, const char *status)
+{
+	const char *s = json_string_value(json_object_get(v, "status"));
+
+	return s && !strcmp(s, status);
+}
+
+static void set_failed(json_t *v, const char *text)
+{
+	(void)json_object_set_new(v, "status", json_string("failed"));
+	(void)json_object_set_new(v, "errors",
+				  json_pack("{s:s,s:[{s:s,s:s}]}", "object", "list", "data", "code",
+					    "server_error", "message", text));
+}
+
+/* A batch that was stored while it ran, and runs no more, was interrupted when the server was stopped.
+ * It goes on now, with the rights that its owner has now. */
+static void go_on(struct lmi_http_exchange *x, struct lmi_http_objects *objects, json_t *v)
+{
+	struct lmi_openai_batch_opts o = {.objects = objects,
+					  .h = lmi_http_server_of(x),
+					  .principal = lmi_http_principal(x),
+					  .object = v,
+					  .go_on = true};
+	const char *input = json_string_value(json_object_get(v, "input_file_id"));
+	const char *endpoint = json_string_value(json_object_get(v, "endpoint"));
+	bool cancelling = has_status(v, "cancelling");
+	struct lmd_error err = {0};
+	int i = 0;
+
+	if (find(x, v) || (!cancelling && !has_status(v, "in_progress")))
+		return;
+	while (i < LMI_OPENAI_BATCH_N_ENDPOINT && endpoint &&
+	       strcmp(endpoint, lmi_openai_batch_endpoints[i]) != 0)
+		i++;
+	if (i == LMI_OPENAI_BATCH_N_ENDPOINT || !endpoint || !input) {
+		set_failed(v, "the stored batch is damaged");
+		return;
 	}
+	o.endpoint = (enum lmi_openai_batch_endpoint)i;
+	if (lmi_openai_file_get(objects, o.principal, input, &o.own_input, &o.n_input, &err) !=
+		    LMD_OK ||
+	    lmi_openai_batch_start(&o, &err) != LMD_OK)
+		set_failed(v, err.text);
+	else if (cancelling)
+		lmi_openai_batch_stop(find(x, v));
 }
 
 void lmi_openai_batch_list(struct lmi_http_exchange *x)
@@ -145,10 +189,12 @@ static json_t *load_named(struct lmi_http_exchange *x, const char **id)
 		v = lmi_openai_object_load(objects, lmi_http_principal(x), *id, &err);
 	else
 		(void)lmd_fail(&err, LMD_NOTFOUND, "the batch %.63s does not exist", *id);
-	if (v)
+	if (v) {
+		go_on(x, objects, v);
 		update(x, v);
-	else
+	} else {
 		lmi_http_reply_status(x, &err, 0);
+	}
 	return v;
 }
 
@@ -173,7 +219,7 @@ void lmi_openai_batch_cancel(struct lmi_http_exchange *x)
 	b = lmi_openai_batch_find(lmi_http_server_of(x), lmi_http_principal(x), id);
 	if (b) {
 		lmi_openai_batch_stop(b);
-		(void)json_object_update(v, lmi_openai_batch_object(b));
+		update(x, v);
 	}
 	lmi_openai_reply_json(x, v);
 	json_decref(v);
