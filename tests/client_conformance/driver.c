@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The driver of the client conformance suite for the C client: reads a call as JSON from standard
- * input and prints the result as JSON (docs/clients.md). */
+ * input and prints the result as JSON (docs/clients.md).  tests/http/embedded_driver is the same
+ * program with the engine in it; `plugin_dir` is for the url "embedded:". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,12 +168,18 @@ int main(void)
 	struct lmd_client_opts opts = {.struct_size = sizeof(opts), .name = "conformance"};
 	json_t *in = json_loadf(stdin, 0, NULL);
 	json_t *out = json_pack("{ss s[] s[]}", "reasoning", "", "tokens", "tool_calls");
+	const char *plugins;
+	struct lmd_engine_opts engine = {
+		.struct_size = sizeof(engine), .plugin_dirs = &plugins, .n_plugin_dirs = 1};
 	struct lmd_client *c = NULL;
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
 	if (!in || !out)
 		return 1;
+	plugins = json_string_value(json_object_get(in, "plugin_dir"));
+	if (plugins)
+		opts.engine = &engine;
 	opts.url = json_string_value(json_object_get(in, "url"));
 	opts.key = json_string_value(json_object_get(in, "key"));
 	opts.call_ms = (uint32_t)json_integer_value(json_object_get(in, "timeout_ms"));

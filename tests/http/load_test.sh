@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Many connections at once: idle, slow, with many requests at once, and those that leave an answer.
+# make check-long has 10 000 idle ones, make check 500.
+. "${LMD_TEST_SRCDIR:-.}/tests/http/daemon.sh"
+[ -d /proc/self ] || {
+	echo "SKIP: load_test: there is no /proc"
+	exit 77
+}
+n=500 slow=40
+[ "${LMD_TEST_LONG:-0}" != 1 ] || n=10000 slow=400
+most=$(ulimit -Hn)
+if [ "$most" != unlimited ] && [ "$most" -lt $((n + 200)) ]; then
+	skip "$n connections: a process may have $most files (ulimit -Hn)"
+	n=$((most - 200))
+fi
+
+load() {
+	PYTHONDONTWRITEBYTECODE=1 python3 "$src/tests/http/load.py" "$1" "$http" "$daemon" "$2"
+	holds "load.py $1 $2" [ $? -eq 0 ]
+}
+
+: >"$dir/conf"
+start_http
+load default 32
+stop
+
+cat >"$dir/conf" <<EOF
+[limits]
+connections = $((n + 100))
+connections_per_user = $((n + 100))
+idle = 10m
+EOF
+does debug echo-model "$dir/echo.gguf"
+start_http
+does add echo "$dir/echo.gguf"
+does load echo
+load idle "$n"
+load pipelining "$slow"
+load storm "$slow"
+does generate echo -p "still here"
+holds "an answer afterwards" grep -q 'still here' "$dir/out"
+stop
+
+printf 'message_time = 500ms\n' >>"$dir/conf"
+start_http
+load slowloris "$slow"
+stop
+finish load_test
