@@ -72,6 +72,7 @@ struct lmi_config {
 	const char *devices, *gpu_layers, *split, *override_tensor;
 	int64_t device, threads, ctx, kv_tokens;
 	const char *kv_type;
+	int64_t draft_max;
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */
 	int64_t activations; /* enum lmd_activations */
 	int64_t attention;   /* enum lmd_attention */

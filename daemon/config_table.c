@@ -298,6 +298,17 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(kv_type),
 	 .unset = "the backend's preference"},
 	{.section = "engine",
+	 .opt = {.name = "draft-max",
+		 .type = LMI_OPT_INT,
+		 .value = "N",
+		 .min = 0,
+		 .max = 15,
+		 .def = "15",
+		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a time, "
+			"from the prompt and the answer so far, and verified in one step; 0 = off. "
+			"Answers stay the same. Less is guessed, or nothing, if that is faster."},
+	 .at = AT(draft_max)},
+	{.section = "engine",
 	 .opt = {.name = "prefix-cache",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "user|shared|off",

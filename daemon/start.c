@@ -204,6 +204,7 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.presets = c->presets,
 		.n_presets = c->n_presets,
 		.share_prefixes = c->prefix_cache == 1,
+		.draft_max = (uint32_t)c->draft_max,
 		.inst = {.backend = c->backend,
 			 .device = (uint32_t)c->device,
 			 .device_list = c->devices,

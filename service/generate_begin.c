@@ -19,6 +19,9 @@ static void encode(void *arg)
 	struct lmd_error *err = &g->job_err;
 
 	err->status = lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
+	if (err->status == LMD_OK && q->has_prediction)
+		err->status = lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prediction.ptr,
+						   q->prediction.len, 0, &g->prediction, err);
 	if (err->status == LMD_OK)
 		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->constraint, err);
 }
@@ -90,7 +93,9 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		return;
 	}
 	if (!lmi_svc_prompt_is_chat(r->engine, q) && !lmi_svc_prompt_is_constrained(q) &&
-	    !q->has_suffix && (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
+	    !q->has_suffix &&
+	    (!q->has_prediction || q->prediction.len <= svc->limits.inline_bytes) &&
+	    (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
 		encode(g);
 		g->encoder = NULL;

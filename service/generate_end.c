@@ -13,6 +13,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	if (!g->ended || g->job_runs || g->n_hold)
 		return;
 	lmi_text_token_buf_fini(&g->tokens);
+	lmi_text_token_buf_fini(&g->prediction);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);

@@ -36,6 +36,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
+				   .prediction = &g->prediction,
+				   .draft_max = svc->o.draft_max,
 				   .tenant = tenant_of(g),
 				   .client = client_of(g),
 				   .constraint = g->constraint,
@@ -63,6 +65,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
+	lmi_text_token_buf_fini(&g->prediction);
 	g->constraint = NULL;
 	return LMD_OK;
 }
@@ -196,6 +199,8 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.n_out = ev->u.done.n_out;
 		end.n_forced = ev->u.done.n_forced;
 		end.n_cached = ev->u.done.n_cached;
+		end.n_drafted = ev->u.done.n_drafted;
+		end.n_accepted = ev->u.done.n_accepted;
 		end.n_reasoning = g->answer ? lmi_svc_answer_n_reasoning(g->answer) : 0;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;

@@ -51,6 +51,7 @@ struct lmi_svc_generation {
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_text_token_buf tokens; /* the prompt */
+	struct lmi_text_token_buf prediction; /* of the answer */
 	struct lmi_chat_answer_format answer_format;
 	struct lmi_svc_answer_stream *answer;     /* the answer parser; NULL: do not parse */
 	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */

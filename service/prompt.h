@@ -47,6 +47,8 @@ struct lmi_svc_prompt {
 	uint64_t client; /* the user, with whom nobody shares a count of what was served */
 	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
+	const struct lmi_text_token_buf *prediction;
+	uint32_t draft_max; /* unless the request says otherwise */
 	struct lmi_engine_constraint *constraint;
 	const struct lmi_sampler_params *defaults; /* of sampling parameters that are missing */
 	const struct lmi_text_token_buf

@@ -109,6 +109,7 @@ struct lmi_service_opts {
 	const char *version;                   /* version of the daemon, for hello and status */
 	const struct lmi_svc_preset *presets; /* [n_presets] see preset.h */
 	uint32_t n_presets;
+	uint32_t draft_max;  /* tokens that are guessed at a time, unless a request says otherwise */
 	bool share_prefixes; /* users share the prefix cache of a model; otherwise each has its own */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 	/* The service of one program, for its own use, without a store.  Models are named by path.

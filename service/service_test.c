@@ -154,6 +154,38 @@ START_TEST(a_prompt_is_found_again)
 }
 END_TEST
 
+/* Guessed tokens change nothing but the figures. _i: where the number comes from */
+START_TEST(an_answer_is_predicted)
+{
+	struct lmi_wire_request q;
+	struct lmi_wire_item end;
+	char want[64], have[64];
+
+	fx.o.draft_max = _i ? 0 : 15;
+	fx_start(&fx);
+	q = fx_generate(&fx, "tiny", "abc", 40);
+	q.u.generate.has_draft_max = true;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	end = fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, want, sizeof(want));
+	ck_assert_int_eq(end.u.done.n_drafted, 0);
+	q = fx_generate(&fx, "tiny", "abc", 40);
+	q.u.generate.has_prediction = true;
+	q.u.generate.prediction = (struct lmd_str){.ptr = want, .len = strlen(want)};
+	q.u.generate.has_draft_max = _i;
+	q.u.generate.draft_max = 15;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	end = fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, have, sizeof(have));
+	ck_assert_str_eq(want, have);
+	ck_assert_int_eq(end.u.done.n_out, 40);
+	ck_assert_int_gt(end.u.done.n_accepted, 0);
+	ck_assert_int_ge(end.u.done.n_drafted, end.u.done.n_accepted);
+	ck_assert(counter("llamad_model_draft_tokens_total") == (double)end.u.done.n_drafted);
+	ck_assert(counter("llamad_model_draft_tokens_accepted_total") ==
+		  (double)end.u.done.n_accepted);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* ---- request ids ---- */
 
 START_TEST(a_request_that_is_sent_again)
@@ -274,6 +306,7 @@ int main(void)
 	tcase_add_test(t, a_generation);
 	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_loop_test(t, a_prompt_is_found_again, 0, 2);
+	tcase_add_loop_test(t, an_answer_is_predicted, 0, 2);
 	tcase_add_test(t, a_request_that_is_sent_again);
 	tcase_add_test(t, roles);
 	suite_add_tcase(s, t);

@@ -694,6 +694,12 @@ type Item struct {
 	// Tokens of the prompt that were not computed again, because they were in the prefix cache. (kind done)
 	NCached int64 `msgpack:"n_cached,omitempty"`
 
+	// Speculative decoding: tokens that were guessed and verified. (kind done)
+	NDrafted int64 `msgpack:"n_drafted,omitempty"`
+
+	// How many of n_drafted were right; they are part of the answer. (kind done)
+	NAccepted int64 `msgpack:"n_accepted,omitempty"`
+
 	// Tokens of the answer that are reasoning; 0 if the answer was not parsed. (kind done)
 	NReasoning int64 `msgpack:"n_reasoning,omitempty"`
 
@@ -1116,6 +1122,12 @@ type GenerateRequest struct {
 
 	// Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Nil means true.
 	CachePrompt *bool `msgpack:"cache_prompt,omitempty"`
+
+	// Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer so far and the prediction, and verify them in one step; 0 = off. The answer stays the same. Fewer are guessed if that is faster. Defaults to the server's setting.
+	DraftMax *int64 `msgpack:"draft_max,omitempty"`
+
+	// Speculative decoding: a text that much of the answer is expected to repeat, such as the file that it edits.
+	Prediction *Text `msgpack:"prediction,omitempty"`
 
 	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`

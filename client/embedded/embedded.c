@@ -315,6 +315,7 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 				      .watch = watch,
 				      .watch_arg = e,
 				      .version = PACKAGE_VERSION,
+				      .draft_max = 15,
 				      .embedded = true};
 	enum lmd_status st;
 

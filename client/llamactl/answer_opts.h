@@ -40,6 +40,18 @@
 	 .min = 0, \
 	 .max = 1 << 30, \
 	 .doc = "Do not let the model end the answer before N tokens."}, \
+	{.name = "draft-max", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = 0, \
+	 .max = 15, \
+	 .def_text = "the server's", \
+	 .doc = "Speculative decoding: guess at most N tokens at a time from the prompt and the " \
+		"answer so far; 0 switches it off."}, \
+	{.name = "prediction", \
+	 .type = LMI_OPT_STR, \
+	 .value = "TEXT", \
+	 .doc = "Speculative decoding: a text that much of the answer is expected to repeat."}, \
 	{.name = "logprobs", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

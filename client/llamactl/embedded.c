@@ -219,7 +219,9 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32
 		return st;
 	o = (struct lmi_embedded_opts){
 		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
-	o.model.n_seq = o.model.n_out = n_seq; /* so many rows of logits in a step; 0: any */
+	o.model.n_seq = n_seq;
+	/* rows of logits in a step, and those of guessed tokens; 0: any */
+	o.model.n_out = n_seq ? n_seq + LMI_ENGINE_DRAFT_MAX : 0;
 	return lmi_embedded_open(&ctl->client, &o, err);
 }
 

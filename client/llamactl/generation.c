@@ -55,6 +55,13 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->has_seed = lmi_arg_given(a, "seed");
 	q->seed = q->has_seed ? lmi_arg_int(a, "seed") : 0;
 	q->min_tokens = lmi_arg_int(a, "min-tokens");
+	q->has_draft_max = lmi_arg_given(a, "draft-max");
+	q->draft_max = q->has_draft_max ? lmi_arg_int(a, "draft-max") : 0;
+	set_optional(&q->has_prediction, &q->prediction,
+		     (struct lmd_str){.ptr = lmi_arg_str(a, "prediction"),
+				      .len = lmi_arg_given(a, "prediction")
+						     ? strlen(lmi_arg_str(a, "prediction"))
+						     : 0});
 	q->has_logprobs = lmi_arg_given(a, "logprobs");
 	q->logprobs = q->has_logprobs ? lmi_arg_int(a, "logprobs") : 0;
 	q->has_prompt_logprobs = lmi_arg_given(a, "prompt-logprobs");

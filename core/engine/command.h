@@ -98,6 +98,8 @@ struct lmi_engine_eval {
 /* Guess as many tokens as possible, even if that does not seem to help: for tests. */
 #define LMI_ENGINE_GEN_DRAFT_ALWAYS 16u
 
+/* Maximum number of tokens that are guessed at a time. */
+#define LMI_ENGINE_DRAFT_MAX 15
 /* Who guesses the next tokens. */
 enum lmi_engine_draft {
 	LMI_ENGINE_DRAFT_OFF = 0,

@@ -12,11 +12,8 @@
 
 #include <stdint.h>
 
-#include "llamad/status.h"
-#include "llamad/types.h"
+#include "core/engine/command.h"
 
-/* Maximum number of tokens that are guessed at a time. */
-#define LMI_ENGINE_DRAFT_MAX 15
 /* How sure a drafter is of a guess: 0 to LMI_ENGINE_DRAFT_N_TRUST - 1. The engine measures what each
  * level is worth. */
 #define LMI_ENGINE_DRAFT_N_TRUST 4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Speculative decoding: the answers are those without it, however good or bad the guesses are, alone
- * and with others, with samplers, stop texts, grammars and too little memory; what is guessed, and
+ * Speculative decoding: the answers do not change, however good or bad the guesses are, alone and
+ * with others, with samplers, stop texts, grammars and too little memory; what is guessed, and
  * how much. */
 #include <stdio.h>
 #include <stdlib.h>

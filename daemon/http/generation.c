@@ -210,6 +210,8 @@ static struct lmi_http_answer_end sum_of(const struct run *r)
 		sum.n_out += e->n_out;
 		sum.n_forced += e->n_forced;
 		sum.n_cached += e->n_cached;
+		sum.n_drafted += e->n_drafted;
+		sum.n_accepted += e->n_accepted;
 		sum.n_reasoning += e->n_reasoning;
 		sum.prompt_ns += e->prompt_ns;
 		sum.out_ns += e->out_ns;
@@ -310,6 +312,8 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.n_out = (uint32_t)item->u.done.n_out;
 	c->end.n_forced = (uint32_t)item->u.done.n_forced;
 	c->end.n_cached = (uint32_t)item->u.done.n_cached;
+	c->end.n_drafted = (uint32_t)item->u.done.n_drafted;
+	c->end.n_accepted = (uint32_t)item->u.done.n_accepted;
 	c->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;

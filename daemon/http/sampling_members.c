@@ -135,6 +135,12 @@ static void read_n_probs(struct lmi_http_translation *t, const struct lmi_http_a
 		lmi_http_wire_read(t, at, v, "logprobs", true);
 }
 
+static void read_draft_max(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			   const json_t *v)
+{
+	lmi_http_wire_read(t, at, v, "draft_max", true);
+}
+
 /* In seconds; 0 and -1: never. */
 static void read_ping(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
@@ -175,6 +181,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
+	{.name = "speculative.n_max", .read = read_draft_max},
 	{.name = "min_tokens", .wire = "min_tokens"},
 	{.name = "stop_token_ids", .wire = "stop_tokens"},
 	{.name = "skip_special_tokens", .read = read_hide_special},
@@ -190,6 +197,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
 	/* without effect */
 	{.name = "n_cache_reuse"},
+	{.name = "speculative.n_min"}, /* the engine measures what pays */
+	{.name = "speculative.p_min"},
+	{.name = "speculative.type"},
 	{.name = "n_keep"}, /* the context is never shifted */
 	{.name = "n_discard"},
 	{.name = "id_slot"}, /* the scheduler chooses */

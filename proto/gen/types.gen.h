@@ -640,6 +640,12 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that were not computed again, because they were
 			 * in the prefix cache. (tokens; >= 0; default 0) */
 			int64_t n_cached;
+			/* Speculative decoding: tokens that were guessed and verified. (tokens;
+			 * >= 0; default 0) */
+			int64_t n_drafted;
+			/* How many of n_drafted were right; they are part of the answer.
+			 * (tokens; >= 0; default 0) */
+			int64_t n_accepted;
 			/* Tokens of the answer that are reasoning; 0 if the answer was not
 			 * parsed. (tokens; >= 0; default 0) */
 			int64_t n_reasoning;
@@ -1065,6 +1071,16 @@ struct lmi_wire_req_generate {
 	 * let later requests find this one's. If false, the whole prompt is computed and
 	 * nothing of it is found later. (default true) */
 	bool cache_prompt;
+	/* Speculative decoding: guess at most this many tokens at a time, from the prompt, the
+	 * answer so far and the prediction, and verify them in one step; 0 = off. The answer
+	 * stays the same. Fewer are guessed if that is faster. Defaults to the server's
+	 * setting. (tokens; 0..15) */
+	bool has_draft_max;
+	int64_t draft_max;
+	/* Speculative decoding: a text that much of the answer is expected to repeat, such as
+	 * the file that it edits. */
+	bool has_prediction;
+	struct lmd_str prediction;
 	/* From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
 	 * never. (ms; -1..86400000) */
 	bool has_keep_alive_ms;

@@ -133,6 +133,10 @@ def calls(base):
             "chat_template_kwargs": {"enable_thinking": False}, "ignore_eos": True,
             "cache_prompt": True, "guided_choice": ["yes", "no"],
             "add_generation_prompt": True})
+    yield "openai", "chat-prediction", lambda: chat.create(
+        model=m, messages=[{"role": "user", "content": "Rename foo to bar: int foo;"}],
+        prediction={"type": "content", "content": [{"type": "text", "text": "int foo;"}]},
+        extra_body={"speculative.n_max": 99, "speculative.n_min": 2, "speculative.p_min": 0.5})
     yield "openai", "chat-image", lambda: chat.create(model=m, messages=[
         {"role": "user", "content": [
             {"type": "text", "text": "What is this?"},

@@ -674,6 +674,10 @@ class DoneItem(Message):
     #: Tokens of the prompt that were not computed again, because they were in the prefix cache.
     #: (tokens, at least 0)
     n_cached: int = field(default=0, metadata={"wire": "n_cached", "default": 0})
+    #: Speculative decoding: tokens that were guessed and verified. (tokens, at least 0)
+    n_drafted: int = field(default=0, metadata={"wire": "n_drafted", "default": 0})
+    #: How many of n_drafted were right; they are part of the answer. (tokens, at least 0)
+    n_accepted: int = field(default=0, metadata={"wire": "n_accepted", "default": 0})
     #: Tokens of the answer that are reasoning; 0 if the answer was not parsed. (tokens, at least
     #: 0)
     n_reasoning: int = field(default=0, metadata={"wire": "n_reasoning", "default": 0})
@@ -1222,6 +1226,14 @@ class GenerateRequest(Request[GenerateReply]):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
+    #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
+    #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
+    #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
+    #: at most 15)
+    draft_max: Union[int, None] = field(default=None, metadata={"wire": "draft_max"})
+    #: Speculative decoding: a text that much of the answer is expected to repeat, such as the
+    #: file that it edits.
+    prediction: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "prediction"})
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
@@ -1400,6 +1412,14 @@ class GenerateParams(TypedDict, total=False):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: Union[bool, None]
+    #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
+    #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
+    #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
+    #: at most 15)
+    draft_max: Union[int, None]
+    #: Speculative decoding: a text that much of the answer is expected to repeat, such as the
+    #: file that it edits.
+    prediction: Union[Union[str, bytes], None]
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None]

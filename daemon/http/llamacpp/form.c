@@ -88,6 +88,10 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_http_json_put_int(j, "cache_n", end->n_cached);
 	put_times(j, "prompt", computed, end->prompt_ns);
 	put_times(j, "predicted", end->n_out, end->out_ns);
+	if (end->n_drafted) {
+		lmi_http_json_put_int(j, "draft_n", end->n_drafted);
+		lmi_http_json_put_int(j, "draft_n_accepted", end->n_accepted);
+	}
 	lmi_json_text_end(j);
 }
 

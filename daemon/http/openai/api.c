@@ -154,6 +154,11 @@ void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_
 	lmi_json_text_key(j, "completion_tokens_details");
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "reasoning_tokens", end->n_reasoning);
+	if (end->n_drafted) {
+		lmi_http_json_put_int(j, "accepted_prediction_tokens", end->n_accepted);
+		lmi_http_json_put_int(j, "rejected_prediction_tokens",
+				      (int64_t)end->n_drafted - end->n_accepted);
+	}
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
 }

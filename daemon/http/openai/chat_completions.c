@@ -177,6 +177,34 @@ static void read_documents(struct lmi_http_translation *t, const struct lmi_http
 		lmi_http_set_template_arg(t, "documents", json_incref((json_t *)v));
 }
 
+/* {"type": "content", "content": TEXT}: what the answer is expected to repeat. */
+static void read_prediction_type(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				 const json_t *v)
+{
+	static const char *const words[] = {"content", NULL};
+
+	(void)lmi_http_read_word(&t->r, at, v, words);
+}
+
+static void read_prediction_content(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				    const json_t *v)
+{
+	t->q->prediction = lmi_http_read_content(t, at, v);
+	t->q->has_prediction = t->q->prediction.len != 0;
+}
+
+static void read_prediction(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			    const json_t *v)
+{
+	static const struct lmi_http_member rows[] = {
+		{.name = "type", .read = read_prediction_type},
+		{.name = "content", .read = read_prediction_content},
+	};
+	static const struct lmi_http_members table = {.v = rows, .n = LMD_LEN(rows)};
+
+	lmi_http_members_read(t, at, v, &table);
+}
+
 static void read_reasoning_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
 				  const json_t *v)
 {
@@ -226,6 +254,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "chat_template_kwargs", .read = lmi_http_read_template_args},
 	{.name = "enable_thinking", .read = lmi_http_read_thinking},
 	{.name = "documents", .read = read_documents},
+	{.name = "prediction", .read = read_prediction},
 	{.name = "reasoning_format", .read = read_reasoning_format},
 	{.name = "logprobs", .read = read_logprobs},
 	/* read after the others */
@@ -234,7 +263,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "add_generation_prompt"},
 	{.name = "continue_final_message"},
 	/* without effect */
-	{.name = "prediction"},
 	{.name = "verbosity"},
 	{.name = "parse_tool_calls"},
 	{.name = "mm_processor_kwargs"},
