@@ -17,7 +17,7 @@
 #include "service/model_status.h"
 #include "service/names.h"
 #include "service/ops.h"
-#include "service/preset.h"
+#include "service/preset_rows.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -285,6 +285,8 @@ static void answer_rm(struct lmi_svc_call *c)
 
 	lmi_svc_names_clear(c->svc);
 	if (c->err.status == LMD_OK)
+		lmi_svc_preset_rows_forget(c->svc, f->name);
+	if (c->err.status == LMD_OK)
 		lmi_svc_idempotency_key_reply_send(&f->pending_reply, &reply);
 	else
 		lmi_svc_idempotency_key_reply_fail(c->svc, &f->pending_reply, &c->err, 0);
@@ -393,6 +395,7 @@ static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 
 static void answer_info(struct lmi_svc_call *c)
 {
+	const struct lmi_svc_preset_row *row;
 	struct found *f = c->data;
 	struct lmi_wire_reply r;
 
@@ -401,6 +404,11 @@ static void answer_info(struct lmi_svc_call *c)
 	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.info = f->info;
 	lmi_svc_preset_describe_own(preset_of(c), &r.u.info);
+	row = lmi_svc_preset_row_find(c->svc, c->copy.req.u.info.model.ptr,
+				      c->copy.req.u.info.model.len);
+	r.u.info.has_modelfile = row != NULL;
+	if (row)
+		r.u.info.modelfile = lmi_svc_str(row->text);
 	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);
