@@ -253,6 +253,18 @@ LMD_NODISCARD enum lmd_status lmi_store_preset_list(struct lmi_store *s,
 						    struct lmi_store_presets *out,
 						    struct lmd_error *err);
 
+/* What no row refers to: files of models that a crash left, and interrupted downloads. */
+struct lmi_store_prune {
+	bool dry_run; /* remove nothing */
+	/* called for each file, with its path in the state folder and the bytes that it takes on the
+	 * disk */
+	void (*found)(void *arg, const char *path, uint64_t bytes);
+	void *arg;
+};
+/* Removes it.  No import and no download may be running. */
+LMD_NODISCARD enum lmd_status lmi_store_prune(struct lmi_store *s, const struct lmi_store_prune *o,
+					      struct lmd_error *err);
+
 /* API keys: identified by the SHA-256 of the secret, which is not stored. */
 
 enum lmi_store_role {

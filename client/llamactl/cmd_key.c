@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "client/llamactl/remote.h"
-#include "core/base/printable.h"
+#include "client/llamactl/state_folder.h"
 #include "core/base/sha256.h"
 #include "store/store.h"
 
@@ -70,44 +69,21 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 		      stderr);
 }
 
-/* Becomes the owner of the folder, so that root leaves no files that the daemon cannot open. */
-static enum lmd_status become_owner(const char *dir, struct lmd_error *err)
-{
-	char shown[160];
-	struct stat sb;
-
-	lmi_printable_path(shown, sizeof(shown), dir);
-	if (stat(dir, &sb))
-		return lmd_fail(err, LMD_NOTFOUND,
-				"%s: %s; the service creates it at its first start, or: sudo install -d "
-				"-m 700 -o llamad -g llamad %s",
-				shown, strerror(errno), shown);
-	if (geteuid() || !sb.st_uid)
-		return LMD_OK;
-	if (setegid(sb.st_gid) || seteuid(sb.st_uid))
-		return lmd_fail(err, LMD_DENIED, "%s: cannot become its owner %u: %s", shown,
-				(unsigned)sb.st_uid, strerror(errno));
-	return LMD_OK;
-}
-
 /* Adds the key to the registry of a daemon that does not run. */
 static enum lmd_status add_to_folder(const struct lmi_args *a, const char *digest, int64_t expires_ms,
 				     struct lmd_error *err)
 {
 	const char *dir = lmi_arg_str(a, "state-dir"), *label = lmi_arg_pos(a, 0);
 	const int64_t now_ns = wall_ms() * 1000000;
-	const struct lmi_store_opts opts = {.now_ns = now_ns};
 	struct lmi_store_key key = {.label = label,
 				    .role = lmi_arg_int(a, "role") ? LMI_STORE_ADMIN
 								   : LMI_STORE_USER,
 				    .created_at = now_ns,
 				    .expires_at = expires_ms * 1000000};
-	enum lmd_status st = become_owner(dir, err);
 	struct lmi_store *store = NULL;
+	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, err);
 
 	memcpy(key.hash, digest, sizeof(key.hash));
-	if (st == LMD_OK)
-		st = lmi_store_open(&store, dir, &opts, NULL, err);
 	if (st == LMD_BUSY)
 		return lmd_fail(err, st, "a daemon uses %.200s: leave --state-dir out", dir);
 	if (st == LMD_OK)

@@ -7,7 +7,7 @@
 #include "llamad/attr.h"
 
 #define RUN(X) X(run) X(chat) X(serve) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm)
+#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
 	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
