@@ -10,6 +10,7 @@
 #include "service/call.h"
 #include "service/names.h"
 #include "service/ops.h"
+#include "service/preset_rows.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
@@ -19,12 +20,14 @@ struct backup {
 	const char *path;
 	uint32_t n_model, n_key;
 	struct lmi_store_keys before, after; /* restore */
+	struct lmi_svc_preset_row *rows;     /* restore: until the service has them */
 };
 
 static void end(struct lmi_svc_call *c)
 {
 	struct backup *b = c->data;
 
+	lmi_svc_preset_rows_destroy(b->rows);
 	lmi_store_keys_fini(&b->before);
 	lmi_store_keys_fini(&b->after);
 	lmi_svc_call_destroy(c);
@@ -119,6 +122,8 @@ static void run_restore(void *arg)
 		c->err.status = lmi_store_key_list(store, &b->after, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_model_list(store, &m, &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_svc_preset_rows_read(&b->rows, store, &c->err);
 	b->n_key = b->after.n;
 	b->n_model = m.n;
 	lmi_store_models_fini(&m);
@@ -136,7 +141,7 @@ static bool is_in(const struct lmi_store_keys *keys, const struct lmi_store_key 
 static void answer_restore(struct lmi_svc_call *c)
 {
 	const struct lmi_service_hooks *h = &c->request.svc->hooks;
-	const struct backup *b = c->data;
+	struct backup *b = c->data;
 	struct lmi_wire_reply r;
 
 	lmi_svc_names_clear(c->request.svc);
@@ -145,6 +150,8 @@ static void answer_restore(struct lmi_svc_call *c)
 		end(c);
 		return;
 	}
+	lmi_svc_preset_rows_replace(c->request.svc, b->rows);
+	b->rows = NULL;
 	for (uint32_t i = 0; i < b->before.n && h->key_removed; i++)
 		if (!is_in(&b->after, &b->before.v[i]))
 			h->key_removed(h->arg, b->before.v[i].label);

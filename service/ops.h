@@ -18,6 +18,7 @@ enum lmi_svc_op_flags {
 	X(apply_template, APPLY_TEMPLATE, 0)                       \
 	X(cancel, CANCEL, LMI_SVC_OP_CLOSED_OK)                    \
 	X(config_reload, CONFIG_RELOAD, 0)                         \
+	X(create, CREATE, 0)                                       \
 	X(detokenize, DETOKENIZE, 0)                               \
 	X(devices, DEVICES, LMI_SVC_OP_CLOSED_OK)                  \
 	X(drain, DRAIN, LMI_SVC_OP_CLOSED_OK)                      \

@@ -9,6 +9,7 @@
 #include "core/base/arena.h"
 #include "proto/proto.h"
 #include "service/loaded_model.h"
+#include "service/preset_rows.h"
 #include "service/prompt.h"
 #include "service/request.h"
 #include "service/service_state.h"
@@ -16,13 +17,16 @@
 const struct lmi_svc_preset *lmi_svc_preset_find(const struct lmi_service *svc, const char *name,
 						 size_t n)
 {
+	const struct lmi_svc_preset_row *row;
+
 	for (uint32_t i = 0; i < svc->o.n_presets; i++) {
 		const struct lmi_svc_preset *p = &svc->o.presets[i];
 
 		if (strlen(p->name) == n && !memcmp(p->name, name, n))
 			return p;
 	}
-	return NULL;
+	row = lmi_svc_preset_row_find(svc, name, n);
+	return row ? &row->preset : NULL;
 }
 
 const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model *r,
@@ -100,12 +104,19 @@ enum lmd_status lmi_svc_preset_apply(const struct lmi_svc_loaded_model *r,
 				     struct lmd_error *err)
 {
 	const struct lmi_svc_preset *p = lmi_svc_preset_of(r, &q->model);
+	const struct lmi_svc_preset_row *row =
+		q->model.len ? lmi_svc_preset_row_find(r->svc, q->model.ptr, q->model.len) : NULL;
 	struct lmi_wire_chat_message user = {.role = lmi_svc_str("user"), .content = q->prompt};
-	const struct lmi_wire_chat_message *v = q->has_messages ? q->messages : &user;
-	uint32_t n = q->has_messages ? q->n_messages : 1;
+	const struct lmi_wire_chat_message *v;
+	uint32_t n;
 
+	if (row && lmi_svc_preset_row_apply(row, lmi_svc_prompt_is_chat(r->engine, q), q, arena,
+					    err) != LMD_OK)
+		return err->status;
 	if (!p || !lmi_svc_prompt_is_chat(r->engine, q))
 		return LMD_OK;
+	v = q->has_messages ? q->messages : &user;
+	n = q->has_messages ? q->n_messages : 1;
 	if (set_template(p, &q->has_template, &q->template, arena, err) != LMD_OK)
 		return err->status;
 	if (!p->system || has_system(v, n))

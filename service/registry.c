@@ -16,7 +16,7 @@
 #include "service/model_status.h"
 #include "service/names.h"
 #include "service/ops.h"
-#include "service/preset.h"
+#include "service/preset_rows.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -282,10 +282,12 @@ static void answer_rm(struct lmi_svc_call *c)
 	const struct lmi_svc_cached_reply reply = {.flag = f->alias, .number = f->bytes};
 
 	lmi_svc_names_clear(c->request.svc);
-	if (c->err.status == LMD_OK)
+	if (c->err.status == LMD_OK) {
+		lmi_svc_preset_rows_forget(c->request.svc, f->name);
 		lmi_svc_request_reply_once(&c->request, &reply);
-	else
+	} else {
 		lmi_svc_request_fail(&c->request, &c->err, 0);
+	}
 	end(c);
 }
 
@@ -390,6 +392,7 @@ static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 
 static void answer_info(struct lmi_svc_call *c)
 {
+	const struct lmi_svc_preset_row *row;
 	struct found *f = c->data;
 	struct lmi_wire_reply r;
 
@@ -398,6 +401,11 @@ static void answer_info(struct lmi_svc_call *c)
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.info = f->info;
 	lmi_svc_preset_describe_own(preset_of(c), &r.u.info);
+	row = lmi_svc_preset_row_find(c->request.svc, c->request.req->u.info.model.ptr,
+				      c->request.req->u.info.model.len);
+	r.u.info.has_modelfile = row != NULL;
+	if (row)
+		r.u.info.modelfile = lmi_svc_str(row->text);
 	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);

@@ -18,6 +18,7 @@
 #include "service/idempotency.h"
 #include "service/model.h"
 #include "service/names.h"
+#include "service/preset_rows.h"
 #include "service/service_state.h"
 #include "service/stream.h"
 #include "service/stream_writer.h"
@@ -149,6 +150,14 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 
 /* ---- life ---- */
 
+/* A store that turns out to be corrupt heals at the next call: llamad starts without presets. */
+static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_svc_preset_rows_read(&svc->preset_rows, svc->o.store, err);
+
+	return st == LMD_NOMEM ? st : LMD_OK;
+}
+
 enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_service_opts *opts,
 				   struct lmd_error *err)
 {
@@ -173,7 +182,10 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 		st = lmi_svc_idempotency_keys_init(&svc->idempotency_keys,
 						   (uint32_t)svc->limits.rids,
 						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
+	if (st == LMD_OK && opts->store)
+		st = read_preset_rows(svc, err);
 	if (st != LMD_OK) {
+		lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 		lmi_svc_streams_fini(&svc->streams);
 		lmi_free(svc);
 		return st;
@@ -261,6 +273,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_streams_fini(&svc->streams);
 	lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 	lmi_svc_names_clear(svc);
+	lmi_svc_preset_rows_replace(svc, NULL);
 	lmi_svc_users_fini(svc);
 	lmi_free(svc);
 }

@@ -19,6 +19,7 @@ struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
+struct lmi_svc_preset_row;
 
 struct lmi_service {
 	struct lmi_service_opts o;
@@ -40,6 +41,7 @@ struct lmi_service {
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
+	struct lmi_svc_preset_row *preset_rows; /* preset_rows.h */
 
 	/* generations */
 	struct lmi_svc_generation *generations;              /* all generations */

@@ -93,6 +93,12 @@ LMD_NODISCARD enum lmd_status lmi_store_text_check(const char *what, const char 
 LMD_NODISCARD enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name,
 						 bool or_alias, int64_t *id, struct lmd_error *err);
 
+/* Sets or moves an alias; within a transaction. */
+LMD_NODISCARD enum lmd_status lmi_store_alias_write(struct lmi_store *s, const char *alias,
+						    const char *name, struct lmd_error *err);
+/* Removes the presets whose aliases are gone; within a transaction. */
+LMD_NODISCARD enum lmd_status lmi_store_presets_collect(struct lmi_store *s, struct lmd_error *err);
+
 /* Returns LMD_INVALID if a model or an alias has the name. */
 LMD_NODISCARD enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name,
 						  struct lmd_error *err);

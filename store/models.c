@@ -217,6 +217,8 @@ static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct 
 		st = find_unused_files(s, id, d, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", id);
+	if (st == LMD_OK)
+		st = lmi_store_presets_collect(s, err);
 	return st;
 }
 

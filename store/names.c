@@ -81,8 +81,8 @@ enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name, struc
 	return st;
 }
 
-static enum lmd_status alias_set(struct lmi_store *s, const char *alias, const char *name,
-				 struct lmd_error *err)
+enum lmd_status lmi_store_alias_write(struct lmi_store *s, const char *alias, const char *name,
+				      struct lmd_error *err)
 {
 	enum lmd_status st = lmi_store_name_check(alias, err);
 	bool found = false;
@@ -110,7 +110,7 @@ enum lmd_status lmi_store_alias_set(struct lmi_store *s, const char *alias, cons
 
 	if (st != LMD_OK)
 		return st;
-	return lmi_store_db_end(s, alias_set(s, alias, name, err), err);
+	return lmi_store_db_end(s, lmi_store_alias_write(s, alias, name, err), err);
 }
 
 static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, struct lmd_error *err)
@@ -121,6 +121,8 @@ static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, stru
 		st = lmi_store_db_run(s, err, "DELETE FROM aliases WHERE alias = ?1", "t", alias);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
 		st = lmd_fail(err, LMD_NOTFOUND, "alias '%s' does not exist", alias);
+	if (st == LMD_OK)
+		st = lmi_store_presets_collect(s, err);
 	return st;
 }
 

@@ -228,6 +228,43 @@ LMD_NODISCARD enum lmd_status lmi_store_alias_remove(struct lmi_store *s, const 
 LMD_NODISCARD enum lmd_status
 lmi_store_alias_list(struct lmi_store *s, struct lmi_store_aliases *out, struct lmd_error *err);
 
+/* Presets: aliases with a Modelfile (modelfile.h), which says how requests by that name differ. */
+
+struct lmi_store_preset {
+	const char *name; /* the alias */
+	const char *text; /* the Modelfile */
+};
+
+struct lmi_store_presets {
+	uint32_t n;
+	struct lmi_store_preset *v;
+	struct lmd_arena *arena;
+};
+
+void lmi_store_presets_fini(struct lmi_store_presets *p);
+
+/* Sets or moves the alias `name` and sets its Modelfile, which the caller has checked.  Removing the
+ * alias or its model removes it.  Returns LMD_INVALID if a model has that name. */
+LMD_NODISCARD enum lmd_status lmi_store_preset_set(struct lmi_store *s, const char *name,
+						   const char *model, const char *text,
+						   struct lmd_error *err);
+/* Lists all presets, sorted by name. */
+LMD_NODISCARD enum lmd_status lmi_store_preset_list(struct lmi_store *s,
+						    struct lmi_store_presets *out,
+						    struct lmd_error *err);
+
+/* What no row refers to: files of models that a crash left, and interrupted downloads. */
+struct lmi_store_prune {
+	bool dry_run; /* remove nothing */
+	/* called for each file, with its path in the state folder and the bytes that it takes on the
+	 * disk */
+	void (*found)(void *arg, const char *path, uint64_t bytes);
+	void *arg;
+};
+/* Removes it.  No import and no download may be running. */
+LMD_NODISCARD enum lmd_status lmi_store_prune(struct lmi_store *s, const struct lmi_store_prune *o,
+					      struct lmd_error *err);
+
 /* API keys: identified by the SHA-256 of the secret, which is not stored. */
 
 enum lmi_store_role {

@@ -839,6 +839,27 @@ type ConfigReloadReply struct {
 	Restart []string `msgpack:"restart,omitempty"`
 }
 
+// CreateRequest: Makes a name for a model with a system prompt, a template, parameters and messages of its own, which a Modelfile describes. An alias of that name, or what was created by it, is replaced.
+type CreateRequest struct {
+	// The new name.
+	Name string `msgpack:"name"`
+
+	// The Modelfile; FROM names a model of the registry.
+	Modelfile Text `msgpack:"modelfile"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*CreateRequest) Op() string { return "create" }
+
+// Changes tells whether the request changes something; see Request.
+func (*CreateRequest) Changes() string { return "again" }
+
+// CreateReply: the reply to create.
+type CreateReply struct {
+	// The model that FROM names, without aliases.
+	Model string `msgpack:"model"`
+}
+
 // DetokenizeRequest: Converts tokens to text.
 type DetokenizeRequest struct {
 	// The model by name or alias; admins may also give a path.
@@ -1258,8 +1279,11 @@ type InfoReply struct {
 	// The sampling parameters of requests that do not set them.
 	Defaults []DefaultValue `msgpack:"defaults,omitempty"`
 
-	// The system prompt of conversations without one, from the configuration.
+	// The system prompt of conversations without one, from the configuration or a Modelfile.
 	System *Text `msgpack:"system,omitempty"`
+
+	// The Modelfile, if the name was made by op create.
+	Modelfile *Text `msgpack:"modelfile,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

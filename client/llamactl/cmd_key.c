@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "client/llamactl/remote.h"
+#include "client/llamactl/state_folder.h"
 #include "core/base/sha256.h"
+#include "store/store.h"
 
 #define SECRET_BYTES 32u
 /* The prefix "lmk-" makes leaked keys easy to find. */
@@ -67,6 +69,29 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 		      stderr);
 }
 
+/* Adds the key to the registry of a daemon that does not run. */
+static enum lmd_status add_to_folder(const struct lmi_args *a, const char *digest, int64_t expires_ms,
+				     struct lmd_error *err)
+{
+	const char *dir = lmi_arg_str(a, "state-dir"), *label = lmi_arg_pos(a, 0);
+	const int64_t now_ns = wall_ms() * 1000000;
+	struct lmi_store_key key = {.label = label,
+				    .role = lmi_arg_int(a, "role") ? LMI_STORE_ADMIN
+								   : LMI_STORE_USER,
+				    .created_at = now_ns,
+				    .expires_at = expires_ms * 1000000};
+	struct lmi_store *store = NULL;
+	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, err);
+
+	memcpy(key.hash, digest, sizeof(key.hash));
+	if (st == LMD_BUSY)
+		return lmd_fail(err, st, "a daemon uses %.200s: leave --state-dir out", dir);
+	if (st == LMD_OK)
+		st = lmi_store_key_add(store, &key, err);
+	lmi_store_close(store);
+	return st;
+}
+
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -83,7 +108,9 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 		if (!row)
 			st = lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
 	}
-	if (st == LMD_OK) {
+	if (st == LMD_OK && lmi_arg_str(a, "state-dir")) {
+		st = add_to_folder(a, digest, expires, err);
+	} else if (st == LMD_OK) {
 		json_t *m = json_copy(row);
 
 		if (m)
@@ -113,6 +140,12 @@ static const struct lmi_opt add_opts[] = {
 	 .max = 87600.0 * 3600000,
 	 .def_text = "until it is removed",
 	 .doc = "Lifetime of the key from now on, such as 720h."},
+	{.name = "state-dir",
+	 .type = LMI_OPT_STR,
+	 .value = "DIR",
+	 .doc = "Write the key into the state folder of a daemon that does not run, such as "
+		"/var/lib/llamad: for the first key of a daemon that listens on the network. As root "
+		"this works as the folder's owner."},
 	LMI_OPT_JSON,
 };
 

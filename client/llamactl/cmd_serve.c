@@ -52,31 +52,6 @@ static void words_fini(struct words *w)
 
 /* ---- the model ---- */
 
-/* Registers a file, unless it is registered by that name. */
-static enum lmd_status add_file(struct lmi_ctl *ctl, const char *path, const char *name,
-				struct lmd_error *err)
-{
-	char *full = realpath(path, NULL), shown[160];
-	json_t *reply = NULL;
-	const char *is;
-	bool same;
-	enum lmd_status st;
-
-	if (!full)
-		return lmd_fail(err, LMD_NOTFOUND, "%s: %s",
-				lmi_printable_path(shown, sizeof(shown), path), strerror(errno));
-	(void)lmi_ctl_remote_call(ctl, "models", json_pack("{s:s}", "model", name), &reply, NULL);
-	is = json_string_value(
-		json_object_get(json_array_get(json_object_get(reply, "models"), 0), "path"));
-	same = is && !strcmp(is, full);
-	json_decref(reply);
-	st = same ? LMD_OK
-		  : lmi_ctl_remote_job(ctl, "add",
-				       json_pack("{s:s, s:s}", "name", name, "path", full), err);
-	free(full);
-	return st;
-}
-
 /* Makes the model ready and writes its name. */
 static enum lmd_status prepare_model(struct lmi_ctl *ctl, char name[LMI_HUB_NAME_MAX + 1],
 				     struct lmd_error *err)
@@ -103,7 +78,7 @@ static enum lmd_status prepare_model(struct lmi_ctl *ctl, char name[LMI_HUB_NAME
 				"`llamactl shutdown`");
 	if (!word)
 		return LMD_OK;
-	return is_file ? add_file(ctl, word, name, err) : lmi_ctl_ensure_model(ctl, word, name, err);
+	return is_file ? lmi_ctl_ensure_file(ctl, word, name, err) : lmi_ctl_ensure_model(ctl, word, name, err);
 }
 
 /* ---- llamad ---- */

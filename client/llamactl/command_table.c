@@ -7,7 +7,7 @@
 #include "llamad/attr.h"
 
 #define RUN(X) X(run) X(chat) X(serve) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(alias) X(cp) X(rm)
+#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
 	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
@@ -91,7 +91,6 @@ static const struct lmi_opt common_opts[] = {
 
 /* Words of ollama, llama.cpp, vLLM and docker. */
 static const struct lmi_cli_hint hints[] = {
-	{"show", "info NAME"},
 	{"stop", "unload NAME"},
 	{"ls", "list"},
 	{"models", "list"},
@@ -99,7 +98,6 @@ static const struct lmi_cli_hint hints[] = {
 	{"delete", "rm NAME"},
 	{"download", "pull SOURCE"},
 	{"import", "add NAME FILE, or add --from ollama"},
-	{"create", "add NAME FILE; system prompts and parameters are keys of llamad.conf"},
 	{"push", "--help; models are not uploaded"},
 	{"signin", "--help; there is no account to sign in to"},
 	{"server", "serve MODEL"},

@@ -83,6 +83,7 @@ touch "$dir/root/etc/systemd/system/llamad.service"
 # shellcheck disable=SC2086
 doctor $none
 finds warn gpu 'its drop-in gpu.conf is missing' 'daemon-reload'
+finds note network 'llamactl pull.*net.conf' 'install -Dm644 /usr/share/doc/llamad/net.conf .*restart llamad$'
 echo 0x060000 >"$gpu/class"
 doctor
 finds ok gpu 'none on the PCI bus'

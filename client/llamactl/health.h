@@ -21,7 +21,7 @@ struct lmi_ctl_finding {
 	enum lmi_ctl_health_state state;
 	const char *subject; /* one word: "plugins" */
 	char text[400];	     /* a sentence without a full stop */
-	char type[200];	     /* what to type; "" if there is nothing to do */
+	char type[240];	     /* what to type; "" if there is nothing to do */
 };
 
 #define LMI_CTL_FINDINGS_MAX 64

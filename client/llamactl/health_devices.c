@@ -174,8 +174,8 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 	}
 }
 
-/* The unit has no access to GPUs without its drop-in. */
-static void check_unit(struct lmi_ctl_health *h, const char *root)
+/* Returns whether the service is installed without this drop-in. */
+static bool lacks_drop_in(const char *root, const char *name)
 {
 	static const char *const files[] = {"/lib/systemd/system/llamad.service",
 					    "/usr/lib/systemd/system/llamad.service",
@@ -187,15 +187,37 @@ static void check_unit(struct lmi_ctl_health *h, const char *root)
 		(void)snprintf(path, sizeof(path), "%s%s", root, files[i]);
 		unit = unit || !access(path, F_OK);
 	}
-	(void)snprintf(path, sizeof(path), "%s/etc/systemd/system/llamad.service.d/gpu.conf", root);
-	if (!unit || !access(path, F_OK))
-		return;
-	lmi_ctl_health_type(lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "gpu",
-					       "the service may not use it: its drop-in gpu.conf is "
-					       "missing"),
-			    "sudo install -Dm644 /usr/share/doc/llamad/gpu.conf "
-			    "/etc/systemd/system/llamad.service.d/gpu.conf; sudo systemctl "
-			    "daemon-reload; sudo systemctl restart llamad");
+	(void)snprintf(path, sizeof(path), "%s/etc/systemd/system/llamad.service.d/%s", root, name);
+	return unit && access(path, F_OK);
+}
+
+static void type_drop_in(struct lmi_ctl_finding *f, const char *name)
+{
+	lmi_ctl_health_type(f,
+			    "sudo install -Dm644 /usr/share/doc/llamad/%s "
+			    "/etc/systemd/system/llamad.service.d/%s; sudo systemctl daemon-reload; sudo "
+			    "systemctl restart llamad",
+			    name, name);
+}
+
+/* The unit has no access to GPUs without its drop-in. */
+static void check_unit(struct lmi_ctl_health *h, const char *root)
+{
+	if (lacks_drop_in(root, "gpu.conf"))
+		type_drop_in(lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "gpu",
+						"the service may not use it: its drop-in gpu.conf is "
+						"missing"),
+			     "gpu.conf");
+}
+
+/* Nor has it a network, which downloads and clients on other machines need. */
+static void check_network_unit(struct lmi_ctl_health *h, const char *root)
+{
+	if (lacks_drop_in(root, "net.conf"))
+		type_drop_in(lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "network",
+						"the service has none: `llamactl pull` and clients on "
+						"other machines need its drop-in net.conf"),
+			     "net.conf");
 }
 
 void lmi_ctl_health_devices(struct lmi_ctl_health *h)
@@ -212,6 +234,7 @@ void lmi_ctl_health_devices(struct lmi_ctl_health *h)
 			check_gpu(&s, root, &vendors[i], n[i]);
 		all += n[i];
 	}
+	check_network_unit(h, root);
 	if (all)
 		check_unit(h, root);
 	else

@@ -128,6 +128,30 @@ enum lmd_status lmi_ctl_ensure_model(struct lmi_ctl *ctl, const char *source, co
 				  json_pack("{s:s, s:s}", "source", source, "name", name), err);
 }
 
+enum lmd_status lmi_ctl_ensure_file(struct lmi_ctl *ctl, const char *path, const char *name,
+				    struct lmd_error *err)
+{
+	char *full = realpath(path, NULL), shown[160];
+	json_t *reply = NULL;
+	const char *is;
+	bool same;
+	enum lmd_status st;
+
+	if (!full)
+		return lmd_fail(err, LMD_NOTFOUND, "%s: %s",
+				lmi_printable_path(shown, sizeof(shown), path), strerror(errno));
+	(void)lmi_ctl_remote_call(ctl, "models", json_pack("{s:s}", "model", name), &reply, NULL);
+	is = json_string_value(
+		json_object_get(json_array_get(json_object_get(reply, "models"), 0), "path"));
+	same = is && !strcmp(is, full);
+	json_decref(reply);
+	st = same ? LMD_OK
+		  : lmi_ctl_remote_job(ctl, "add",
+				       json_pack("{s:s, s:s}", "name", name, "path", full), err);
+	free(full);
+	return st;
+}
+
 /* ---- the choice ---- */
 
 static enum lmd_status choose_file(struct lmi_ctl *ctl, const char *path, char **own_name,

@@ -30,4 +30,8 @@ enum lmd_status lmi_ctl_choose_model(struct lmi_ctl *ctl, const char *word, char
 enum lmd_status lmi_ctl_ensure_model(struct lmi_ctl *ctl, const char *source, const char *name,
 				     struct lmd_error *err);
 
+/* Registers a file, unless it is registered by that name already, through ctl's client. */
+enum lmd_status lmi_ctl_ensure_file(struct lmi_ctl *ctl, const char *path, const char *name,
+				    struct lmd_error *err);
+
 #endif /* LLAMAD_LLAMACTL_MODEL_CHOICE_H */

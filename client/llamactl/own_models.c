@@ -220,6 +220,32 @@ static enum lmd_status path_of(struct lmi_ctl_own_models *m, const struct lmi_st
 	return LMD_OK;
 }
 
+char *lmi_ctl_own_modelfile(const struct lmi_ctl *ctl, const char *name)
+{
+	struct lmi_store_presets p = {0};
+	char *text = NULL;
+
+	if (lmi_store_preset_list(ctl->own->store, &p, NULL) != LMD_OK)
+		return NULL;
+	for (uint32_t i = 0; i < p.n && !text; i++)
+		if (!strcmp(p.v[i].name, name))
+			text = strdup(p.v[i].text);
+	lmi_store_presets_fini(&p);
+	return text;
+}
+
+/* The engine in this process runs the files of a model; a Modelfile is the daemon's. */
+static void warn_of_preset(const struct lmi_ctl *ctl, const char *name)
+{
+	char *text = lmi_ctl_own_modelfile(ctl, name);
+
+	if (text)
+		fprintf(stderr,
+			"%s: no daemon runs, so its Modelfile does not apply: llamactl serve %s\n",
+			name, name);
+	free(text);
+}
+
 enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
 				       struct lmd_error *err)
 {
@@ -228,6 +254,7 @@ enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, ch
 	enum lmd_status st;
 
 	close_own(ctl);
+	warn_of_preset(ctl, name);
 	st = lmi_store_model_find(m->store, name, &found, err);
 	if (st == LMD_OK)
 		st = path_of(m, &found.v[0], own_path, err);

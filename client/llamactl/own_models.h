@@ -28,6 +28,9 @@ bool lmi_ctl_has_own_models(const struct lmi_ctl *ctl);
 enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
 				       struct lmd_error *err);
 
+/* Returns the Modelfile of a name in that store, on the heap (free); NULL if it has none. */
+char *lmi_ctl_own_modelfile(const struct lmi_ctl *ctl, const char *name);
+
 /* Returns the folder of that store, for as long as the command runs. */
 const char *lmi_ctl_own_models_dir(const struct lmi_ctl *ctl);
 /* Closes that client and its store, so that another process can use it. */

@@ -1444,6 +1444,39 @@ static const struct lmi_wire_struct rep_config_reload = {
 	.n_fields = LMD_LEN(fields_rep_config_reload),
 };
 
+static const struct lmi_wire_field fields_req_create[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_create, name),
+	 .u.s = {1, 128, ""}},
+	{.name = "modelfile",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_create, modelfile),
+	 .u.s = {1, 1048576, ""}},
+};
+static const struct lmi_wire_struct req_create = {
+	.name = "create",
+	.bytes = sizeof(struct lmi_wire_req_create),
+	.fields = fields_req_create,
+	.n_fields = LMD_LEN(fields_req_create),
+};
+
+static const struct lmi_wire_field fields_rep_create[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_create, model),
+	 .u.s = {0, 128, ""}},
+};
+static const struct lmi_wire_struct rep_create = {
+	.name = "create",
+	.bytes = sizeof(struct lmi_wire_rep_create),
+	.fields = fields_rep_create,
+	.n_fields = LMD_LEN(fields_rep_create),
+};
+
 static const struct lmi_wire_field fields_req_detokenize[] = {
 	{.name = "model",
 	 .type = LMI_WIRE_T_STRING,
@@ -2219,6 +2252,12 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .presence = LMI_WIRE_OPTIONAL,
 	 .at = offsetof(struct lmi_wire_rep_info, system),
 	 .has_at = offsetof(struct lmi_wire_rep_info, has_system),
+	 .u.s = {0, 1048576, ""}},
+	{.name = "modelfile",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_rep_info, modelfile),
+	 .has_at = offsetof(struct lmi_wire_rep_info, has_modelfile),
 	 .u.s = {0, 1048576, ""}},
 };
 static const struct lmi_wire_struct rep_info = {
@@ -3178,6 +3217,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_AGAIN,
 		.request = &req_config_reload,
 		.reply = &rep_config_reload,
+	},
+	[LMI_WIRE_OP_CREATE] = {
+		.name = "create",
+		.since = 6,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_create,
+		.reply = &rep_create,
 	},
 	[LMI_WIRE_OP_DETOKENIZE] = {
 		.name = "detokenize",

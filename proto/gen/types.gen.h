@@ -23,38 +23,39 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_APPLY_TEMPLATE = 3,
 	LMI_WIRE_OP_CANCEL = 4,
 	LMI_WIRE_OP_CONFIG_RELOAD = 5,
-	LMI_WIRE_OP_DETOKENIZE = 6,
-	LMI_WIRE_OP_DEVICES = 7,
-	LMI_WIRE_OP_DRAIN = 8,
-	LMI_WIRE_OP_EMBED = 9,
-	LMI_WIRE_OP_GENERATE = 10,
-	LMI_WIRE_OP_HELLO = 11,
-	LMI_WIRE_OP_INFO = 12,
-	LMI_WIRE_OP_KEY_ADD = 13,
-	LMI_WIRE_OP_KEY_RM = 14,
-	LMI_WIRE_OP_KEYS = 15,
-	LMI_WIRE_OP_LIMITS = 16,
-	LMI_WIRE_OP_LOAD = 17,
-	LMI_WIRE_OP_MODELS = 18,
-	LMI_WIRE_OP_NEXT = 19,
-	LMI_WIRE_OP_PING = 20,
-	LMI_WIRE_OP_PLUGINS = 21,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 22,
-	LMI_WIRE_OP_PS = 23,
-	LMI_WIRE_OP_PULL = 24,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 25,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 26,
-	LMI_WIRE_OP_RELOAD = 27,
-	LMI_WIRE_OP_RERANK = 28,
-	LMI_WIRE_OP_RM = 29,
-	LMI_WIRE_OP_SHUTDOWN = 30,
-	LMI_WIRE_OP_STATS = 31,
-	LMI_WIRE_OP_STATUS = 32,
-	LMI_WIRE_OP_STREAMS = 33,
-	LMI_WIRE_OP_TOKENIZE = 34,
-	LMI_WIRE_OP_UNLOAD = 35
+	LMI_WIRE_OP_CREATE = 6,
+	LMI_WIRE_OP_DETOKENIZE = 7,
+	LMI_WIRE_OP_DEVICES = 8,
+	LMI_WIRE_OP_DRAIN = 9,
+	LMI_WIRE_OP_EMBED = 10,
+	LMI_WIRE_OP_GENERATE = 11,
+	LMI_WIRE_OP_HELLO = 12,
+	LMI_WIRE_OP_INFO = 13,
+	LMI_WIRE_OP_KEY_ADD = 14,
+	LMI_WIRE_OP_KEY_RM = 15,
+	LMI_WIRE_OP_KEYS = 16,
+	LMI_WIRE_OP_LIMITS = 17,
+	LMI_WIRE_OP_LOAD = 18,
+	LMI_WIRE_OP_MODELS = 19,
+	LMI_WIRE_OP_NEXT = 20,
+	LMI_WIRE_OP_PING = 21,
+	LMI_WIRE_OP_PLUGINS = 22,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 23,
+	LMI_WIRE_OP_PS = 24,
+	LMI_WIRE_OP_PULL = 25,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 26,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 27,
+	LMI_WIRE_OP_RELOAD = 28,
+	LMI_WIRE_OP_RERANK = 29,
+	LMI_WIRE_OP_RM = 30,
+	LMI_WIRE_OP_SHUTDOWN = 31,
+	LMI_WIRE_OP_STATS = 32,
+	LMI_WIRE_OP_STATUS = 33,
+	LMI_WIRE_OP_STREAMS = 34,
+	LMI_WIRE_OP_TOKENIZE = 35,
+	LMI_WIRE_OP_UNLOAD = 36
 };
-#define LMI_WIRE_N_OP 36
+#define LMI_WIRE_N_OP 37
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -764,6 +765,24 @@ struct lmi_wire_rep_config_reload {
 	uint32_t n_restart;
 };
 
+/* Makes a name for a model with a system prompt, a template, parameters and messages of its
+ * own, which a Modelfile describes. An alias of that name, or what was created by it, is
+ * replaced. */
+struct lmi_wire_req_create {
+	/* The new name. */
+	struct lmd_str name;
+	/* The Modelfile; FROM names a model of the registry. */
+	struct lmd_str modelfile;
+};
+
+/* Makes a name for a model with a system prompt, a template, parameters and messages of its
+ * own, which a Modelfile describes. An alias of that name, or what was created by it, is
+ * replaced. */
+struct lmi_wire_rep_create {
+	/* The model that FROM names, without aliases. */
+	struct lmd_str model;
+};
+
 /* Converts tokens to text. */
 struct lmi_wire_req_detokenize {
 	/* The model by name or alias; admins may also give a path. */
@@ -1180,9 +1199,13 @@ struct lmi_wire_rep_info {
 	/* The sampling parameters of requests that do not set them. */
 	const struct lmi_wire_default_value *defaults;
 	uint32_t n_defaults;
-	/* The system prompt of conversations without one, from the configuration. */
+	/* The system prompt of conversations without one, from the configuration or a
+	 * Modelfile. */
 	bool has_system;
 	struct lmd_str system;
+	/* The Modelfile, if the name was made by op create. */
+	bool has_modelfile;
+	struct lmd_str modelfile;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
@@ -1642,6 +1665,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_apply_template apply_template;
 	struct lmi_wire_req_cancel cancel;
 	struct lmi_wire_req_config_reload config_reload;
+	struct lmi_wire_req_create create;
 	struct lmi_wire_req_detokenize detokenize;
 	struct lmi_wire_req_devices devices;
 	struct lmi_wire_req_drain drain;
@@ -1680,6 +1704,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_apply_template apply_template;
 	struct lmi_wire_rep_cancel cancel;
 	struct lmi_wire_rep_config_reload config_reload;
+	struct lmi_wire_rep_create create;
 	struct lmi_wire_rep_detokenize detokenize;
 	struct lmi_wire_rep_devices devices;
 	struct lmi_wire_rep_drain drain;

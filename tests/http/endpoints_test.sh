@@ -116,7 +116,7 @@ post 200 '^{"embedding":\[[-0-9.]' /api/embeddings '{"model":"tiny","prompt":"a"
 for path in embed embeddings; do
 	post 400 '^{"error":"[a-z]*: is missing"}' /api/$path '{"model":"tiny"}'
 done
-for path in create push; do
+for path in push; do
 	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
 done
 post 403 . /api/copy '{"source":"tiny","destination":"other"}'

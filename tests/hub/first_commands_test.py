@@ -79,6 +79,8 @@ for folder in top, f"{DIR}/cwd", f"{DIR}/run/llamad":
     os.makedirs(folder, mode=0o700)
 shutil.copy(f"{DIR}/tiny.gguf", f"{top}/tiny-F32.gguf")
 shutil.copy(f"{DIR}/tiny.gguf", f"{DIR}/cwd/model.gguf")
+with open(f"{DIR}/cwd/Modelfile", "w") as f:
+    f.write("FROM smollm2\nSYSTEM Be brief.\n")
 with open(f"{DIR}/catalogue", "w") as f:
     f.write("smollm2 hf:u/tiny-GGUF\n")
 hub = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", f"{DIR}/hub", f"{DIR}/port"])

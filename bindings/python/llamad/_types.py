@@ -903,6 +903,28 @@ class ConfigReloadRequest(Request[ConfigReloadReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class CreateReply(Message):
+    """Reply to create."""
+
+    #: The model that FROM names, without aliases.
+    model: str = field(metadata={"wire": "model"})
+
+
+@dataclass(kw_only=True, repr=False)
+class CreateRequest(Request[CreateReply]):
+    """Makes a name for a model with a system prompt, a template, parameters and messages of its own, which a Modelfile describes. An alias of that name, or what was created by it, is replaced."""
+
+    OP: ClassVar[str] = "create"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = CreateReply
+    #: The new name.
+    name: str = field(metadata={"wire": "name"})
+    #: The Modelfile; FROM names a model of the registry.
+    modelfile: Union[str, bytes] = field(metadata={"wire": "modelfile"})
+
+
+@dataclass(kw_only=True, repr=False)
 class DetokenizeReply(Message):
     """Reply to detokenize."""
 
@@ -1551,8 +1573,10 @@ class InfoReply(Message):
     resident: Union[Resident, None] = field(default=None, metadata={"wire": "resident", "make": "Resident"})
     #: The sampling parameters of requests that do not set them.
     defaults: list[DefaultValue] = field(default_factory=list, metadata={"wire": "defaults", "default": [], "make": "DefaultValue", "many": True})
-    #: The system prompt of conversations without one, from the configuration.
+    #: The system prompt of conversations without one, from the configuration or a Modelfile.
     system: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "system"})
+    #: The Modelfile, if the name was made by op create.
+    modelfile: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "modelfile"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2315,21 +2339,21 @@ __all__ = [
     "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
     "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
     "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest", "CancelledItem",
-    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "DefaultSource",
-    "DefaultValue", "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "Device",
-    "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams", "DrainReply", "DrainRequest",
-    "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode", "ErrorItem",
-    "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams",
-    "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item",
-    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
-    "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply",
-    "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
-    "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
-    "MovedOps", "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest",
-    "Placement", "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply",
-    "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem",
-    "PromptTokenItem", "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest",
-    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "CreateReply",
+    "CreateRequest", "DefaultSource", "DefaultValue", "DetokenizeParams", "DetokenizeReply",
+    "DetokenizeRequest", "Device", "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams",
+    "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding",
+    "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply",
+    "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams",
+    "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply",
+    "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
+    "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
+    "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
+    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "Phase", "PingReply",
+    "PingRequest", "Placement", "Plugin", "PluginsParams", "PluginsReloadParams",
+    "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling",
+    "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest", "PullParams", "PullReply",
+    "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
     "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
     "RerankParams", "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
     "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",

@@ -45,6 +45,14 @@ static const char copy_body[] =
 	"{\"type\":\"object\",\"required\":[\"source\",\"destination\"],\"properties\":{"
 	"\"source\":{\"type\":\"string\"},\"destination\":{\"type\":\"string\"}}}";
 
+static const char create_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"from\":{\"type\":\"string\"},"
+	"\"system\":{\"type\":\"string\"},\"template\":{\"type\":\"string\"},"
+	"\"license\":{\"type\":[\"string\",\"array\"]},"
+	"\"parameters\":{\"type\":\"object\"},\"messages\":{\"type\":\"array\"},"
+	"\"stream\":{\"type\":\"boolean\",\"default\":true}}}";
+
 static const char embed_body[] =
 	"{\"type\":\"object\",\"required\":[\"model\",\"input\"],\"properties\":{"
 	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]},"
@@ -76,8 +84,8 @@ static const struct lmi_http_route routes[] = {
 	 "Computes embeddings of texts.", embed_body, NULL},
 	{LMI_HTTP_POST, "/api/embeddings", LMI_HTTP_USER, lmi_ollama_embeddings,
 	 "Computes the embedding of a prompt.", embeddings_body, NULL},
-	{LMI_HTTP_POST, "/api/create", LMI_HTTP_ADMIN, NULL,
-	 "Models are added with `llamactl add`.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/create", LMI_HTTP_ADMIN, lmi_ollama_create,
+	 "Makes a model with a prompt and parameters of its own.", create_body, NULL},
 	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, lmi_ollama_pull, "Downloads a model.", pull_body,
 	 NULL},
 	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, "Models are not uploaded.", NULL, NULL},

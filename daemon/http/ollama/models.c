@@ -336,7 +336,10 @@ static void reply_show(void *arg, const struct lmi_wire_reply *reply, const stru
 	main_type(info, type, sizeof(type));
 	lmi_json_text_object(&j);
 	lmi_http_json_put_text(&j, "license", "");
-	lmi_http_json_put_text(&j, "modelfile", "");
+	if (info->has_modelfile)
+		lmi_http_json_put_str(&j, "modelfile", info->modelfile);
+	else
+		lmi_http_json_put_text(&j, "modelfile", "");
 	lmi_http_json_put_text(&j, "parameters", parameters(info, lmi_http_arena(x)));
 	if (info->has_system)
 		lmi_http_json_put_str(&j, "system", info->system);

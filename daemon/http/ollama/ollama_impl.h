@@ -56,6 +56,7 @@ void lmi_ollama_ps(struct lmi_http_exchange *x);
 void lmi_ollama_show(struct lmi_http_exchange *x);
 void lmi_ollama_version(struct lmi_http_exchange *x);
 void lmi_ollama_delete(struct lmi_http_exchange *x);
+void lmi_ollama_create(struct lmi_http_exchange *x);
 void lmi_ollama_copy(struct lmi_http_exchange *x);
 void lmi_ollama_pull(struct lmi_http_exchange *x);
 

@@ -246,7 +246,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "response_format", .read = lmi_openai_read_response_format},
 	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "tools", .read = lmi_http_read_tools},
-	{.name = "parallel_tool_calls", .read = lmi_http_read_parallel_calls},
 	{.name = "reasoning_effort", .read = read_effort},
 	{.name = "modalities", .read = read_modalities},
 	/* of llama.cpp and vLLM */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl create: a name from a Modelfile. What FROM names is made ready first: a file is added, a
+ * source is downloaded. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/model_choice.h"
+#include "client/llamactl/own_models.h"
+#include "client/llamactl/remote.h"
+#include "core/base/alloc.h"
+#include "core/base/file.h"
+#include "store/modelfile.h"
+
+/* Writes the path that FROM names, relative to the folder of the Modelfile. */
+static void from_path(char out[PATH_MAX], const char *modelfile, const char *from)
+{
+	const char *slash = strrchr(modelfile, '/');
+
+	(void)snprintf(out, PATH_MAX, "%.*s%s",
+		       *from != '/' && slash ? (int)(slash + 1 - modelfile) : 0, modelfile, from);
+}
+
+/* Makes the model of FROM ready and writes its name. */
+static enum lmd_status prepare_base(struct lmi_ctl *ctl, const char *modelfile, const char *from,
+				    char name[LMI_HUB_NAME_MAX + 1], struct lmd_error *err)
+{
+	char path[PATH_MAX];
+	enum lmd_status st;
+
+	from_path(path, modelfile, from);
+	if (lmi_ctl_is_file_argument(path) && !lmi_hub_is_source(from)) {
+		lmi_hub_file_default_name(name, path);
+		return lmi_ctl_ensure_file(ctl, path, name, err);
+	}
+	st = lmi_hub_default_name(name, from, err);
+	return st == LMD_OK ? lmi_ctl_ensure_model(ctl, from, name, err) : st;
+}
+
+/* Returns the text with another value of FROM, or NULL. */
+static json_t *with_base(const char *text, const struct lmi_store_modelfile *m, const char *base)
+{
+	const char *rest = text + m->from_at + m->from_bytes;
+	size_t n = m->from_at + strlen(base) + strlen(rest) + 1;
+	char *out = malloc(n);
+	json_t *value;
+
+	if (!out)
+		return NULL;
+	(void)snprintf(out, n, "%.*s%s%s", (int)m->from_at, text, base, rest);
+	value = json_string(out);
+	free(out);
+	return value;
+}
+
+static enum lmd_status create(struct lmi_ctl *ctl, const char *file, const char *text,
+			      const struct lmi_store_modelfile *m, struct lmd_error *err)
+{
+	char base[LMI_HUB_NAME_MAX + 1];
+	bool own = false;
+	json_t *modelfile;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
+
+	if (st == LMD_OK)
+		st = prepare_base(ctl, file, m->from, base, err);
+	if (st != LMD_OK)
+		return st;
+	modelfile = with_base(text, m, base);
+	if (!modelfile)
+		return lmd_fail(err, LMD_INVALID, "%.200s is not valid UTF-8", file);
+	return lmi_ctl_remote_run(ctl, "create",
+				  json_pack("{s:s, s:o}", "name", lmi_arg_pos(&ctl->args, 0),
+					    "modelfile", modelfile),
+				  err);
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *file = lmi_arg_str(&ctl->args, "file");
+	struct lmi_store_modelfile m = {0};
+	char *text = NULL;
+	size_t n;
+	enum lmd_status st = lmi_file_read_all(file, LMI_STORE_MODELFILE_BYTES, &text, &n, err);
+
+	if (st == LMD_OK)
+		st = lmi_store_modelfile_parse(&m, text, n, err);
+	if (st == LMD_OK)
+		st = create(ctl, file, text, &m, err);
+	else if (text)
+		lmd_error_prefix(err, file);
+	lmi_store_modelfile_fini(&m);
+	lmi_free(text);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "file",
+	 .letter = 'f',
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .def = "Modelfile",
+	 .doc = "The Modelfile."},
+	LMI_CTL_OPT_YES,
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cli_cmd lmi_ctl_cmd_create = {
+	.name = "create",
+	.args = "NAME",
+	.brief = "Make a model with a prompt and parameters of its own",
+	.doc = "Reads a Modelfile as Ollama has it. FROM names a model of `llamactl list`, a file "
+	       "(relative to the Modelfile), or a source of downloads. SYSTEM, TEMPLATE, PARAMETER and "
+	       "MESSAGE then apply to every request that names NAME, through llamactl and every API, "
+	       "unless the request has values of its own. The files of the model are shared, not "
+	       "copied. A NAME that was made before is replaced; `llamactl rm NAME` removes it, and "
+	       "`llamactl show NAME --modelfile` prints it.\n\n"
+	       "A TEMPLATE is the name of a template or a Jinja template; one in the language of Go is "
+	       "left out, and the model's own applies. Parameters that say how a model is loaded "
+	       "(num_ctx, num_gpu, ...) and seed have no effect. ADAPTER is refused: merge it with "
+	       "`llamactl export-lora`.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

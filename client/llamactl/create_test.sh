@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Names that are made from a Modelfile: what the file may have, that every kind of client meets its
+# values, that they outlive the daemon, and that they go with their alias.
+. "${LMD_TEST_SRCDIR:-.}/tests/http/daemon.sh"
+command -v curl >/dev/null || {
+	echo "SKIP: there is no curl"
+	exit 77
+}
+
+mkdir "$dir/work"
+"$build/tests/mktiny" greedy 5 "$dir/work/greedy.gguf" || exit 99 # recommends the temperature 0
+: >"$dir/conf"
+start_http
+u=http://$http
+cd "$dir/work" || exit 99
+case $build in /*) ;; *) build=$OLDPWD/$build ;; esac
+
+# a file is added under its own name, which FROM then has
+cat >Modelfile <<'EOF'
+# a pirate
+FROM ./greedy.gguf
+TEMPLATE chatml
+SYSTEM """You are a "pirate".
+Be brief."""
+PARAMETER num_predict 3
+PARAMETER num_ctx 4096
+PARAMETER top_k 7
+MESSAGE user Who are you?
+MESSAGE assistant Arr, a pirate.
+EOF
+does create pirate
+does list
+holds "the base: $(cat "$dir/out")" grep -q '^greedy  *.*pirate' "$dir/out"
+prints '^FROM greedy$' show pirate --modelfile
+holds "the rest of the Modelfile" grep -q '^Be brief."""$' "$dir/out"
+prints '^  top_k 7$' show pirate
+prints '^top_k 7$' show pirate --parameters
+prints '^Be brief.$' show pirate --system
+prints '"modelfile": "# a pirate' show pirate --json
+prints '^FROM greedy$' show greedy --modelfile
+prints '^PARAMETER temperature 0$' show greedy --modelfile
+
+# errors name the file, the line and what is allowed; nothing is changed
+wrong() {
+	printf '%b' "$2" >wrong
+	refused 1 "$1" create other -f wrong
+}
+wrong 'wrong: .*no FROM' 'SYSTEM x\n'
+wrong "wrong: line 2: 'RUN' is not a command" 'FROM greedy\nRUN x\n'
+wrong "line 2: there is no parameter 'warmth'" 'FROM greedy\nPARAMETER warmth 1\n'
+wrong "line 2: temperature: 'hot' is not a number from 0 to" 'FROM greedy\nPARAMETER temperature hot\n'
+wrong "line 2: top_k: '1.5' is not a whole number" 'FROM greedy\nPARAMETER top_k 1.5\n'
+wrong 'ADAPTER: merge it' 'FROM greedy\nADAPTER ./a.gguf\n'
+wrong 'none.gguf: No such file' 'FROM ./none.gguf\n'
+wrong "'other' is not in the catalogue" 'FROM other\n'
+printf 'FROM greedy\n' >plain
+refused 1 "'greedy' cannot be made from itself" create greedy -f plain
+does add second greedy.gguf
+refused 1 "'second' is already the name of a model" create second -f plain
+refused 1 "'..'" create a..b -f plain
+refused 1 'Modelfile' create x -f none/Modelfile
+
+# every API meets its values: a conversation has as many tokens as with all of it in the request
+printf 'FROM pirate\nTEMPLATE chatml\n' >plain
+does create plain -f plain # the base of an alias is its model
+chat() {
+	curl -s -m 60 -d "{\"model\":\"$1\",\"stream\":false,\"messages\":[$2{\"role\":\"user\",\"content\":\"hi\"}]$3}" \
+		"$u/api/chat" >"$dir/body"
+	sed -n "s/.*\"$4\":\([0-9]*\).*/\1/p" "$dir/body"
+}
+all='{"role":"system","content":"You are a \"pirate\".\nBe brief."},
+	{"role":"user","content":"Who are you?"},{"role":"assistant","content":"Arr, a pirate."},'
+want=$(chat plain "$all" ',"options":{"num_predict":1}' prompt_eval_count)
+have=$(chat pirate "" "" prompt_eval_count)
+holds "tokens of the conversation: $have, not $want" [ -n "$want" ] && holds "$have, not $want" [ "$have" = "$want" ]
+holds "the length of the preset" [ "$(chat pirate "" "" eval_count)" -le 3 ]
+own='{"role":"system","content":"You are a \"pirate\".\nBe brief."},'
+have=$(chat pirate "$own" "" prompt_eval_count)
+holds "a system prompt of the request stays the first: $have, not $want" [ "$have" = "$want" ]
+answer() {
+	ctl generate "$@" -p 'the cat' --raw --ignore-eos 2>"$dir/err"
+}
+holds "the length: $(answer pirate)" [ "$(answer pirate | wc -m)" -le 4 ]
+holds "a length of the request: $(answer pirate -n 9)" [ "$(answer pirate -n 9 | wc -m)" -gt 4 ]
+fetch 200 '"content":' -d '{"model":"pirate","messages":[{"role":"user","content":"hi"}]}' "$u/v1/chat/completions"
+holds "OpenAI: $(cat "$dir/body")" grep -q '"completion_tokens":[0-3][,}]' "$dir/body"
+fetch 200 '"modelfile":"# a pirate' -d '{"model":"pirate"}' "$u/api/show"
+
+# a stop sequence: the fourth character of the answer
+text=$(answer greedy -n 9)
+stop=$(printf '%s' "$text" | cut -c4)
+case $stop in
+'"' | '' | '\') skip "the fourth character is '$stop'" ;;
+*)
+	printf 'FROM greedy\nPARAMETER stop """%s"""\n' "$stop" >stop
+	does create stops -f stop
+	have=$(answer stops -n 9)
+	holds "stopped before '$stop': '$have'" [ "$have" = "${text%%"$stop"*}" ]
+	;;
+esac
+
+# the endpoint of Ollama: members or a whole Modelfile; for administrators
+fetch 403 'requires the role admin' -d '{"model":"b","from":"greedy"}' "$u/api/create"
+fetch 200 '^{"status":"success"}$' -d '{"model":"brief","from":"greedy","system":"Be brief.","template":"chatml",
+	"parameters":{"temperature":0.5,"stop":["User:","end"]},"license":["MIT"],
+	"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}' --unix-socket "$dir/http.sock" http://localhost/api/create
+prints '^SYSTEM """Be brief."""$' show brief --modelfile
+prints '^temperature 0.5$' show brief --parameters
+fetch 200 '^{"status":"success"}' -d '{"name":"brief","modelfile":"FROM greedy\nSYSTEM Be long.","stream":false}' \
+	--unix-socket "$dir/http.sock" http://localhost/api/create
+prints '^Be long.$' show brief --system
+fetch 400 'from: ' -d '{"model":"brief"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+fetch 400 'files: not supported' -d '{"model":"b","from":"greedy","files":{"a":"sha256:0"}}' --unix-socket "$dir/http.sock" http://localhost/api/create
+fetch 400 "no parameter 'warmth'" -d '{"model":"b","from":"greedy","parameters":{"warmth":1}}' --unix-socket "$dir/http.sock" http://localhost/api/create
+fetch 404 "none" -d '{"model":"b","from":"none"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+fetch 400 'three double quotes' -d '{"model":"b","from":"greedy","system":"a\"\"\"b"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+
+# rows of the registry: they outlive the daemon, are part of a backup, and go with their alias
+does registry backup kept.backup
+stop
+start_http
+u=http://$http
+prints '^  top_k 7$' show pirate
+does rm pirate
+does alias greedy pirate
+does show pirate --parameters
+holds "the values are gone: $(cat "$dir/out")" sh -c "! grep -q top_k '$dir/out'"
+does registry restore kept.backup
+prints '^  top_k 7$' show pirate
+does rm greedy
+refused 1 "pirate" show pirate
+does add greedy greedy.gguf
+does alias greedy brief
+holds "the values went with the model: $(ctl show brief --system)" [ -z "$(ctl show brief --system)" ]
+stop
+
+# without a daemon: the user's own store has them, and a run says that they do not apply
+STATE_DIRECTORY=$dir/own XDG_RUNTIME_DIR=$dir
+export STATE_DIRECTORY XDG_RUNTIME_DIR
+if [ ! -S /run/llamad/llamad.sock ]; then
+	"$build/llamactl" create mine >"$dir/out" 2>"$dir/err" || bad "create: $(cat "$dir/err")"
+	"$build/llamactl" show mine --modelfile >"$dir/out" 2>"$dir/err"
+	holds "show: $(cat "$dir/out" "$dir/err")" grep -q '^FROM greedy$' "$dir/out"
+	"$build/llamactl" show mine >"$dir/out" 2>"$dir/err"
+	holds "show: $(cat "$dir/out" "$dir/err")" grep -q '^  name  *greedy$' "$dir/out"
+	"$build/llamactl" run mine x --raw -n 2 >"$dir/out" 2>"$dir/err" </dev/null
+	holds "run: $(cat "$dir/err")" grep -q 'its Modelfile does not apply: llamactl serve mine' "$dir/err"
+else
+	skip "this machine has a daemon"
+fi
+finish create

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The first key: it is written into the state folder before the daemon has run, which then listens on
+# the network at its first start.
+. "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
+unset LLAMAD_KEY
+
+refused 1 'state: No such file or directory; .*sudo install -d' key add first --state-dir "$dir/state"
+mkdir -m 700 "$dir/state"
+does key add first --state-dir "$dir/state"
+first=$(cat "$dir/out")
+prints '"role": "admin"' key add boss --state-dir "$dir/state" --role admin --expires 1h --json
+refused 1 'first' key add first --state-dir "$dir/state"
+start --listen tcp://127.0.0.1:0
+at=$(sed -n 's/.*listening on \(tcp:.*\)/\1/p' "$dir/log")
+LLAMAD_KEY=$first "$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" || bad "list: $(cat "$dir/err")"
+"$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" && bad "a client without a key"
+prints '^first  *user .* never ' key list
+prints '^boss  *admin .* good' key list
+refused 1 'a daemon uses .*leave --state-dir out' key add third --state-dir "$dir/state"
+stop
+
+# root leaves files that belong to the owner of the folder
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 700 "$dir/other" && chown 65534:65534 "$dir/other" && chmod 711 "$dir"
+	does key add first --state-dir "$dir/other"
+	holds "owner of the registry" [ "$(stat -c %u "$dir/other/registry.db")" = 65534 ]
+fi
+finish "first key"

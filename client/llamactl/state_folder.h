@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * state_folder.h - the registry of a daemon that does not run, opened by this program. */
+#ifndef LLAMAD_LLAMACTL_STATE_FOLDER_H
+#define LLAMAD_LLAMACTL_STATE_FOLDER_H
+
+#include "llamad/status.h"
+
+struct lmi_store;
+
+/* Opens the store in the folder. Root becomes the folder's owner for the rest of the program, so that
+ * it leaves no files that the daemon cannot open. LMD_NOTFOUND: there is no such folder; LMD_BUSY: a
+ * daemon uses it. */
+enum lmd_status lmi_ctl_open_state_folder(struct lmi_store **out, const char *dir,
+					  struct lmd_error *err);
+
+#endif /* LLAMAD_LLAMACTL_STATE_FOLDER_H */
