@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generates core/quant_search/iq_grids.gen.c from the packed codes of the IQ tensor types.
+"""Generates core/quant_search/iq_grids.gen.c from the packed codes of the IQ tensor types, or the numbers
+alone, for devices.
 
     build-aux/iq-grids.py CODES.bin > core/quant_search/iq_grids.gen.c
+    build-aux/iq-grids.py CODES.bin --numbers > plugins/backend/common/iq_codes.gen.h
 
 CODES.bin: 4608 little-endian u16, the six tables of core/quant_search/iq_grids.h in order."""
 import struct
@@ -16,7 +18,13 @@ total = sum(n for _, n in TABLES)
 if len(data) != 2 * total:
     sys.exit("%s: %d bytes, expected %d" % (sys.argv[1], len(data), 2 * total))
 codes = struct.unpack("<%dH" % total, data)
-print("""/* SPDX-License-Identifier: MIT
+numbers = sys.argv[2:] == ["--numbers"]
+if numbers:
+    print("""/* SPDX-License-Identifier: MIT
+ *
+ * Made by build-aux/iq-grids.py: the numbers of core/quant_search/iq_grids.gen.c, for devices. */""")
+else:
+    print("""/* SPDX-License-Identifier: MIT
  *
  * Made by build-aux/iq-grids.py.  The points of the grids are data, not a rule. */
 #include "core/quant_search/iq_grids.h"
@@ -31,4 +39,5 @@ for name, n in TABLES:
     for i in range(0, n, 12):
         print("\t" + " ".join("%d," % c for c in table[i:i + 12]))
     at += n
-print("};")
+if not numbers:
+    print("};")

@@ -21,6 +21,8 @@ all() {
 all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
 all "device " "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
 all "attn " "linear q4_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
+all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
+all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
 for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	LLAMAD_FAKE_GPU=$mode
 	export LLAMAD_FAKE_GPU

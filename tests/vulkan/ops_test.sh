@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ten operations and one tiny model on lavapipe, with validation layers if there are any.
+# Ten operations, two tensor types and one tiny model on lavapipe, with validation layers if there are any.
 . "${LMD_TEST_SRCDIR:-.}/tests/vulkan/lavapipe.sh"
 with_layers
 for op in "embed " "norm " "rope_kv " "attn " "glu " "head " "ew " "bmm " "gather " "cast_copy "; do
 	cases "$op"
+done
+# types whose decoders read a table, and one with a number at the start of each row
+for type in iq3_s iq4_kt; do
+	cases "linear $type"
 done
 silent "operations"
 if [ -x "$build/tests/mktiny" ]; then

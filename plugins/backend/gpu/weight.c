@@ -18,7 +18,14 @@ static const struct {
 	{LMD_DTYPE_Q4_K, GPU_K_linear_q4_k},     {LMD_DTYPE_Q5_K, GPU_K_linear_q5_k},
 	{LMD_DTYPE_Q6_K, GPU_K_linear_q6_k},     {LMD_DTYPE_IQ4_NL, GPU_K_linear_iq4_nl},
 	{LMD_DTYPE_IQ4_XS, GPU_K_linear_iq4_xs}, {LMD_DTYPE_MXFP4, GPU_K_linear_mxfp4},
+#define SHARED(_, constant, name, number, head, bytes, groups)                                     \
+	{LMD_DTYPE_##constant, GPU_K_linear_##name},
+	DEVICE_TYPES(SHARED, _)
 };
+
+#define CHECK_NUMBER(_, constant, name, number, head, bytes, groups)                               \
+	_Static_assert((uint32_t)LMD_DTYPE_##constant == (number), #name);
+DEVICE_TYPES(CHECK_NUMBER, _)
 
 uint32_t gpu_weight_kernel(uint32_t dtype)
 {

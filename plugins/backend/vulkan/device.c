@@ -300,6 +300,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 		st = vkb_queue_make(dev, &dev->own, err);
 	if (st == LMD_OK)
 		st = vkb_alloc(dev, VKB_DEVICE, VKB_MAX_SEQ * 4ull, &dev->chained, err);
+	if (st == LMD_OK)
+		st = vkb_points_open(dev, err);
 	if (st != LMD_OK)
 		close_device(dev);
 	return st;

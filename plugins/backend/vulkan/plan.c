@@ -101,6 +101,7 @@ static void record_one(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t i, VkPi
 	const struct vkb_dispatch *d = &p->dispatches[i];
 	const struct vkb_push push = {.args = p->args_mem.address,
 				      .env = p->env_mem.address,
+				      .points = p->dev->points.address,
 				      .at = d->at,
 				      .phase = d->phase};
 

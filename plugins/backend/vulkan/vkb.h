@@ -70,7 +70,7 @@ struct vkb_pipeline {
 
 /* Push constants; as in shaders/lib.glsl. */
 struct vkb_push {
-	VkDeviceAddress args, env;
+	VkDeviceAddress args, env, points;
 	uint32_t at, phase;
 };
 
@@ -109,6 +109,7 @@ struct vkb_dev {
 	VkShaderModule modules[VKB_N_MODULE];
 	struct vkb_pipeline *pipelines;
 	struct vkb_mem chained;  /* last token of each sequence slot */
+	struct vkb_mem points;   /* the numbers of backend/common/device_points.h */
 	bool lost;
 	struct lmd_error error;  /* of the last plan_run or plan_observe */
 };
@@ -123,6 +124,9 @@ void vkb_memory_close(struct vkb_dev *dev);
 uint64_t vkb_used(struct vkb_dev *dev);
 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err);
+
+/* Uploads the table that decoders read (points.c). */
+enum lmd_status vkb_points_open(struct vkb_dev *dev, struct lmd_error *err);
 
 /* The pipeline cache (cache.c).  changed: the file is written. */
 void vkb_cache_open(struct vkb_dev *dev);

@@ -2,6 +2,7 @@
  *
  * Weights: rows are copied to the device one after the other, so that a shader finds a row by its
  * number. */
+#include "backend/common/device_types.h"
 #include "weight.h"
 
 #include <string.h>
@@ -13,7 +14,13 @@ static const uint32_t decoders[] = {
 	LMD_DTYPE_Q5_0, LMD_DTYPE_Q5_1, LMD_DTYPE_Q8_0, LMD_DTYPE_Q2_K, LMD_DTYPE_Q3_K,
 	LMD_DTYPE_Q4_K, LMD_DTYPE_Q5_K, LMD_DTYPE_Q6_K, LMD_DTYPE_IQ4_NL, LMD_DTYPE_IQ4_XS,
 	LMD_DTYPE_MXFP4,
+#define SHARED(_, constant, name, number, head, bytes, groups) LMD_DTYPE_##constant,
+	DEVICE_TYPES(SHARED, _)
 };
+
+#define CHECK_NUMBER(_, constant, name, number, head, bytes, groups)                               \
+	_Static_assert((uint32_t)LMD_DTYPE_##constant == (number), #name);
+DEVICE_TYPES(CHECK_NUMBER, _)
 
 bool vkb_has_decoder(uint32_t dtype)
 {
@@ -80,7 +87,8 @@ static enum lmd_status shape_of(const struct vkb_dev *dev, const struct lmd_weig
 	s->stored = d->dtype == LMD_DTYPE_I32 ? LMD_DTYPE_I32 : LMD_DTYPE_F32;
 	if (vkb_has_decoder(d->dtype) && !s->turned)
 		s->stored = d->dtype;
-	row = s->stored == d->dtype ? (uint64_t)cols / elems * bytes : 4ull * ref->k;
+	row = s->stored == d->dtype ? h->dtype_head(h->ctx, d->dtype) + (uint64_t)cols / elems * bytes
+				    : 4ull * ref->k;
 	row = (row + 3) / 4 * 4;
 	if (row > UINT32_MAX)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %llu bytes", ref->name,
@@ -204,7 +212,7 @@ static enum lmd_status put_slice(const struct lmd_weight_desc *d, const struct s
 	(void)h->dtype_info(h->ctx, d->dtype, &elems, &bytes);
 	for (uint32_t n = 0; n < d->ref->n && st == LMD_OK; n++) {
 		const char *from = row_at(d, s, slice, n);
-		uint32_t used = d->ref->k / elems * bytes;
+		uint32_t used = h->dtype_head(h->ctx, d->dtype) + d->ref->k / elems * bytes;
 
 		if (s->stored == d->dtype) {
 			st = sink_put(sink, from, used, err);
@@ -340,7 +348,8 @@ static enum lmd_status decode_all(struct vkb_dev *dev, const struct vkb_weight *
 	const uint32_t rows = w->n_stack * w->n;
 	const uint32_t words[] = {(uint32_t)from, (uint32_t)(from >> 32), w->row_bytes, rows,
 				  w->k,           (uint32_t)to,           (uint32_t)(to >> 32), 0};
-	const struct vkb_push push = {.args = args->address, .env = args->address};
+	const struct vkb_push push = {.args = args->address, .env = args->address,
+				      .points = dev->points.address};
 	uint64_t groups = ((uint64_t)rows * ((w->k + 31) / 32) + 63) / 64;
 	struct vkb_batch b;
 	VkPipeline p;

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "backend/common/device_types.h"
+
 #define GPU_MAX_INPUT 24 /* external inputs of a plan */
 #define GPU_MAX_GROUP 8
 #define GPU_N_SPACE   9
@@ -357,6 +359,8 @@ struct gpu_lora_args {
 
 /* ---- the list of kernels: X(name, struct of its arguments) ---- */
 
+#define GPU_LINEAR_KERNEL(X, constant, name, number, head, bytes, groups) \
+	X(linear_##name, gpu_linear_args)
 #define GPU_LINEAR_KERNELS(X) \
 	X(linear_f32, gpu_linear_args) X(linear_f16, gpu_linear_args) \
 	X(linear_bf16, gpu_linear_args) X(linear_q4_0, gpu_linear_args) \
@@ -365,7 +369,8 @@ struct gpu_lora_args {
 	X(linear_q2_k, gpu_linear_args) X(linear_q3_k, gpu_linear_args) \
 	X(linear_q4_k, gpu_linear_args) X(linear_q5_k, gpu_linear_args) \
 	X(linear_q6_k, gpu_linear_args) X(linear_iq4_nl, gpu_linear_args) \
-	X(linear_iq4_xs, gpu_linear_args) X(linear_mxfp4, gpu_linear_args)
+	X(linear_iq4_xs, gpu_linear_args) X(linear_mxfp4, gpu_linear_args) \
+	DEVICE_TYPES(GPU_LINEAR_KERNEL, X)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \

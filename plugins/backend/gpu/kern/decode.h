@@ -2,10 +2,12 @@
  *
  * decode.h - on the device: tensor types.  gpu_decode32 decodes a group of 32 neighbouring values
  * of a row; with a constant type the compiler leaves one case of it.  docs/formats.md describes
- * the types; a type that is missing here is decoded to f32 by the host when it is loaded. */
+ * the types; those of device_types.h have decoders that are shared with shaders.  A type that is
+ * missing in both is decoded to f32 by the host when it is loaded. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 
+#include "backend/common/device_types.h"
 #include "backend/gpu/kern/view.h"
 
 /* Numbers of enum lmd_dtype, which the devices' compilers need not read. */
@@ -25,7 +27,9 @@ enum gpu_type {
 	GPU_IQ4_NL = 20,
 	GPU_IQ4_XS = 23,
 	GPU_BF16 = 30,
-	GPU_MXFP4 = 39
+	GPU_MXFP4 = 39,
+#define GPU_TYPE(_, constant, name, number, head, bytes, groups) GPU_##constant = number,
+	DEVICE_TYPES(GPU_TYPE, _)
 };
 
 GPU_CONST int8_t gpu_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -51,6 +55,44 @@ GPU_FN float gpu_bf16(const uint8_t *p)
 {
 	return gpu_bits_float(gpu_u16(p) << 16);
 }
+
+/* ---- the types of device_types.h ---- */
+
+GPU_CONST uint16_t gpu_points[] = {
+#include "backend/common/device_points.h"
+};
+
+#define DEVICE_FN            GPU_FN
+#define DEVICE_UNROLL        GPU_UNROLL
+#define DEVICE_ROW           const uint8_t *row
+#define DEVICE_OUT           float *w
+#define DEVICE_U8(row, at)   ((uint32_t)(row)[at])
+#define DEVICE_U16(row, at)  gpu_u16((row) + (at))
+#define DEVICE_U32(row, at)  gpu_u32((row) + (at))
+#define DEVICE_F16(bits)     gpu_half_to_float((uint16_t)(bits))
+#define DEVICE_F32(bits)     gpu_bits_float(bits)
+#define DEVICE_FLOAT(x)      ((float)(x))
+#define DEVICE_INT(x)        ((int32_t)(x))
+#define DEVICE_POINT(i)      ((uint32_t)gpu_points[i])
+#define DEVICE_IQ4(n)        ((int32_t)gpu_book_iq4[n])
+#define DEVICE_FP4(n)        ((int32_t)gpu_book_fp4[n])
+#include "backend/common/device_decode.h"
+
+/* Decodes group `part` of 32 values of a row; false if device_types.h does not have the type. */
+GPU_FN int gpu_decode_shared(uint32_t type, const uint8_t *row, uint32_t part, float *w)
+{
+	if (type == GPU_F32) {
+		return 0;
+	}
+	DEVICE_TYPES(DEVICE_BRANCH, type)
+	else
+	{
+		return 0;
+	}
+	return 1;
+}
+
+/* ---- the others ---- */
 
 /* Scale and minimum of group j of a K block: 6 bits each, in 12 bytes. */
 GPU_FN void gpu_k_scale(const uint8_t *s, uint32_t j, uint32_t *scale, uint32_t *min)
@@ -259,7 +301,8 @@ GPU_FN void gpu_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t
 		gpu_decode_book(b + 1, gpu_e8m0_half(b[0]), gpu_book_fp4, w);
 		break;
 	default:
-		gpu_decode_plain(type, row, g, k, w);
+		if (!gpu_decode_shared(type, row, g, w))
+			gpu_decode_plain(type, row, g, k, w);
 		break;
 	}
 }

@@ -146,5 +146,7 @@ GPU_LINEAR(q6_k, GPU_Q6_K)
 GPU_LINEAR(iq4_nl, GPU_IQ4_NL)
 GPU_LINEAR(iq4_xs, GPU_IQ4_XS)
 GPU_LINEAR(mxfp4, GPU_MXFP4)
+#define GPU_LINEAR_SHARED(_, constant, name, number, head, bytes, groups) GPU_LINEAR(name, number)
+DEVICE_TYPES(GPU_LINEAR_SHARED, _)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_LINEAR_H */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Decoders of weights.  TYPE is known when the pipeline is made, so that only one decoder remains.
-// A row begins at a multiple of 4 bytes.  Numbers of types are those of llamad/dtypes.h.
+// A row begins at a multiple of 4 bytes.  Numbers of types are those of llamad/dtypes.h.  The types of
+// device_types.h have decoders that are shared with backend gpu.
+#include "backend/common/device_types.h"
 
 layout(constant_id = 0) const uint TYPE = 0u;
 
@@ -143,6 +145,24 @@ void decode_iq4_xs(Words row, uint block, uint part, out float w[32])
 	NIBBLES(d * float(table_nl[n]))
 }
 
+#define uint32_t uint
+#define int32_t int
+#define DEVICE_FN
+#define DEVICE_UNROLL
+#define DEVICE_ROW Words row
+#define DEVICE_OUT out float w[32]
+#define DEVICE_U8(row, at) u8_at(row, at)
+#define DEVICE_U16(row, at) u16_at(row, at)
+#define DEVICE_U32(row, at) u32_at(row, at)
+#define DEVICE_F16(bits) f16(bits)
+#define DEVICE_F32(bits) uintBitsToFloat(bits)
+#define DEVICE_FLOAT(x) float(x)
+#define DEVICE_INT(x) int(x)
+#define DEVICE_POINT(i) u16_at(Words(push.points), 2u * (i))
+#define DEVICE_IQ4(n) table_nl[n]
+#define DEVICE_FP4(n) table_fp4[n]
+#include "backend/common/device_decode.h"
+
 void decode_numbers(Words row, uint part, uint k, out float w[32])
 {
 	[[unroll]] for (uint i = 0u; i < 32u; i++) {
@@ -219,5 +239,5 @@ void decode32(Words row, uint part, uint k, out float w[32])
 		d = uintBitsToFloat(e8 < 2u ? 0x00200000u << e8 : (e8 - 1u) << 23);
 		at = 17u * part + 1u;
 		NIBBLES(d * float(table_fp4[n]))
-	}
+	}	DEVICE_TYPES(DEVICE_BRANCH, TYPE)
 }

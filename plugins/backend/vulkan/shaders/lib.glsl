@@ -16,6 +16,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint
 layout(push_constant) uniform Push {
 	uvec2 args; // the plan's argument buffer
 	uvec2 env;  // what the host writes for each step
+	uvec2 points; // the numbers of backend/common/device_points.h
 	uint at;    // first word of this op's arguments
 	uint phase;
 } push;
