@@ -93,12 +93,12 @@ assert rows and all(keys <= set(r) for r in rows), rows
 assert any(r["state"] == "refused" for r in rows)' || bad "plugins --json is not as documented"
 fi
 
-prints '^OP .* ref' plugins --matrix
-prints '^linear .* native' plugins --matrix
-prints '^q4_k .* native' plugins --matrix
+prints '^OP .* ref' plugins --matrix --log error
+prints '^linear .* native' plugins --matrix --log error
+prints '^q4_k .* native' plugins --matrix --log error
 refused 1 'no backend' plugins --matrix --no-default-plugins
 if command -v python3 >/dev/null; then
-	ctl plugins --matrix --json | python3 -c '
+	ctl plugins --matrix --json --log error | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)
 assert {r["op"] for r in rows} >= {"linear", "attn", "sample"}, rows

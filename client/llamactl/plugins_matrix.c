@@ -59,23 +59,44 @@ static void on_case(void *arg, const struct lmi_opcase_support_info *k)
 	(void)snprintf(c->text, sizeof(c->text), "%s", k->text);
 }
 
+static enum lmd_status fill_backend(struct matrix *m, struct lmi_plugin_registry *r,
+				    const struct lmd_host *host, uint32_t i, struct lmd_error *err)
+{
+	const struct lmi_factory *f;
+	enum lmd_status st = lmi_factory_take(r, LMD_KIND_BACKEND, m->backend[i], &f, err);
+
+	if (st != LMD_OK)
+		return st;
+	m->at = m->cell + (size_t)i * m->n_case;
+	m->n_seen = 0;
+	st = lmi_opcase_support(host, f, on_case, m, err);
+	lmi_factory_give(r, f);
+	return st;
+}
+
+/* Backends that cannot be asked, for example because they have no device here, are left out. */
 static enum lmd_status fill(struct matrix *m, struct lmi_plugin_registry *r,
 			    const struct lmd_host *host, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < m->n_backend; i++) {
-		const struct lmi_factory *f;
-		enum lmd_status st = lmi_factory_take(r, LMD_KIND_BACKEND, m->backend[i], &f, err);
+	uint32_t i = 0;
 
-		if (st != LMD_OK)
+	while (i < m->n_backend) {
+		enum lmd_status st = fill_backend(m, r, host, i, err);
+
+		if (st == LMD_NOMEM)
 			return st;
-		m->at = m->cell + (size_t)i * m->n_case;
-		m->n_seen = 0;
-		st = lmi_opcase_support(host, f, on_case, m, err);
-		lmi_factory_give(r, f);
-		if (st != LMD_OK)
-			return st;
+		if (st == LMD_OK) {
+			i++;
+			continue;
+		}
+		if (m->n_backend > 1)
+			host->log(host->ctx, "plugins", LMD_LOG_WARN, "not in the table: %s",
+				  err->text);
+		m->n_backend--;
+		memmove(m->backend[i], m->backend[i + 1],
+			(m->n_backend - i) * sizeof(m->backend[0]));
 	}
-	return LMD_OK;
+	return m->n_backend ? LMD_OK : err->status;
 }
 
 /* ---- printing ---- */
