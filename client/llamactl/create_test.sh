@@ -116,10 +116,42 @@ fetch 400 "no parameter 'warmth'" -d '{"model":"b","from":"greedy","parameters":
 fetch 404 "none" -d '{"model":"b","from":"none"}' --unix-socket "$dir/http.sock" http://localhost/api/create
 fetch 400 'three double quotes' -d '{"model":"b","from":"greedy","system":"a\"\"\"b"}' --unix-socket "$dir/http.sock" http://localhost/api/create
 
+# the values belong to the name, whatever FROM was called and wherever the name leads now
+printf 'FROM a\nSYSTEM kept\n' >from_alias
+printf 'FROM m\nSYSTEM kept\n' >from_model
+does add m greedy.gguf
+does alias m a
+does create p -f from_alias
+does rm a # another name of the model
+prints '^kept$' show p --system
+does rm m
+refused 1 "'p'" show p
+does alias greedy p
+holds "no values after the model's removal: $(ctl show p --system)" [ -z "$(ctl show p --system)" ]
+does rm p
+does add m greedy.gguf
+does create p -f from_model
+does alias greedy p
+does rm m # not the model of p any more
+prints '^kept$' show p --system
+
 # rows of the registry: they outlive the daemon, are part of a backup, and go with their alias
 does registry backup kept.backup
+does create older -f plain
 stop
-start_http
+if python3 -c 'import sqlite3' 2>/dev/null; then # what an older or newer release may have accepted
+	python3 - "$dir/state" <<'EOF'
+import pathlib, sqlite3, sys
+for file in pathlib.Path(sys.argv[1]).glob("*.db"):
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE kv SET value = CAST('FROM greedy\nRUN x' AS BLOB) WHERE key = 'older'")
+EOF
+	start_http
+	holds "a row that cannot be read is logged: $(cat "$dir/log")" \
+		grep -q "the Modelfile of 'older' is not used: line 2: 'RUN' is not a command" "$dir/log"
+else
+	start_http
+fi
 u=http://$http
 prints '^  top_k 7$' show pirate
 does rm pirate
