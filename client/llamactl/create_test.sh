@@ -114,7 +114,29 @@ fetch 400 'from: ' -d '{"model":"brief"}' --unix-socket "$dir/http.sock" http://
 fetch 400 'files: not supported' -d '{"model":"b","from":"greedy","files":{"a":"sha256:0"}}' --unix-socket "$dir/http.sock" http://localhost/api/create
 fetch 400 "no parameter 'warmth'" -d '{"model":"b","from":"greedy","parameters":{"warmth":1}}' --unix-socket "$dir/http.sock" http://localhost/api/create
 fetch 404 "none" -d '{"model":"b","from":"none"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+create() {
+	fetch "$1" "$2" -d "$3" --unix-socket "$dir/http.sock" http://localhost/api/create
+}
+create 200 success '{"model":"free","from":"greedy","license":["MIT","","a \"b\""],"stream":false}'
+prints '^LICENSE """MIT$' show free --modelfile
+prints '^a "b""""$' show free --modelfile
+create 200 success '{"model":"free","from":"greedy","license":[]}'
+create 400 'system: .*string' '{"model":"free","from":"greedy","system":["a","b"]}'
+create 400 'template: .*string' '{"model":"free","from":"greedy","template":[]}'
+LC_ALL=C awk 'BEGIN {
+	line = sprintf("%2000s", "x")
+	printf "{\"model\":\"free\",\"from\":\"greedy\",\"messages\":["
+	for (i = 0; i < 600; i++)
+		printf "%s{\"role\":\"user\",\"content\":\"%s\"}", i ? "," : "", line
+	print "]}"
+}' >long
+create 400 'the Modelfile has more than 1048576 bytes' @long
 fetch 400 'three double quotes' -d '{"model":"b","from":"greedy","system":"a\"\"\"b"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+
+# a text may end in quotes
+fetch 200 '' -d '{"model":"says","from":"greedy","system":"Say \"hi\"","stream":false}' \
+	--unix-socket "$dir/http.sock" http://localhost/api/create
+prints '^Say "hi"$' show says --system
 
 # the values belong to the name, whatever FROM was called and wherever the name leads now
 printf 'FROM a\nSYSTEM kept\n' >from_alias
