@@ -10,7 +10,19 @@ command -v curl >/dev/null || {
 
 mkdir "$dir/work"
 "$build/tests/mktiny" greedy 5 "$dir/work/greedy.gguf" || exit 99 # recommends the temperature 0
-: >"$dir/conf"
+printf 'Quote "this"' >"$dir/quotes"
+printf ' two blanks  ' >"$dir/blanks"
+printf 'a"""b' >"$dir/three"
+cat >"$dir/conf" <<EOF
+[model quotes]
+system_file = $dir/quotes
+[model blanks]
+system_file = $dir/blanks
+top_k = 2147483646
+top_p = 0.12345678901234568
+[model three]
+system_file = $dir/three
+EOF
 start_http
 u=http://$http
 cd "$dir/work" || exit 99
@@ -51,6 +63,7 @@ wrong "wrong: line 2: 'RUN' is not a command" 'FROM greedy\nRUN x\n'
 wrong "line 2: there is no parameter 'warmth'" 'FROM greedy\nPARAMETER warmth 1\n'
 wrong "line 2: temperature: 'hot' is not a number from 0 to" 'FROM greedy\nPARAMETER temperature hot\n'
 wrong "line 2: top_k: '1.5' is not a whole number" 'FROM greedy\nPARAMETER top_k 1.5\n'
+wrong 'wrong is not valid UTF-8' 'FROM greedy\nSYSTEM \0377\n'
 wrong 'ADAPTER: merge it' 'FROM greedy\nADAPTER ./a.gguf\n'
 wrong 'none.gguf: No such file' 'FROM ./none.gguf\n'
 wrong "'other' is not in the catalogue" 'FROM other\n'
@@ -133,10 +146,24 @@ LC_ALL=C awk 'BEGIN {
 create 400 'the Modelfile has more than 1048576 bytes' @long
 fetch 400 'three double quotes' -d '{"model":"b","from":"greedy","system":"a\"\"\"b"}' --unix-socket "$dir/http.sock" http://localhost/api/create
 
-# a text may end in quotes
+# the same values are read back: quotes at the end of a text, blanks around it, and long numbers
 fetch 200 '' -d '{"model":"says","from":"greedy","system":"Say \"hi\"","stream":false}' \
 	--unix-socket "$dir/http.sock" http://localhost/api/create
 prints '^Say "hi"$' show says --system
+does alias greedy quotes
+does alias greedy blanks
+does alias greedy three
+again() {
+	ctl show "$1" --modelfile >again && does create again -f again
+	holds "$1: $(cat again)" [ "$(ctl show again --system; ctl show again --parameters)" = \
+		"$(ctl show "$1" --system; ctl show "$1" --parameters)" ]
+}
+again quotes
+again blanks
+prints '^ two blanks  $' show blanks --system
+prints '^top_k 2147483646$' show blanks --parameters
+prints '^top_p 0.12345678901234568$' show blanks --parameters
+refused 1 "prompt of 'three' contains three double quotes" show three --modelfile
 
 # the values belong to the name, whatever FROM was called and wherever the name leads now
 printf 'FROM a\nSYSTEM kept\n' >from_alias
