@@ -123,7 +123,7 @@ static void run_restore(void *arg)
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_model_list(store, &m, &c->err);
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_svc_preset_rows_read(&b->rows, store, &c->err);
+		c->err.status = lmi_svc_preset_rows_read(&b->rows, c->request.svc, &c->err);
 	b->n_key = b->after.n;
 	b->n_model = m.n;
 	lmi_store_models_fini(&m);

@@ -163,20 +163,25 @@ enum lmd_status lmi_svc_preset_row_create(struct lmi_svc_preset_row **out, const
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_preset_rows_read(struct lmi_svc_preset_row **out, struct lmi_store *store,
-					 struct lmd_error *err)
+enum lmd_status lmi_svc_preset_rows_read(struct lmi_svc_preset_row **out,
+					 const struct lmi_service *svc, struct lmd_error *err)
 {
 	struct lmi_svc_preset_row *list = NULL, *r;
 	struct lmi_store_presets p = {0};
-	enum lmd_status st = lmi_store_preset_list(store, &p, err);
+	enum lmd_status st = lmi_store_preset_list(svc->o.store, &p, err);
+	struct lmd_error bad;
 
 	for (uint32_t i = 0; i < p.n && st == LMD_OK; i++) {
 		st = lmi_svc_preset_row_create(&r, p.v[i].name, p.v[i].text, strlen(p.v[i].text),
-					       err);
+					       &bad);
 		if (st == LMD_OK) {
 			r->next = list;
 			list = r;
-		} else if (st != LMD_NOMEM) {
+		} else if (st == LMD_NOMEM) {
+			st = lmd_fail(err, LMD_NOMEM, "no memory for the presets of the registry");
+		} else {
+			svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
+					 "the Modelfile of '%s' is not used: %s", p.v[i].name, bad.text);
 			st = LMD_OK;
 		}
 	}
@@ -190,22 +195,17 @@ enum lmd_status lmi_svc_preset_rows_read(struct lmi_svc_preset_row **out, struct
 
 /* ---- the list ---- */
 
-static void remove_rows(struct lmi_service *svc, const char *name, bool and_made_from_it)
-{
-	for (struct lmi_svc_preset_row **at = &svc->preset_rows, *r; (r = *at);) {
-		if (strcmp(r->name, name) != 0 &&
-		    !(and_made_from_it && !strcmp(r->file.from, name))) {
-			at = &r->next;
-			continue;
-		}
-		*at = r->next;
-		row_destroy(r);
-	}
-}
-
 void lmi_svc_preset_rows_put(struct lmi_service *svc, struct lmi_svc_preset_row *own_row)
 {
-	remove_rows(svc, own_row->name, false);
+	struct lmi_svc_preset_row **at = &svc->preset_rows, *old;
+
+	while (*at && strcmp((*at)->name, own_row->name) != 0)
+		at = &(*at)->next;
+	old = *at;
+	if (old) {
+		*at = old->next;
+		row_destroy(old);
+	}
 	own_row->next = svc->preset_rows;
 	svc->preset_rows = own_row;
 }
@@ -214,11 +214,6 @@ void lmi_svc_preset_rows_replace(struct lmi_service *svc, struct lmi_svc_preset_
 {
 	lmi_svc_preset_rows_destroy(svc->preset_rows);
 	svc->preset_rows = own_list;
-}
-
-void lmi_svc_preset_rows_forget(struct lmi_service *svc, const char *name)
-{
-	remove_rows(svc, name, true);
 }
 
 const struct lmi_svc_preset_row *lmi_svc_preset_row_find(const struct lmi_service *svc,

@@ -31,17 +31,16 @@ LMD_NODISCARD enum lmd_status lmi_svc_preset_row_create(struct lmi_svc_preset_ro
 							size_t n, struct lmd_error *err);
 void lmi_svc_preset_rows_destroy(struct lmi_svc_preset_row *list); /* NULL allowed */
 
-/* Reads all rows of the store. One that this build does not understand is left out. */
+/* Reads all rows of the service's store. One that this build does not understand is left out and
+ * logged. Any thread. */
 LMD_NODISCARD enum lmd_status lmi_svc_preset_rows_read(struct lmi_svc_preset_row **out,
-						       struct lmi_store *store,
+						       const struct lmi_service *svc,
 						       struct lmd_error *err);
 
 /* Adds a row, or replaces that of the same name. */
 void lmi_svc_preset_rows_put(struct lmi_service *svc, struct lmi_svc_preset_row *own_row);
 /* Replaces all rows. */
 void lmi_svc_preset_rows_replace(struct lmi_service *svc, struct lmi_svc_preset_row *own_list);
-/* Removes the row of a name, and those that are made from it. */
-void lmi_svc_preset_rows_forget(struct lmi_service *svc, const char *name);
 
 /* Returns the row of a name, or NULL. */
 const struct lmi_svc_preset_row *lmi_svc_preset_row_find(const struct lmi_service *svc,

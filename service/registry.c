@@ -29,6 +29,8 @@ struct found {
 	char name[LMI_STORE_NAME_MAX + 1], other[LMI_STORE_NAME_MAX + 1];
 	char *before; /* alias: the model it named before */
 	bool alias;
+	bool has_rows; /* rm, alias: `rows` are those of the changed registry */
+	struct lmi_svc_preset_row *rows;
 	int64_t bytes;
 	struct lmi_wire_rep_info info;
 };
@@ -39,6 +41,7 @@ static void end(struct lmi_svc_call *c)
 
 	lmi_store_models_fini(&f->models);
 	lmi_store_aliases_fini(&f->aliases);
+	lmi_svc_preset_rows_destroy(f->rows);
 	lmi_svc_call_destroy(c);
 }
 
@@ -240,6 +243,32 @@ enum lmd_status lmi_svc_do_models(struct lmi_svc_request *a, uint32_t *retry_ms,
 	return st == LMD_OK ? submit(c, a->svc->o.registry, run_models, answer_models, err) : st;
 }
 
+/* ---- presets after a change of the registry ---- */
+
+/* Reads the presets within the job. The registry is changed already, so a failure is only logged. */
+static void read_presets(struct lmi_svc_call *c)
+{
+	const struct lmi_service *svc = c->request.svc;
+	struct found *f = c->data;
+	struct lmd_error err;
+
+	if (c->err.status != LMD_OK)
+		return;
+	f->has_rows = lmi_svc_preset_rows_read(&f->rows, svc, &err) == LMD_OK;
+	if (!f->has_rows)
+		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
+				 "the Modelfiles of the registry could not be read again: %s", err.text);
+}
+
+static void replace_presets(struct lmi_svc_call *c)
+{
+	struct found *f = c->data;
+
+	if (f->has_rows)
+		lmi_svc_preset_rows_replace(c->request.svc, f->rows);
+	f->rows = NULL;
+}
+
 /* ---- rm ---- */
 
 static bool is_alias(const struct lmi_store_aliases *list, const char *name)
@@ -250,9 +279,8 @@ static bool is_alias(const struct lmi_store_aliases *list, const char *name)
 	return false;
 }
 
-static void run_rm(void *arg)
+static void remove_name(struct lmi_svc_call *c)
 {
-	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 	struct lmi_store *store = c->request.svc->o.store;
 	const struct lmi_store_model *m;
@@ -276,6 +304,12 @@ static void run_rm(void *arg)
 			f->bytes += (int64_t)m->files[i].size;
 }
 
+static void run_rm(void *arg)
+{
+	remove_name(arg);
+	read_presets(arg);
+}
+
 static void answer_rm(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
@@ -283,7 +317,7 @@ static void answer_rm(struct lmi_svc_call *c)
 
 	lmi_svc_names_clear(c->request.svc);
 	if (c->err.status == LMD_OK) {
-		lmi_svc_preset_rows_forget(c->request.svc, f->name);
+		replace_presets(c);
 		lmi_svc_request_reply_once(&c->request, &reply);
 	} else {
 		lmi_svc_request_fail(&c->request, &c->err, 0);
@@ -326,6 +360,7 @@ static void run_alias(void *arg)
 			f->before = lmi_arena_printf(c->request.arena, "%s", f->aliases.v[i].name);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_alias_set(store, f->name, f->other, &c->err);
+	read_presets(c);
 }
 
 static void answer_alias(struct lmi_svc_call *c)
@@ -336,6 +371,7 @@ static void answer_alias(struct lmi_svc_call *c)
 	lmi_svc_names_clear(c->request.svc);
 	if (failed(c))
 		return;
+	replace_presets(c);
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.alias.has_before = f->before != NULL;
 	r.u.alias.before = lmi_svc_str(f->before);

@@ -153,7 +153,7 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 /* A store that turns out to be corrupt heals at the next call: llamad starts without presets. */
 static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_svc_preset_rows_read(&svc->preset_rows, svc->o.store, err);
+	enum lmd_status st = lmi_svc_preset_rows_read(&svc->preset_rows, svc, err);
 
 	return st == LMD_NOMEM ? st : LMD_OK;
 }

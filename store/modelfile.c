@@ -57,7 +57,8 @@ static void read_word(struct parser *p, const char **out)
 	skip_blanks(p);
 }
 
-/* Reads a value between three double quotes. */
+/* Reads a value between three double quotes. If more than three follow each other, the last three
+ * close it, so that a value can end in quotes. */
 static enum lmd_status read_block(struct parser *p, const char **out)
 {
 	const char *from = p->at + 3, *to = from;
@@ -66,6 +67,8 @@ static enum lmd_status read_block(struct parser *p, const char **out)
 		to++;
 	if (p->end - to < 3)
 		return bad(p, "the text that begins with three quotes does not end");
+	while (p->end - to > 3 && to[3] == '"')
+		to++;
 	*out = lmi_arena_strndup(p->m->arena, from, (size_t)(to - from));
 	for (; from < to; from++)
 		p->line += *from == '\n';

@@ -13,7 +13,8 @@
  *
  * The commands are FROM, PARAMETER, TEMPLATE, SYSTEM, ADAPTER, LICENSE, MESSAGE, RENDERER, PARSER and
  * REQUIRES, in any case. A value goes to the end of the line, may stand in double quotes, and between
- * three double quotes it may have several lines. */
+ * three double quotes it may have several lines. It may end in double quotes of its own:
+ * """Say "hi"""" is the value `Say "hi"`. */
 #ifndef LLAMAD_STORE_MODELFILE_H
 #define LLAMAD_STORE_MODELFILE_H
 

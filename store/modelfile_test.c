@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include "llamad/attr.h"
@@ -67,6 +68,7 @@ START_TEST(errors_name_the_line)
 		{"FROM a\nSYSTEM \"\"\"x\ny", "line 2: the text that begins"},
 		{"FROM a\nSYSTEM \"\"\"x\ny\"\"\" z", "line 3: something follows"},
 		{"FROM a\nSYSTEM \"\"\"\"\"", "line 2: the text that begins"},
+		{"FROM a\nSYSTEM \"\"\"a\"\"\"b\"\"\"", "line 2: something follows"},
 	};
 	struct lmi_store_modelfile m;
 	struct lmd_error err;
@@ -77,6 +79,25 @@ START_TEST(errors_name_the_line)
 		ck_assert_ptr_null(m.arena);
 	}
 	ck_assert_int_eq(lmi_store_modelfile_parse(&m, "FROM a\0b", 8, &err), LMD_INVALID);
+}
+END_TEST
+
+/* Values that begin or end in double quotes. */
+START_TEST(quotes_at_the_ends)
+{
+	static const char *const values[] = {"",	  "\"",	 "\"\"",	 "Say \"hi\"",
+					     "\"a\" \"b\"", "\"\"x\"\"", "\"\nx\"", " x "};
+	struct lmi_store_modelfile m;
+	struct lmd_error err;
+	char text[64];
+
+	for (size_t i = 0; i < LMD_LEN(values); i++) {
+		(void)snprintf(text, sizeof(text), "FROM a\nSYSTEM \"\"\"%s\"\"\"%s", values[i],
+			       i % 2 ? "  \nLICENSE b" : "");
+		ck_assert_msg(parse(&m, text, &err) == LMD_OK, "%s: %s", text, err.text);
+		ck_assert_str_eq(m.system, values[i]);
+		lmi_store_modelfile_fini(&m);
+	}
 }
 END_TEST
 
@@ -103,6 +124,7 @@ int main(void)
 
 	tcase_add_test(t, all_commands);
 	tcase_add_test(t, errors_name_the_line);
+	tcase_add_test(t, quotes_at_the_ends);
 	tcase_add_test(t, cut_anywhere);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

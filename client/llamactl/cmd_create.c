@@ -12,6 +12,7 @@
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "core/base/utf8.h"
 #include "store/modelfile.h"
 
 /* Writes the path that FROM names, relative to the folder of the Modelfile. */
@@ -39,20 +40,25 @@ static enum lmd_status prepare_base(struct lmi_ctl *ctl, const char *modelfile, 
 	return st == LMD_OK ? lmi_ctl_ensure_model(ctl, from, name, err) : st;
 }
 
-/* Returns the text with another value of FROM, or NULL. */
-static json_t *with_base(const char *text, const struct lmi_store_modelfile *m, const char *base)
+/* Makes the text with another value of FROM. */
+static enum lmd_status with_base(json_t **out_text, const char *file, const char *text,
+				 const struct lmi_store_modelfile *m, const char *base,
+				 struct lmd_error *err)
 {
 	const char *rest = text + m->from_at + m->from_bytes;
 	size_t n = m->from_at + strlen(base) + strlen(rest) + 1;
-	char *out = malloc(n);
-	json_t *value;
+	char *out;
 
-	if (!out)
-		return NULL;
-	(void)snprintf(out, n, "%.*s%s%s", (int)m->from_at, text, base, rest);
-	value = json_string(out);
+	if (lmi_utf8_valid_prefix(text, strlen(text)) < strlen(text))
+		return lmd_fail(err, LMD_INVALID, "%.200s is not valid UTF-8", file);
+	out = malloc(n);
+	*out_text = NULL;
+	if (out) {
+		(void)snprintf(out, n, "%.*s%s%s", (int)m->from_at, text, base, rest);
+		*out_text = json_string(out);
+	}
 	free(out);
-	return value;
+	return *out_text ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a Modelfile");
 }
 
 static enum lmd_status create(struct lmi_ctl *ctl, const char *file, const char *text,
@@ -67,9 +73,9 @@ static enum lmd_status create(struct lmi_ctl *ctl, const char *file, const char 
 		st = prepare_base(ctl, file, m->from, base, err);
 	if (st != LMD_OK)
 		return st;
-	modelfile = with_base(text, m, base);
-	if (!modelfile)
-		return lmd_fail(err, LMD_INVALID, "%.200s is not valid UTF-8", file);
+	st = with_base(&modelfile, file, text, m, base, err);
+	if (st != LMD_OK)
+		return st;
 	return lmi_ctl_remote_run(ctl, "create",
 				  json_pack("{s:s, s:o}", "name", lmi_arg_pos(&ctl->args, 0),
 					    "modelfile", modelfile),
@@ -110,7 +116,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_create = {
 	.name = "create",
 	.args = "NAME",
 	.brief = "Make a model with a prompt and parameters of its own",
-	.doc = "Reads a Modelfile as Ollama has it. FROM names a model of `llamactl list`, a file "
+	.doc = "Reads a Modelfile in Ollama's format. FROM names a model of `llamactl list`, a file "
 	       "(relative to the Modelfile), or a source of downloads. SYSTEM, TEMPLATE, PARAMETER and "
 	       "MESSAGE then apply to every request that names NAME, through llamactl and every API, "
 	       "unless the request has values of its own. The files of the model are shared, not "

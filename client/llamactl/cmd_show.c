@@ -16,13 +16,34 @@ static const char *text_of(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-/* Prints a value so that a Modelfile has it back. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Prints a value in the syntax of a Modelfile. */
 static void print_value(const char *text)
 {
-	if (strpbrk(text, "\n\"") || !*text)
+	if (!*text || strpbrk(text, "\n\"") || is_blank(*text) || is_blank(text[strlen(text) - 1]))
 		printf("\"\"\"%s\"\"\"\n", text);
 	else
 		printf("%s\n", text);
+}
+
+/* Prints a number with as many digits as it takes to read it back. */
+static void print_number(const json_t *v)
+{
+	double x = json_number_value(v);
+	char out[32];
+
+	if (json_is_integer(v)) {
+		printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
+		return;
+	}
+	(void)snprintf(out, sizeof(out), "%.9g", x);
+	if (strtod(out, NULL) < x || strtod(out, NULL) > x)
+		(void)snprintf(out, sizeof(out), "%.17g", x);
+	printf("%s\n", out);
 }
 
 /* The parameters that the model or the configuration sets. */
@@ -37,25 +58,31 @@ static void print_parameters(const json_t *info, const char *before)
 
 		if (!strcmp(text_of(v, "from"), "builtin"))
 			continue;
-		printf("%s%s %.9g\n", before, !strcmp(name, "temp") ? "temperature" : name,
-		       json_number_value(json_object_get(v, "value")));
+		printf("%s%s ", before, !strcmp(name, "temp") ? "temperature" : name);
+		print_number(json_object_get(v, "value"));
 	}
 }
 
-static void print_modelfile(const json_t *info, const char *name)
+static enum lmd_status print_modelfile(const json_t *info, const char *name, struct lmd_error *err)
 {
 	const char *own = text_of(info, "modelfile");
 
 	if (*own) {
 		printf("%s%s", own, own[strlen(own) - 1] == '\n' ? "" : "\n");
-		return;
+		return LMD_OK;
 	}
+	if (strstr(text_of(info, "system"), "\"\"\""))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"the system prompt of '%s' contains three double quotes, which cannot "
+				"stand in a Modelfile",
+				name);
 	printf("FROM %s\n", name);
 	print_parameters(info, "PARAMETER ");
 	if (*text_of(info, "system")) {
 		printf("SYSTEM ");
 		print_value(text_of(info, "system"));
 	}
+	return LMD_OK;
 }
 
 static void print_row(const char *name, const json_t *o, const char *key)
@@ -80,7 +107,7 @@ static void print_text(const json_t *info)
 	print_row("layers", info, "n_layer");
 	print_row("embedding", info, "n_embd");
 	print_row("vocabulary", info, "n_vocab");
-	printf("\nParameters that are not llamad's own\n");
+	printf("\nParameters that differ from llamad's defaults\n");
 	print_parameters(info, "  ");
 	if (*text_of(info, "modelfile"))
 		printf("\nModelfile\n%s\n", text_of(info, "modelfile"));
@@ -99,10 +126,11 @@ static enum lmd_status own_info(struct lmi_ctl *ctl, const char *name, json_t **
 
 	if (st == LMD_OK) {
 		row = json_array_get(json_object_get(found, "models"), 0);
-		st = lmi_ctl_remote_call(ctl, "info",
-					 json_pack("{s:s}", "model", text_of(row, "path")), reply,
-					 err);
-		if (st == LMD_OK && row)
+		st = row ? lmi_ctl_remote_call(ctl, "info",
+					       json_pack("{s:s}", "model", text_of(row, "path")),
+					       reply, err)
+			 : lmd_fail(err, LMD_NOTFOUND, "there is no model '%s'", name);
+		if (st == LMD_OK)
 			(void)json_object_set(*reply, "model", row);
 		json_decref(found);
 	}
@@ -136,7 +164,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json"))
 		lmi_ctl_remote_print(reply);
 	else if (lmi_arg_flag(&ctl->args, "modelfile"))
-		print_modelfile(reply, name);
+		st = print_modelfile(reply, name, err);
 	else if (lmi_arg_flag(&ctl->args, "template"))
 		printf("%s\n", text_of(reply, "chat_template"));
 	else if (lmi_arg_flag(&ctl->args, "system"))
@@ -146,7 +174,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	else
 		print_text(reply);
 	json_decref(reply);
-	return LMD_OK;
+	return st;
 }
 
 static const struct lmi_opt opts[] = {

@@ -10,7 +10,19 @@ command -v curl >/dev/null || {
 
 mkdir "$dir/work"
 "$build/tests/mktiny" greedy 5 "$dir/work/greedy.gguf" || exit 99 # recommends the temperature 0
-: >"$dir/conf"
+printf 'Quote "this"' >"$dir/quotes"
+printf ' two blanks  ' >"$dir/blanks"
+printf 'a"""b' >"$dir/three"
+cat >"$dir/conf" <<EOF
+[model quotes]
+system_file = $dir/quotes
+[model blanks]
+system_file = $dir/blanks
+top_k = 2147483646
+top_p = 0.12345678901234568
+[model three]
+system_file = $dir/three
+EOF
 start_http
 u=http://$http
 cd "$dir/work" || exit 99
@@ -51,6 +63,7 @@ wrong "wrong: line 2: 'RUN' is not a command" 'FROM greedy\nRUN x\n'
 wrong "line 2: there is no parameter 'warmth'" 'FROM greedy\nPARAMETER warmth 1\n'
 wrong "line 2: temperature: 'hot' is not a number from 0 to" 'FROM greedy\nPARAMETER temperature hot\n'
 wrong "line 2: top_k: '1.5' is not a whole number" 'FROM greedy\nPARAMETER top_k 1.5\n'
+wrong 'wrong is not valid UTF-8' 'FROM greedy\nSYSTEM \0377\n'
 wrong 'ADAPTER: merge it' 'FROM greedy\nADAPTER ./a.gguf\n'
 wrong 'none.gguf: No such file' 'FROM ./none.gguf\n'
 wrong "'other' is not in the catalogue" 'FROM other\n'
@@ -114,12 +127,80 @@ fetch 400 'from: ' -d '{"model":"brief"}' --unix-socket "$dir/http.sock" http://
 fetch 400 'files: not supported' -d '{"model":"b","from":"greedy","files":{"a":"sha256:0"}}' --unix-socket "$dir/http.sock" http://localhost/api/create
 fetch 400 "no parameter 'warmth'" -d '{"model":"b","from":"greedy","parameters":{"warmth":1}}' --unix-socket "$dir/http.sock" http://localhost/api/create
 fetch 404 "none" -d '{"model":"b","from":"none"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+create() {
+	fetch "$1" "$2" -d "$3" --unix-socket "$dir/http.sock" http://localhost/api/create
+}
+create 200 success '{"model":"free","from":"greedy","license":["MIT","","a \"b\""],"stream":false}'
+prints '^LICENSE """MIT$' show free --modelfile
+prints '^a "b""""$' show free --modelfile
+create 200 success '{"model":"free","from":"greedy","license":[]}'
+create 400 'system: .*string' '{"model":"free","from":"greedy","system":["a","b"]}'
+create 400 'template: .*string' '{"model":"free","from":"greedy","template":[]}'
+LC_ALL=C awk 'BEGIN {
+	line = sprintf("%2000s", "x")
+	printf "{\"model\":\"free\",\"from\":\"greedy\",\"messages\":["
+	for (i = 0; i < 600; i++)
+		printf "%s{\"role\":\"user\",\"content\":\"%s\"}", i ? "," : "", line
+	print "]}"
+}' >long
+create 400 'the Modelfile has more than 1048576 bytes' @long
 fetch 400 'three double quotes' -d '{"model":"b","from":"greedy","system":"a\"\"\"b"}' --unix-socket "$dir/http.sock" http://localhost/api/create
+
+# the same values are read back: quotes at the end of a text, blanks around it, and long numbers
+fetch 200 '' -d '{"model":"says","from":"greedy","system":"Say \"hi\"","stream":false}' \
+	--unix-socket "$dir/http.sock" http://localhost/api/create
+prints '^Say "hi"$' show says --system
+does alias greedy quotes
+does alias greedy blanks
+does alias greedy three
+again() {
+	ctl show "$1" --modelfile >again && does create again -f again
+	holds "$1: $(cat again)" [ "$(ctl show again --system; ctl show again --parameters)" = \
+		"$(ctl show "$1" --system; ctl show "$1" --parameters)" ]
+}
+again quotes
+again blanks
+prints '^ two blanks  $' show blanks --system
+prints '^top_k 2147483646$' show blanks --parameters
+prints '^top_p 0.12345678901234568$' show blanks --parameters
+refused 1 "prompt of 'three' contains three double quotes" show three --modelfile
+
+# the values belong to the name, whatever FROM was called and wherever the name leads now
+printf 'FROM a\nSYSTEM kept\n' >from_alias
+printf 'FROM m\nSYSTEM kept\n' >from_model
+does add m greedy.gguf
+does alias m a
+does create p -f from_alias
+does rm a # another name of the model
+prints '^kept$' show p --system
+does rm m
+refused 1 "'p'" show p
+does alias greedy p
+holds "no values after the model's removal: $(ctl show p --system)" [ -z "$(ctl show p --system)" ]
+does rm p
+does add m greedy.gguf
+does create p -f from_model
+does alias greedy p
+does rm m # not the model of p any more
+prints '^kept$' show p --system
 
 # rows of the registry: they outlive the daemon, are part of a backup, and go with their alias
 does registry backup kept.backup
+does create older -f plain
 stop
-start_http
+if python3 -c 'import sqlite3' 2>/dev/null; then # what an older or newer release may have accepted
+	python3 - "$dir/state" <<'EOF'
+import pathlib, sqlite3, sys
+for file in pathlib.Path(sys.argv[1]).glob("*.db"):
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE kv SET value = CAST('FROM greedy\nRUN x' AS BLOB) WHERE key = 'older'")
+EOF
+	start_http
+	holds "a row that cannot be read is logged: $(cat "$dir/log")" \
+		grep -q "the Modelfile of 'older' is not used: line 2: 'RUN' is not a command" "$dir/log"
+else
+	start_http
+fi
 u=http://$http
 prints '^  top_k 7$' show pirate
 does rm pirate

@@ -35,7 +35,7 @@ def ask(path, body):
 def paragraphs(folder):
     """Yields (file, text)."""
     for file in sorted(pathlib.Path(folder).rglob("*")):
-        if file.suffix in (".txt", ".md"):
+        if file.is_file() and file.suffix in (".txt", ".md"):
             for text in file.read_text(encoding="utf-8", errors="replace").split("\n\n"):
                 if text.strip():
                     yield file, text.strip()[:2000]

@@ -6,7 +6,7 @@ command -v python3 >/dev/null || {
 	echo "SKIP: examples_test: there is no python3"
 	exit 77
 }
-mkdir "$dir/texts"
+mkdir -p "$dir/texts/folder.md"
 printf 'one\ntwo\nthree\n' >"$dir/texts/notes.txt"
 printf 'aaaa\n\nThe bear of Bern.\n\nzzzz\n\nqqqq qqqq\n' >"$dir/texts/more.md"
 # The agent's answer depends on what the tool said, and the other's on the texts in the prompt.

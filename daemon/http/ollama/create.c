@@ -8,18 +8,36 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/json_body.h"
 #include "daemon/http/ollama/ollama_impl.h"
+#include "proto/buf.h"
+
+#define MODELFILE_BYTES (1u << 20)
+#define LICENSES	64u
 
 struct creation {
 	struct lmi_http_exchange *x;
 	struct lmi_http_reader r;
 	struct lmd_error err;
-	const char *text; /* the Modelfile */
+	struct lmi_wire_buf written;
+	struct lmd_str text; /* the Modelfile */
 	bool stream;
 };
 
-/* Appends "COMMAND value"; values may have several lines. */
-static void put(struct creation *c, const struct lmi_http_at *at, const char *command,
-		struct lmd_str value)
+static void put_text(struct creation *c, const char *text, size_t n)
+{
+	if (c->r.status != LMD_OK)
+		return;
+	if (c->written.n + n > MODELFILE_BYTES)
+		lmi_http_fail(&c->r, NULL, "the Modelfile has more than %u bytes", MODELFILE_BYTES);
+	else if (n && !lmi_wire_buf_add(&c->written, text, n))
+		lmi_http_fail_nomem(&c->r);
+}
+
+static void put_word(struct creation *c, const char *text)
+{
+	put_text(c, text, strlen(text));
+}
+
+static void put_quoted(struct creation *c, const struct lmi_http_at *at, struct lmd_str value)
 {
 	if (c->r.status != LMD_OK)
 		return;
@@ -27,10 +45,17 @@ static void put(struct creation *c, const struct lmi_http_at *at, const char *co
 		lmi_http_fail(&c->r, at, "three double quotes cannot stand in a Modelfile");
 		return;
 	}
-	c->text = lmi_arena_printf(c->r.arena, "%s%s \"\"\"%.*s\"\"\"\n", c->text, command,
-				   (int)value.len, value.ptr);
-	if (!c->text)
-		lmi_http_fail_nomem(&c->r);
+	put_text(c, value.ptr, value.len);
+}
+
+/* Appends "COMMAND value"; values may have several lines. */
+static void put(struct creation *c, const struct lmi_http_at *at, const char *command,
+		struct lmd_str value)
+{
+	put_word(c, command);
+	put_word(c, " \"\"\"");
+	put_quoted(c, at, value);
+	put_word(c, "\"\"\"\n");
 }
 
 static void put_member(struct creation *c, const json_t *body, const char *name,
@@ -42,11 +67,30 @@ static void put_member(struct creation *c, const json_t *body, const char *name,
 
 	if (!v)
 		return;
-	if (json_is_array(v)) /* several licenses */
-		v = json_array_get(v, 0);
 	text = lmi_http_read_str(&c->r, &at, v, 0, LMI_WIRE_LIMIT_TEMPLATE_BYTES);
 	if (text.len)
 		put(c, &at, command, text);
+}
+
+/* Writes one license or several, of which empty ones are left out, as one text. */
+static void put_licenses(struct creation *c, const json_t *v)
+{
+	const struct lmi_http_at at = {.name = "license"};
+	const struct lmd_str *licenses;
+	uint32_t n;
+
+	if (!v)
+		return;
+	licenses = lmi_http_read_strs(&c->r, &at, v, LICENSES, MODELFILE_BYTES, &n);
+	if (!licenses || !n)
+		return;
+	put_word(c, "LICENSE \"\"\"");
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			put_word(c, "\n\n");
+		put_quoted(c, &at, licenses[i]);
+	}
+	put_word(c, "\"\"\"\n");
 }
 
 static void put_parameter(struct creation *c, const char *name, const json_t *v)
@@ -100,7 +144,7 @@ static void put_messages(struct creation *c, const json_t *v)
 		char command[32];
 		struct lmd_str text;
 
-		if (!lmi_http_is_object(&c->r, &here, m))
+		if (c->r.status != LMD_OK || !lmi_http_is_object(&c->r, &here, m))
 			return;
 		(void)snprintf(command, sizeof(command), "MESSAGE %s",
 			       roles[lmi_http_read_word(&c->r, &role, lmi_http_get(m, "role"), roles)]);
@@ -154,9 +198,8 @@ static void write_modelfile(struct creation *c, const json_t *body)
 	const struct lmi_http_at at_text = {.name = "modelfile"}, at_from = {.name = "from"};
 	const json_t *text = lmi_http_get(body, "modelfile");
 
-	c->text = "";
 	if (text) {
-		c->text = lmi_http_read_str(&c->r, &at_text, text, 1, 1u << 20).ptr;
+		c->text = lmi_http_read_str(&c->r, &at_text, text, 1, MODELFILE_BYTES);
 		return;
 	}
 	put(c, &at_from, "FROM",
@@ -164,9 +207,15 @@ static void write_modelfile(struct creation *c, const json_t *body)
 			       LMI_WIRE_LIMIT_NAME_BYTES));
 	put_member(c, body, "system", "SYSTEM");
 	put_member(c, body, "template", "TEMPLATE");
-	put_member(c, body, "license", "LICENSE");
+	put_licenses(c, lmi_http_get(body, "license"));
 	put_parameters(c, lmi_http_get(body, "parameters"));
 	put_messages(c, lmi_http_get(body, "messages"));
+	c->text.len = c->written.n;
+	c->text.ptr = lmi_arena_strndup(c->r.arena, c->written.n ? (const char *)c->written.p : "",
+					c->written.n);
+	lmi_wire_buf_fini(&c->written);
+	if (!c->text.ptr)
+		lmi_http_fail_nomem(&c->r);
 }
 
 void lmi_ollama_create(struct lmi_http_exchange *x)
@@ -195,10 +244,14 @@ void lmi_ollama_create(struct lmi_http_exchange *x)
 		c->stream = lmi_http_read_bool(&c->r, &at_stream, v);
 	refuse_members(c, body);
 	write_modelfile(c, body);
+	if (c->r.status == LMD_NOMEM) {
+		lmi_http_reply_status(x, &c->err, 0);
+		return;
+	}
 	if (c->r.status != LMD_OK) {
 		lmi_http_reply_invalid(x, c->r.param, "%s", c->err.text);
 		return;
 	}
-	req.u.create.modelfile = lmi_http_str(c->text);
+	req.u.create.modelfile = c->text;
 	lmi_http_call(x, &req, reply, c);
 }
