@@ -28,7 +28,7 @@ if [ ! -S /run/llamad/llamad.sock ] && [ ! -e /etc/llamad/llamad.conf ]; then
 	doctor
 	holds "status of a new machine: $(cat "$dir/out" "$dir/err")" [ $got -eq 0 ]
 	finds note daemon 'none runs' 'llamactl serve MODEL'
-	finds ok config 'the defaults hold'
+	finds ok config 'the defaults apply'
 	holds "the port" grep -q '^....  port      8080' "$dir/out"
 	holds "nothing is broken" grep -q '^Nothing is broken; [0-9]* warning' "$dir/out"
 	"$build/llamactl" doctor --json >"$dir/json"
