@@ -125,7 +125,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 			return lmd_fail(err, LMD_INVALID, "HOME is not set: give --state-dir DIR");
 		dir = own;
 	}
-	/* the user's own folder is created by the first use: without it there is nothing to remove */
+	/* the first use creates the own folder of a user: if it is missing, nothing can be removed */
 	if (dir == own && access(dir, F_OK) && errno == ENOENT)
 		st = LMD_OK;
 	else

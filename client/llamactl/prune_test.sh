@@ -69,8 +69,10 @@ if [ "$(id -u)" != 0 ]; then
 	echo part >"$state/downloads/one/m.gguf.partial"
 	echo part >"$state/downloads/two/m.gguf.partial"
 	chmod 500 "$state/downloads/one"
-	refused 1 'downloads/one/m.gguf.partial: cannot be removed: Permission denied' \
-		prune --state-dir "$state"
+	"$build/llamactl" prune --state-dir "$state" >"$dir/out" 2>"$dir/err"
+	holds "status of a failure" [ $? -eq 1 ]
+	holds "the failure: $(cat "$dir/err")" \
+		grep -q 'downloads/one/m.gguf.partial: cannot be removed: Permission denied' "$dir/err"
 	holds "the other download is there" [ ! -e "$state/downloads/two" ]
 	chmod 700 "$state/downloads/one"
 fi
