@@ -256,12 +256,15 @@ LMD_NODISCARD enum lmd_status lmi_store_preset_list(struct lmi_store *s,
 /* What no row refers to: files of models that a crash left, and interrupted downloads. */
 struct lmi_store_prune {
 	bool dry_run; /* remove nothing */
+	bool all;     /* also if the registry has no model, so that every file in models/ counts */
 	/* called for each file, with its path in the state folder and the bytes that it takes on the
 	 * disk */
 	void (*found)(void *arg, const char *path, uint64_t bytes);
 	void *arg;
 };
-/* Removes it.  No import and no download may be running. */
+/* Removes it.  No import and no download may be running.  LMD_INVALID: the registry has no model, but
+ * models/ has files, and `all` is not set; nothing was removed.  LMD_IO: some files could not be
+ * removed; the others were. */
 LMD_NODISCARD enum lmd_status lmi_store_prune(struct lmi_store *s, const struct lmi_store_prune *o,
 					      struct lmd_error *err);
 

@@ -19,7 +19,8 @@
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 
-#define TEXT_BYTES (1u << 20) /* of each text; the last ones count */
+#define TEXT_BYTES (1u << 20) /* of each text; the last ones are kept */
+#define PART_SECONDS 20
 
 struct report {
 	FILE *f;
@@ -58,23 +59,21 @@ static const struct part parts[] = {
 
 static void read_text_file(struct report *r, const char *path)
 {
-	FILE *f = fopen(path, "re");
-	size_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (f) {
-		n = fread(r->text, 1, TEXT_BYTES - 1, f);
-		(void)fclose(f);
-	} else {
-		n = (size_t)snprintf(r->text, TEXT_BYTES, "%s: %s\n", path, strerror(errno));
+	if (fd < 0) {
+		(void)snprintf(r->text, TEXT_BYTES, "%s: %s\n", path, strerror(errno));
+		return;
 	}
-	r->text[n] = 0;
+	(void)lmi_ctl_read_last(fd, r->text, TEXT_BYTES, PART_SECONDS * 1000);
+	(void)close(fd);
 }
 
 static void run_part(struct report *r, const struct part *p)
 {
 	const char *argv[12];
 	unsigned n = 0;
-	int status;
+	int status, e;
 
 	argv[n++] = *p->words[0] == '@' ? r->self : *p->words[0] == '&' ? r->llamad : p->words[0];
 	if (*p->words[0] == '@' && r->socket) {
@@ -84,10 +83,14 @@ static void run_part(struct report *r, const struct part *p)
 	for (unsigned i = 1; i < LMD_LEN(p->words) && p->words[i]; i++)
 		argv[n++] = p->words[i];
 	argv[n] = NULL;
-	status = lmi_ctl_capture(argv, r->text, TEXT_BYTES - 128);
+	status = lmi_ctl_capture(argv, r->text, TEXT_BYTES - 128, PART_SECONDS * 1000);
+	e = errno;
 	n = (unsigned)strlen(r->text);
-	if (status < 0)
-		(void)snprintf(r->text + n, 128, "%.60s cannot be run: %s\n", argv[0], strerror(errno));
+	if (status < 0 && e == ETIMEDOUT)
+		(void)snprintf(r->text + n, 128, "%.60s: no answer within %d s\n", argv[0],
+			       PART_SECONDS);
+	else if (status < 0)
+		(void)snprintf(r->text + n, 128, "%.60s cannot be run: %s\n", argv[0], strerror(e));
 	else if (status)
 		(void)snprintf(r->text + n, 128, "exit status %d\n", status);
 }
@@ -212,8 +215,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_bug_report = {
 	       "configuration, status, counters, models, plugins, the unit and the journal of the "
 	       "service, and a description of the machine. Nothing is sent anywhere. Prompts and "
 	       "answers are never logged, and so are not in it. Keys, tokens, passwords, system "
-	       "prompts, templates, every run of 24 or more letters and digits, and the path of the "
-	       "home folder are removed; names of models stay.",
+	       "prompts, templates, every run of 24 or more letters and digits (also one with + / _ "
+	       "or - in it if it looks random), and the names of home folders are removed; names of "
+	       "models stay unless they look so.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl doctor: looks at everything that llamad needs, and says what to type where something is
+ * llamactl doctor: looks at everything that llamad needs, and says what to do where something is
  * missing. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void print_json(const struct lmi_ctl_health *h)
 		lmi_ctl_json_str(&j, "state", words[h->v[i].state]);
 		lmi_ctl_json_str(&j, "subject", h->v[i].subject);
 		lmi_ctl_json_str(&j, "text", h->v[i].text);
-		lmi_ctl_json_str(&j, "type", h->v[i].type[0] ? h->v[i].type : NULL);
+		lmi_ctl_json_str(&j, "command", h->v[i].type[0] ? h->v[i].type : NULL);
 		lmi_ctl_json_end(&j);
 	}
 	lmi_ctl_json_end(&j);
@@ -79,7 +79,7 @@ static void print_text(const struct lmi_ctl_health *h)
 
 		printf("%-4s  %-8s  %s\n", lmi_ctl_health_word(f->state), f->subject, f->text);
 		if (f->type[0])
-			printf("                type: %s\n", f->type);
+			printf("                try: %s\n", f->type);
 	}
 	if (h->n_dropped)
 		printf("... and %u more findings\n", h->n_dropped);
@@ -114,14 +114,14 @@ static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 
 const struct lmi_cli_cmd lmi_ctl_cmd_doctor = {
 	.name = "doctor",
-	.brief = "Check what llamad needs, and say what to type",
+	.brief = "Check what llamad needs, and say what to do",
 	.doc = "Checks the daemon and its version, the configuration, the HTTP port, the processor and "
 	       "the memory, the folder of models and its disk, the plugins, and the drivers and "
 	       "permissions of GPUs. Changes nothing. Each finding is ok, note (more is possible), "
 	       "warn (it may stop working) or FAIL (it does not work), with the command that helps. "
 	       "The exit status is 1 if something failed.\n\n"
-	       "With --json each object has state (ok, note, warn or fail), subject, text and type, "
-	       "which is null if there is nothing to type.",
+	       "With --json each object has state (ok, note, warn or fail), subject, text and "
+	       "command, which is null if there is nothing to do.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -86,6 +86,11 @@ static enum lmd_status add_to_folder(const struct lmi_args *a, const char *diges
 	memcpy(key.hash, digest, sizeof(key.hash));
 	if (st == LMD_BUSY)
 		return lmd_fail(err, st, "a daemon uses %.200s: leave --state-dir out", dir);
+	if (st == LMD_NOTFOUND)
+		return lmd_fail(err, st,
+				"%.150s: No such file or directory; the service creates it at its first "
+				"start, or: sudo install -d -m 700 -o llamad -g llamad %.150s",
+				dir, dir);
 	if (st == LMD_OK)
 		st = lmi_store_key_add(store, &key, err);
 	lmi_store_close(store);

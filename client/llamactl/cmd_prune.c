@@ -2,6 +2,7 @@
  *
  * llamactl prune: frees the disk space of what no model uses. The store must not be in use, so that
  * nothing is removed under a running download. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,13 +57,64 @@ static void print_sum(const struct sum *s)
 	}
 }
 
+/* Opening the store would create a registry, by which no file is used. */
+static enum lmd_status check_registry(const char *dir, struct lmd_error *err)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/registry.db", dir) >= sizeof(path))
+		return lmd_fail(err, LMD_INVALID, "%.200s...: the path is too long", dir);
+	if (access(dir, F_OK) || !access(path, F_OK) || errno != ENOENT)
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOTFOUND,
+			"%.200s has no registry.db: prune would remove every model file", dir);
+}
+
+static enum lmd_status prune_folder(const char *dir, const struct lmi_store_prune *o,
+				    struct lmd_error *err)
+{
+	struct lmi_store *store = NULL;
+	const struct lmi_store_report *replaced;
+	struct lmd_error why = {0};
+	enum lmd_status st = check_registry(dir, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_ctl_open_state_folder(&store, dir, err);
+	if (st == LMD_BUSY)
+		return lmd_fail(err, st,
+				"%.200s is in use: end the daemon first (`llamactl shutdown`, or `sudo "
+				"systemctl stop llamad`)",
+				dir);
+	if (st != LMD_OK)
+		return st;
+	replaced = lmi_store_replacement(store);
+	if (replaced && replaced->moved_aside && !o->all)
+		st = lmd_fail(err, LMD_CORRUPT,
+			      "%.200s: the registry was damaged, and models may be missing from it (the "
+			      "old one is %s): nothing was removed; --all removes every file that no "
+			      "model of the new one uses",
+			      dir, replaced->moved_to);
+	else
+		st = lmi_store_prune(store, o, &why);
+	if (st == LMD_INVALID)
+		st = lmd_fail(err, st, "%.200s: %.200s; nothing was removed (--all removes them)", dir,
+			      why.text);
+	else if (*why.text)
+		*err = why;
+	lmi_store_close(store);
+	return st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *dir = lmi_arg_str(&ctl->args, "state-dir");
 	struct sum sum = {.dry_run = lmi_arg_flag(&ctl->args, "dry-run"),
 			  .files = lmi_arg_flag(&ctl->args, "json") ? json_array() : NULL};
-	const struct lmi_store_prune o = {.dry_run = sum.dry_run, .found = on_file, .arg = &sum};
-	struct lmi_store *store = NULL;
+	const struct lmi_store_prune o = {.dry_run = sum.dry_run,
+					  .all = lmi_arg_flag(&ctl->args, "all"),
+					  .found = on_file,
+					  .arg = &sum};
 	char own[PATH_MAX];
 	enum lmd_status st;
 	int n;
@@ -73,15 +125,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 			return lmd_fail(err, LMD_INVALID, "HOME is not set: give --state-dir DIR");
 		dir = own;
 	}
-	st = lmi_ctl_open_state_folder(&store, dir, err);
-	if (st == LMD_BUSY)
-		st = lmd_fail(err, st,
-			      "%.200s is in use: end the daemon first (`llamactl shutdown`, or `sudo "
-			      "systemctl stop llamad`)",
-			      dir);
-	if (st == LMD_OK)
-		st = lmi_store_prune(store, &o, err);
-	lmi_store_close(store);
+	/* the first use creates the own folder of a user: if it is missing, nothing can be removed */
+	if (dir == own && access(dir, F_OK) && errno == ENOENT)
+		st = LMD_OK;
+	else
+		st = prune_folder(dir, &o, err);
 	if (st == LMD_OK)
 		print_sum(&sum);
 	json_decref(sum.files);
@@ -90,6 +138,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static const struct lmi_opt opts[] = {
 	{.name = "dry-run", .type = LMI_OPT_FLAG, .doc = "Only print what would be removed."},
+	{.name = "all",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Also if the registry has no model, or was damaged: removes every file in models/ "
+		"that no model uses."},
 	{.name = "state-dir",
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
@@ -103,7 +155,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_prune = {
 	.brief = "Remove interrupted downloads and files that no model uses",
 	.doc = "Frees the space of downloads that were interrupted, which then begin anew, and of files "
 	       "of models that a crash left behind. Files that were added where they lie are never "
-	       "touched, and no model is lost. The daemon must not be running.\n\nWith --json: an object "
+	       "touched, and no model is lost. The daemon must not be running. "
+	       "Without a registry nothing is removed.\n\nWith --json: an object "
 	       "with dry_run, bytes and files (path and bytes of each).",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -9,12 +9,12 @@ export HOME STATE_DIRECTORY XDG_RUNTIME_DIR LLAMAD_SYSTEM_ROOT
 unset LLAMAD_KEY
 mkdir -p "$HOME" "$XDG_RUNTIME_DIR" "$dir/root"
 
-# finds STATE SUBJECT PATTERN [TYPE]: the last report has this finding
+# finds STATE SUBJECT PATTERN [COMMAND]: the last report has this finding
 finds() {
 	holds "no $1 $2 '$3': $(cat "$dir/out")" grep -q "^$1  *$2  .*$3" "$dir/out"
 	if [ -n "${4:-}" ]; then
-		holds "after $2 '$3', type: $4: $(cat "$dir/out")" \
-			sh -c "grep -A1 '^$1  *$2  .*$3' '$dir/out' | grep -q -e '^  *type: .*$4'"
+		holds "after $2 '$3', try: $4: $(cat "$dir/out")" \
+			sh -c "grep -A1 '^$1  *$2  .*$3' '$dir/out' | grep -q -e '^  *try: .*$4'"
 	fi
 }
 
@@ -28,11 +28,12 @@ if [ ! -S /run/llamad/llamad.sock ] && [ ! -e /etc/llamad/llamad.conf ]; then
 	doctor
 	holds "status of a new machine: $(cat "$dir/out" "$dir/err")" [ $got -eq 0 ]
 	finds note daemon 'none runs' 'llamactl serve MODEL'
-	finds ok config 'the defaults hold'
+	finds ok config 'the defaults apply'
 	holds "the port" grep -q '^....  port      8080' "$dir/out"
 	holds "nothing is broken" grep -q '^Nothing is broken; [0-9]* warning' "$dir/out"
 	"$build/llamactl" doctor --json >"$dir/json"
 	holds "JSON" grep -q '"subject": "gpu"' "$dir/json"
+	holds "JSON: command" grep -q '"command": "llamactl serve MODEL"' "$dir/json"
 else
 	skip "this machine has a daemon or a configuration"
 fi
@@ -52,6 +53,7 @@ holds "status of a failure" [ $got -eq 1 ]
 finds FAIL state 'is not a folder' "ls -ld"
 holds "the sum: $(cat "$dir/err")" grep -q '^llamactl doctor: 1 of [0-9]* checks failed' "$dir/err"
 rm "$STATE_DIRECTORY"
+
 
 # plugins
 mkdir -m 755 "$dir/plugins" && echo "no plugin" >"$dir/plugins/x.so"
@@ -74,11 +76,24 @@ touch "$dir/root/dev/nvidiactl"
 doctor $none
 finds warn gpu 'neither backend cuda nor vulkan is installed' 'apt install llamad-plugins-vulkan'
 if [ "$(id -u)" != 0 ]; then
-	chmod 0 "$dir/root/dev/nvidiactl"
-	# shellcheck disable=SC2086
-	doctor $none
-	finds warn gpu 'may not open /dev/nvidiactl' 'usermod -aG'
+	for mode in 0 400; do
+		chmod $mode "$dir/root/dev/nvidiactl"
+		# shellcheck disable=SC2086
+		doctor $none
+		finds warn gpu 'may not open /dev/nvidiactl' 'usermod -aG'
+	done
 fi
+echo 0x8086 >"$gpu/vendor"
+mkdir -p "$dir/root/dev/dri"
+touch "$dir/root/dev/dri/card0"
+# shellcheck disable=SC2086
+doctor $none
+finds warn gpu '1 of Intel.*no /dev/dri/renderD\*' 'mesa-vulkan-drivers'
+touch "$dir/root/dev/dri/renderD128"
+# shellcheck disable=SC2086
+doctor $none
+finds warn gpu 'backend vulkan is not installed' 'apt install llamad-plugins-vulkan'
+echo 0x10de >"$gpu/vendor"
 touch "$dir/root/etc/systemd/system/llamad.service"
 # shellcheck disable=SC2086
 doctor $none

@@ -21,14 +21,14 @@ struct lmi_ctl_finding {
 	enum lmi_ctl_health_state state;
 	const char *subject; /* one word: "plugins" */
 	char text[400];	     /* a sentence without a full stop */
-	char type[240];	     /* what to type; "" if there is nothing to do */
+	char type[240];	     /* what to do, mostly a command; "" if there is nothing */
 };
 
 #define LMI_CTL_FINDINGS_MAX 64
 
 struct lmi_ctl_health {
 	struct lmi_ctl *ctl;
-	uint32_t n, n_dropped; /* of those that had no room */
+	uint32_t n, n_dropped; /* findings beyond LMI_CTL_FINDINGS_MAX */
 	struct lmi_ctl_finding v[LMI_CTL_FINDINGS_MAX];
 };
 
@@ -36,7 +36,7 @@ struct lmi_ctl_health {
 struct lmi_ctl_finding *lmi_ctl_health_add(struct lmi_ctl_health *h,
 					   enum lmi_ctl_health_state state, const char *subject,
 					   const char *fmt, ...) LMD_PRINTF(4, 5);
-/* Sets what to type. */
+/* Sets what to do. */
 void lmi_ctl_health_type(struct lmi_ctl_finding *f, const char *fmt, ...) LMD_PRINTF(2, 3);
 
 /* The groups of checks, in the order of the report. */

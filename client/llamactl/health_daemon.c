@@ -19,6 +19,7 @@
 
 #define CONFIG	   "/etc/llamad/llamad.conf"
 #define HTTP_PORT  8080 /* the default of `llamactl serve` */
+#define CONFIG_SECONDS 20
 #define IS_SYSTEMD "/run/systemd/system"
 
 static const char *restart_command(void)
@@ -132,7 +133,7 @@ static void check_config(struct lmi_ctl_health *h)
 
 	if (access(CONFIG, F_OK)) {
 		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "config",
-				   CONFIG " does not exist: the defaults hold");
+				   CONFIG " does not exist: the defaults apply");
 		return;
 	}
 	if (access(CONFIG, R_OK)) {
@@ -142,9 +143,15 @@ static void check_config(struct lmi_ctl_health *h)
 		return;
 	}
 	lmi_ctl_find_llamad(llamad, sizeof(llamad));
-	status = lmi_ctl_capture(argv, text, sizeof(text));
+	status = lmi_ctl_capture(argv, text, sizeof(text), CONFIG_SECONDS * 1000);
 	if (!status) {
 		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "config", CONFIG " is valid");
+		return;
+	}
+	if (status < 0 && errno == ETIMEDOUT) {
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "config",
+				   "llamad --check-config gave no answer within %d s",
+				   CONFIG_SECONDS);
 		return;
 	}
 	f = lmi_ctl_health_add(h, status < 0 ? LMI_CTL_HEALTH_WARN : LMI_CTL_HEALTH_FAIL, "config",

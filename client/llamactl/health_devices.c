@@ -3,6 +3,7 @@
  * Findings about plugins and GPUs. A GPU is found on the PCI bus, so that one without a driver is
  * found as well. */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct plugins {
 };
 
 static const char *const gpu_backends[] = {"cuda", "hip", "vulkan"};
+#define VULKAN 2
 
 static void on_plugin(void *arg, const struct lmi_plugin_info *p)
 {
@@ -92,7 +94,7 @@ static void check_plugins(struct plugins *s)
 
 struct vendor {
 	unsigned pci;
-	const char *name, *node, *packages;
+	const char *name, *node, *packages; /* a node that ends in * stands for any of that prefix */
 	unsigned backend; /* of gpu_backends */
 };
 
@@ -100,7 +102,7 @@ static const struct vendor vendors[] = {
 	{0x10de, "NVIDIA", "/dev/nvidiactl", "sudo apt install nvidia-driver, then restart the machine",
 	 0},
 	{0x1002, "AMD", "/dev/kfd", "sudo apt install firmware-amd-graphics, then restart the machine", 1},
-	{0x8086, "Intel", "/dev/dri", "sudo apt install mesa-vulkan-drivers", 2},
+	{0x8086, "Intel", "/dev/dri/renderD*", "sudo apt install mesa-vulkan-drivers", VULKAN},
 };
 
 /* Reads a file with one number in hexadecimal. */
@@ -139,34 +141,67 @@ static void count_gpus(const char *root, unsigned n[LMD_LEN(vendors)])
 		(void)closedir(d);
 }
 
+/* Returns 0 if this user may use the node, or one of them, otherwise errno. */
+static int node_error(const char *root, const char *node)
+{
+	const char *name = strrchr(node, '/') + 1;
+	size_t n = strlen(name) - 1;
+	char path[PATH_MAX];
+	struct dirent *e;
+	DIR *d;
+	int error = ENOENT;
+
+	(void)snprintf(path, sizeof(path), "%s%s", root, node);
+	if (name[n] != '*')
+		return access(path, R_OK | W_OK) ? errno : 0;
+	(void)snprintf(path, sizeof(path), "%s%.*s", root, (int)(name - node), node);
+	d = opendir(path);
+	while (d && error && (e = readdir(d)))
+		if (!strncmp(e->d_name, name, n))
+			error = faccessat(dirfd(d), e->d_name, R_OK | W_OK, 0) ? EACCES : 0;
+	if (d)
+		(void)closedir(d);
+	return error;
+}
+
 static void check_gpu(const struct plugins *s, const char *root, const struct vendor *v, unsigned n)
 {
 	const char *backend = gpu_backends[v->backend];
-	char node[PATH_MAX];
 	struct lmi_ctl_finding *f;
+	int error;
 
-	if (s->gpu_runs[v->backend] || s->gpu_runs[2]) {
+	if (s->gpu_runs[v->backend] && v->backend != VULKAN) {
 		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu", "%u of %s, used by backend %s", n,
-				   v->name, s->gpu_runs[v->backend] ? backend : gpu_backends[2]);
+				   v->name, backend);
 		return;
 	}
-	(void)snprintf(node, sizeof(node), "%s%s", root, v->node);
+	if (s->gpu_runs[VULKAN]) { /* by a device of this vendor, or of another one */
+		f = lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_NOTE, "gpu",
+				       "%u of %s, which backend vulkan may use: it runs here, on this or "
+				       "on another device",
+				       n, v->name);
+		lmi_ctl_health_type(f, "llamactl devices");
+		return;
+	}
+	error = node_error(root, v->node);
 	f = lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_WARN, "gpu", "%u of %s, and models cannot use it: ",
 			       n, v->name);
 	n = (unsigned)strlen(f->text);
-	if (access(node, F_OK)) {
+	if (error && error != EACCES && error != EPERM && error != EROFS) {
 		(void)snprintf(f->text + n, sizeof(f->text) - n,
 			       "its driver is not loaded (there is no %s)", v->node);
 		lmi_ctl_health_type(f, "%s", v->packages);
-	} else if (access(node, R_OK)) {
+	} else if (error) {
 		(void)snprintf(f->text + n, sizeof(f->text) - n, "this user may not open %s", v->node);
 		lmi_ctl_health_type(f, "sudo usermod -aG video,render $USER, then log in again");
-	} else if (!*s->gpu[v->backend] && !*s->gpu[2]) {
+	} else if (!*s->gpu[v->backend] && !*s->gpu[VULKAN]) {
 		(void)snprintf(f->text + n, sizeof(f->text) - n,
-			       "neither backend %s nor vulkan is installed", backend);
+			       v->backend == VULKAN ? "backend %s is not installed"
+						    : "neither backend %s nor vulkan is installed",
+			       backend);
 		lmi_ctl_health_type(f, "sudo apt install llamad-plugins-vulkan");
 	} else {
-		unsigned which = *s->gpu[v->backend] ? v->backend : 2;
+		unsigned which = *s->gpu[v->backend] ? v->backend : VULKAN;
 
 		(void)snprintf(f->text + n, sizeof(f->text) - n, "backend %s: %.200s",
 			       gpu_backends[which], s->gpu[which]);

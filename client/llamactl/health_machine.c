@@ -80,15 +80,21 @@ static const char *environment(void *arg, const char *name)
 	return getenv(name);
 }
 
-/* The folder will be created; writes the nearest one that exists. */
+/* The folder will be created; writes the nearest one that exists, "." for a relative path of which
+ * nothing exists. */
 static void existing_parent(char *out, size_t size, const char *dir)
 {
 	(void)snprintf(out, size, "%s", dir);
-	while (out[1] && access(out, F_OK)) {
+	while (*out && out[1] && access(out, F_OK)) {
 		char *slash = strrchr(out, '/');
 
-		slash[slash == out] = 0;
+		if (slash)
+			slash[slash == out] = 0;
+		else
+			(void)snprintf(out, size, ".");
 	}
+	if (!*out)
+		(void)snprintf(out, size, ".");
 }
 
 static void check_disk(struct lmi_ctl_health *h, const char *dir)

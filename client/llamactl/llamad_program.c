@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void lmi_ctl_find_llamad(char *out, size_t size)
@@ -44,16 +47,38 @@ static int spawn(const char *const *argv, int fd, pid_t *pid)
 	return e;
 }
 
-/* Reads to the end; keeps the last bytes that have room. */
-static void read_last(int fd, char *out, size_t size)
+static int64_t now_ms(void)
 {
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits for input or its end; returns whether it came before the deadline. */
+static bool wait_input(int fd, int64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int64_t left = deadline - now_ms();
+	int n;
+
+	while ((n = poll(&p, 1, left > 0 ? (int)left : 0)) < 0 && errno == EINTR)
+		left = deadline - now_ms();
+	return n > 0;
+}
+
+bool lmi_ctl_read_last(int fd, char *out, size_t size, int timeout_ms)
+{
+	const int64_t deadline = now_ms() + timeout_ms;
+	bool in_time, cut = false;
 	size_t n = 0;
 	ssize_t k;
 
-	for (;;) {
+	while ((in_time = wait_input(fd, deadline))) {
 		if (n == size - 1) {
 			memmove(out, out + size / 2, n - size / 2);
 			n -= size / 2;
+			cut = true;
 		}
 		k = read(fd, out + n, size - 1 - n);
 		if (k > 0)
@@ -62,11 +87,36 @@ static void read_last(int fd, char *out, size_t size)
 			break;
 	}
 	out[n] = 0;
+	if (cut) { /* without its beginning, a line does not show that it has a secret */
+		const char *line = strchr(out, '\n');
+
+		memmove(out, line ? line + 1 : out + n, line ? strlen(line) : 1);
+	}
+	return in_time;
 }
 
-int lmi_ctl_capture(const char *const *argv, char *out, size_t size)
+/* Waits for the end of a program that may have closed its output long before; kills it at the
+ * deadline. Returns whether it ended in time. */
+static bool wait_exit(pid_t pid, int64_t deadline, int *status)
 {
+	const struct timespec step = {.tv_nsec = 2000000};
+	pid_t got;
+
+	while (!(got = waitpid(pid, status, WNOHANG)) && now_ms() < deadline)
+		(void)nanosleep(&step, NULL);
+	if (got)
+		return true;
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+		;
+	return false;
+}
+
+int lmi_ctl_capture(const char *const *argv, char *out, size_t size, int timeout_ms)
+{
+	const int64_t deadline = now_ms() + timeout_ms;
 	int fds[2], status = 0, e;
+	bool in_time = true;
 	pid_t pid = 0;
 
 	*out = 0;
@@ -75,14 +125,13 @@ int lmi_ctl_capture(const char *const *argv, char *out, size_t size)
 	e = spawn(argv, fds[1], &pid);
 	(void)close(fds[1]);
 	if (!e)
-		read_last(fds[0], out, size);
+		in_time = lmi_ctl_read_last(fds[0], out, size, timeout_ms);
 	(void)close(fds[0]);
+	if (!e && (!wait_exit(pid, in_time ? deadline : 0, &status) || !in_time))
+		e = ETIMEDOUT;
 	if (e) {
 		errno = e;
 		return -1;
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

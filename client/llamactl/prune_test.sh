@@ -32,6 +32,55 @@ holds "another's file is gone" [ -f "$state/models/readme" ]
 holds "the file of the user is gone" [ -f "$dir/full.gguf" ]
 refused 1 'none: No such file' prune --state-dir "$dir/none"
 
+# the user's own folder, before the first use
+(unset STATE_DIRECTORY; HOME=$dir/new XDG_STATE_HOME=$dir/new/state "$build/llamactl" prune) >"$dir/out" 2>&1
+holds "no folder: $(cat "$dir/out")" grep -q '^0 files removed' "$dir/out"
+
+# a registry that is gone, or is another one, uses no file: nothing is removed
+mkdir "$dir/away"
+mv "$state"/registry.db* "$dir/away"
+refused 1 'has no registry.db: prune would remove every model file' prune --state-dir "$state"
+holds "the imported file is gone" [ -f "$state/models/$kept" ]
+holds "prune created a registry" [ ! -e "$state/registry.db" ]
+does key add first --state-dir "$state"
+for option in "" --dry-run; do
+	# shellcheck disable=SC2086 # options
+	refused 1 'the registry has no model: all files in models, 1, would be removed; .*--all' \
+		prune --state-dir "$state" $option
+done
+holds "the imported file is gone" [ -f "$state/models/$kept" ]
+prints '^1 file can be removed' prune --state-dir "$state" --all --dry-run
+rm "$state"/registry.db*
+mv "$dir/away"/registry.db* "$state"
+
+# a file of models/ that was added in place, also if its digest is another now
+start
+does rm full
+holds "rm keeps the file" [ ! -e "$state/models/$kept" ]
+cp "$dir/full.gguf" "$state/models/$kept"
+does add full "$state/models/$kept"
+stop
+prints '^0 files removed: 0' prune --state-dir "$state"
+holds "the file that was added in place is gone" [ -f "$state/models/$kept" ]
+
+# a file that cannot be removed is an error, and the others are removed
+if [ "$(id -u)" != 0 ]; then
+	mkdir -p "$state/downloads/one" "$state/downloads/two"
+	echo part >"$state/downloads/one/m.gguf.partial"
+	echo part >"$state/downloads/two/m.gguf.partial"
+	chmod 500 "$state/downloads/one"
+	"$build/llamactl" prune --state-dir "$state" >"$dir/out" 2>"$dir/err"
+	holds "status of a failure" [ $? -eq 1 ]
+	holds "the failure: $(cat "$dir/err")" \
+		grep -q 'downloads/one/m.gguf.partial: cannot be removed: Permission denied' "$dir/err"
+	holds "the other download is there" [ ! -e "$state/downloads/two" ]
+	chmod 700 "$state/downloads/one"
+fi
+rm -rf "$state/downloads"
+ln -s nowhere "$state/downloads"
+refused 1 'downloads: cannot be opened: ' prune --state-dir "$state"
+rm "$state/downloads"
+
 start
 does load full
 stop

@@ -2,6 +2,7 @@
 #include "client/llamactl/state_folder.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,13 +19,11 @@ static enum lmd_status become_owner(const char *dir, struct lmd_error *err)
 
 	lmi_printable_path(shown, sizeof(shown), dir);
 	if (stat(dir, &sb))
-		return lmd_fail(err, LMD_NOTFOUND,
-				"%s: %s; the service creates it at its first start, or: sudo install -d "
-				"-m 700 -o llamad -g llamad %s",
-				shown, strerror(errno), shown);
+		return lmd_fail(err, errno == ENOENT ? LMD_NOTFOUND : LMD_IO, "%s: %s", shown,
+				strerror(errno));
 	if (geteuid() || !sb.st_uid)
 		return LMD_OK;
-	if (setegid(sb.st_gid) || seteuid(sb.st_uid))
+	if (setgroups(0, NULL) || setegid(sb.st_gid) || seteuid(sb.st_uid))
 		return lmd_fail(err, LMD_DENIED, "%s: cannot become its owner %u: %s", shown,
 				(unsigned)sb.st_uid, strerror(errno));
 	return LMD_OK;

@@ -8,9 +8,9 @@
 
 struct lmi_store;
 
-/* Opens the store in the folder. Root becomes the folder's owner for the rest of the program, so that
- * it leaves no files that the daemon cannot open. LMD_NOTFOUND: there is no such folder; LMD_BUSY: a
- * daemon uses it. */
+/* Opens the store in the folder. Root becomes the folder's owner for the rest of the program, without
+ * further groups, so that it leaves no files that the daemon cannot open. LMD_NOTFOUND: there is no
+ * such folder, and the caller says what to do; LMD_BUSY: a daemon uses it. */
 enum lmd_status lmi_ctl_open_state_folder(struct lmi_store **out, const char *dir,
 					  struct lmd_error *err);
 

@@ -30,7 +30,7 @@ void lmi_ctl_tar_put(FILE *f, const char *name, const void *bytes, size_t n, int
 	put_octal(h.gid, sizeof(h.gid), 0);
 	put_octal(h.size, sizeof(h.size), n);
 	put_octal(h.mtime, sizeof(h.mtime), (uint64_t)seconds);
-	memset(h.checksum, ' ', sizeof(h.checksum)); /* as which it counts */
+	memset(h.checksum, ' ', sizeof(h.checksum)); /* the checksum field counts as blanks */
 	for (size_t i = 0; i < sizeof(h); i++)
 		sum += ((const unsigned char *)&h)[i];
 	put_octal(h.checksum, sizeof(h.checksum) - 1, sum);
