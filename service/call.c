@@ -4,6 +4,7 @@
 #include "service/call.h"
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/service_state.h"
 
 enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, struct lmi_svc_request *a,
@@ -65,10 +66,10 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 static void job_run(void *arg)
 {
 	struct lmi_svc_call *c = arg;
-	uint64_t from = lmi_svc_thread_ns();
+	uint64_t from = lmi_clock_thread_ns();
 
 	c->run(c);
-	c->request.work_ns = lmi_svc_thread_ns() - from;
+	c->request.work_ns = lmi_clock_thread_ns() - from;
 }
 
 static void job_done(void *arg)

@@ -29,10 +29,10 @@ static void encode(void *arg)
 static void encode_job(void *arg)
 {
 	struct lmi_svc_generation *g = arg;
-	uint64_t from = lmi_svc_thread_ns();
+	uint64_t from = lmi_clock_thread_ns();
 
 	encode(g);
-	g->request.work_ns = lmi_svc_thread_ns() - from;
+	g->request.work_ns = lmi_clock_thread_ns() - from;
 }
 
 /* Continues after the prompt has been tokenised. */

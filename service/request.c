@@ -3,8 +3,6 @@
  * A request: its copy, its account and its reply. */
 #include "service/request.h"
 
-#include <time.h>
-
 #include "service/call.h"
 #include "service/service_state.h"
 
@@ -65,15 +63,6 @@ void lmi_svc_request_fini(struct lmi_svc_request *r)
 	lmi_wire_buf_fini(&r->bytes);
 	lmi_arena_destroy(r->arena);
 	r->arena = NULL;
-}
-
-uint64_t lmi_svc_thread_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- replies ---- */

@@ -59,9 +59,6 @@ struct lmi_svc_request {
 	uint64_t work_ns;            /* processor time of its last job, written by that job */
 };
 
-/* Returns the processor time of this thread so far, in nanoseconds. */
-uint64_t lmi_svc_thread_ns(void);
-
 /* Copies the message, unless that has been done. */
 enum lmd_status lmi_svc_request_copy(struct lmi_svc_request *r, struct lmd_error *err);
 /* Moves a request, with a copy of its message, to *out, and adds `places` and the size of the

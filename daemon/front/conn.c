@@ -15,11 +15,11 @@
  * `since_ns` is the time of its last work. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "daemon/front/front_impl.h"
+#include "daemon/loop/loop.h"
 
 /* Minimum number of bytes of a message per message_ms. */
 #define PART_BYTES 10240u
@@ -249,13 +249,19 @@ static void put(struct lmi_conn *c, struct lmi_front_out *own_out)
 		send_on(c);
 }
 
-/* Reads on, or waits within a long message until its turn; lmi_conn_tick then calls this again. */
+/* Returns whether the connection is within a long message and must wait for its turn. */
+static bool must_wait(const struct lmi_conn *c)
+{
+	return lmi_front_frames_expects(&c->frames) > LMI_FRONT_LONG_BYTES &&
+	       !lmi_front_pacer_ready(&c->f->pacer, c->f->now);
+}
+
+/* Reads on, or waits within a long message until its turn; lmi_conn_tick then calls resume(). */
 static void receive(struct lmi_conn *c)
 {
 	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
 
-	c->paused = lmi_front_frames_expects(&c->frames) > LMI_FRONT_LONG_BYTES &&
-		    !lmi_front_pacer_ready(&c->f->pacer, c->f->now);
+	c->paused = c->in_at < c->in_n || must_wait(c);
 	if (c->paused)
 		return;
 	c->reading = c->rx.runs = true;
@@ -340,14 +346,6 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 
 /* ---- reading ---- */
 
-static uint64_t processor_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Handles a message; a long one is charged. */
 static void message(struct lmi_conn *c, const struct lmi_front_frame *frame)
 {
@@ -358,17 +356,28 @@ static void message(struct lmi_conn *c, const struct lmi_front_frame *frame)
 		lmi_front_message(c, frame, false);
 		return;
 	}
-	begin = processor_ns();
+	begin = lmi_clock_thread_ns();
 	lmi_front_message(c, frame, false);
-	lmi_front_pacer_charge(&f->pacer, f->now, processor_ns() - begin);
+	lmi_front_pacer_charge(&f->pacer, lmi_loop_now(), lmi_clock_thread_ns() - begin);
 }
 
-static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
+/* Parses the received bytes and handles the messages that they complete.  The bytes that would complete
+ * a long message stay in c->in until its turn: otherwise clients that keep their last bytes back could
+ * have many long messages decoded in succession. */
+static void take(struct lmi_conn *c)
 {
+	const uint8_t *p = c->in + c->in_at;
+	size_t n = c->in_n - c->in_at;
+
+	c->in_at = c->in_n;
 	while (n && !c->closed && !c->close_pending && !c->close_after_send) {
 		bool inside = lmi_front_frames_incomplete(&c->frames);
 		struct lmi_front_frame frame;
 
+		if (n >= c->frames.len - c->frames.got && must_wait(c)) {
+			c->in_at = c->in_n - (uint32_t)n;
+			return;
+		}
 		switch (lmi_front_frames_feed(&c->frames, &p, &n, &frame)) {
 		case LMI_FRONT_FRAME_MORE:
 			if (inside)
@@ -403,18 +412,29 @@ static void on_rx(struct lmi_mailbox_message *m)
 	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
 	struct lmi_conn *c = op->owner;
 	struct lmi_front_listener *f = c->f;
-	size_t n = nng_aio_count(op->aio);
 
 	op->runs = false;
 	if (c->closed || nng_aio_result(op->aio)) {
 		end(c);
 		return;
 	}
-	if (f->open)
-		take(c, c->in, n);
+	c->in_at = 0;
+	c->in_n = f->open ? (uint32_t)nng_aio_count(op->aio) : 0;
+	take(c);
 	if (!c->close_pending)
 		receive(c);
 	lmi_front_check_by(f, lmi_conn_tick(c, f->now));
+}
+
+/* Continues a long message whose turn has come. */
+static void resume(struct lmi_conn *c, uint64_t now)
+{
+	c->since_ns = c->part_ns = now;
+	c->part_got = c->frames.got;
+	if (c->f->open)
+		take(c);
+	if (!c->close_pending)
+		receive(c);
 }
 
 /* ---- time ---- */
@@ -454,10 +474,8 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 	} else if (c->paused) {
 		if (!lmi_front_pacer_ready(&f->pacer, now))
 			return f->pacer.next_ns;
-		c->since_ns = c->part_ns = now;
-		c->part_got = c->frames.got;
-		receive(c);
-		next = now + part;
+		resume(c, now);
+		next = c->paused ? f->pacer.next_ns : now + part;
 	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);

@@ -85,7 +85,7 @@ struct lmi_conn {
 	int64_t expires_ns; /* expiry of its key */
 	uint32_t n_call;    /* pending requests */
 	bool reading;
-	bool paused; /* within a long message whose bytes are not read now */
+	bool paused; /* within a long message whose bytes are not read or parsed now */
 	bool closed;        /* nothing is read or sent any more; freed once no operation runs */
 	bool close_pending; /* will be closed in the next tick */
 	bool revoked; /* its key was removed; lmi_conn_deauthenticate follows in the next tick */
@@ -96,6 +96,7 @@ struct lmi_conn {
 	uint64_t wrote_ns;          /* time at which the client last read bytes */
 	uint64_t part_ns, part_got; /* start and bytes of the current 10 KiB of a message */
 	char reject_reason[160];
+	uint32_t in_at, in_n; /* received bytes that have not been parsed: in[in_at..in_n) */
 	uint8_t in[16384];
 };
 

@@ -2,11 +2,11 @@
  *
  * pacer.h - the share of the loop's time that long messages may take.
  *
- * The loop decodes requests. Short ones take microseconds, but one of a million tokens takes as long as several
- * steps of an engine, in which no client gets a token. So after each long message the others wait until long
- * messages have taken at most one LMI_FRONT_PACER_SHARE-th of the time: then they delay fewer than one token in
- * twenty, whatever clients send. Waiting costs nothing: the bytes stay in the socket, and the client cannot send
- * more. */
+ * The loop decodes requests.  Short ones take microseconds, but one of a million tokens takes as long
+ * as several steps of an engine, in which no client gets a token.  So after each long message the
+ * others wait until long messages have taken at most one LMI_FRONT_PACER_SHARE-th of the time: then
+ * they delay fewer than one token in twenty, whatever clients send.  Waiting costs nothing: the bytes
+ * stay in the socket, and the client cannot send more. */
 #ifndef LLAMAD_DAEMON_FRONT_PACER_H
 #define LLAMAD_DAEMON_FRONT_PACER_H
 

@@ -330,6 +330,24 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 	return LMD_OK;
 }
 
+enum lmd_status lmi_http_objects_put_if_room(struct lmi_http_objects *o,
+					     const struct lmi_svc_principal *owner, const char *id,
+					     const void *bytes, size_t n, struct lmd_error *err)
+{
+	char name[OWNER_CHARS];
+	struct owner *w = name_of(name, owner) ? find_owner(o, name) : NULL;
+	const struct object *old = w ? *find(w, id) : NULL;
+	uint64_t all = (w ? w->bytes : 0) + n - (old ? old->bytes : 0);
+
+	if (all <= o->o.max_bytes && (w ? w->number : 0) + !old <= o->o.max_number)
+		return lmi_http_objects_put(o, owner, id, bytes, n, err);
+	o->o.host->log(o->o.host->ctx, "http", LMD_LOG_WARN,
+		       "%.63s with %zu bytes is not stored: older objects of its owner would have to be "
+		       "removed (http_store)",
+		       id, n);
+	return lmd_fail(err, LMD_BUSY, "there is no room for %zu bytes", n);
+}
+
 /* ---- reading and removing ---- */
 
 /* Returns the owner of an object, and sets *p to the link to it. */

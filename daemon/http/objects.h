@@ -49,6 +49,11 @@ void lmi_http_objects_close(struct lmi_http_objects *o);
 enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 				     const struct lmi_svc_principal *owner, const char *id,
 				     const void *bytes, size_t n, struct lmd_error *err);
+/* Does the same, but removes no older objects of the owner: returns LMD_BUSY, and logs it, if there is
+ * no room. */
+enum lmd_status lmi_http_objects_put_if_room(struct lmi_http_objects *o,
+					     const struct lmi_svc_principal *owner, const char *id,
+					     const void *bytes, size_t n, struct lmd_error *err);
 /* Reads an object; the caller frees *text, which ends in a zero byte, with lmi_free().  Returns
  * LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */
 enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,

@@ -246,6 +246,29 @@ START_TEST(limited)
 }
 END_TEST
 
+/* An object that is put only if there is room removes no other. */
+START_TEST(put_if_room)
+{
+	struct lmi_http_objects *o = open_them();
+	struct lmd_error err = {0};
+	char bytes[90] = {0}, *text;
+	size_t n;
+
+	ck_assert_int_eq(lmi_http_objects_put(o, &ann, "a", bytes, 60, &err), LMD_OK);
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 41, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &bob, "b", bytes, 90, &err), LMD_OK);
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 30, &err), LMD_OK);
+	/* it replaces itself */
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 40, &err), LMD_OK);
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "c", bytes, 0, &err), LMD_OK);
+	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "d", bytes, 0, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_http_objects_get(o, &ann, "a", &text, &n, &err), LMD_OK);
+	ck_assert_uint_eq(n, 60);
+	lmi_free(text);
+	lmi_http_objects_close(o);
+}
+END_TEST
+
 START_TEST(aged)
 {
 	struct lmi_http_objects *o = open_them();
@@ -320,6 +343,7 @@ int main(void)
 	tcase_add_test(t, removed);
 	tcase_add_test(t, while_it_is_written);
 	tcase_add_test(t, limited);
+	tcase_add_test(t, put_if_room);
 	tcase_add_test(t, aged);
 	tcase_add_test(t, ids);
 	tcase_add_test(t, foreign);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -302,6 +303,50 @@ START_TEST(long_messages)
 }
 END_TEST
 
+/* Clients that complete a long message at the same moment all get an answer, each in its turn. */
+START_TEST(long_messages_at_once)
+{
+	enum { N = 8 };
+	static lmd_token tokens[60000];
+	struct lmi_wire_request req;
+	struct lmi_wire_buf b = {0};
+	struct lmd_error err = {0};
+	int fd[N];
+	char *body;
+	size_t n;
+
+	for (size_t i = 0; i < LMD_LEN(tokens); i++)
+		tokens[i] = (lmd_token)(i * 7919 % 100000);
+	start("[limits]\nmessage_time = 5s\n");
+	lmi_wire_request_init(&req, LMI_WIRE_OP_DETOKENIZE);
+	req.u.detokenize.model = (struct lmd_str){.ptr = "none", .len = 4};
+	req.u.detokenize.tokens = tokens;
+	req.u.detokenize.n_tokens = LMD_LEN(tokens);
+	ck_assert_msg(lmi_wire_request_encode(&b, &req, &err) == LMD_OK, "%s", err.text);
+	n = b.n + 4;
+	body = malloc(n);
+	ck_assert_ptr_nonnull(body);
+	memcpy(body, "\x80\0\0\1", 4);
+	memcpy(body + 4, b.p, b.n);
+	for (int i = 0; i < N; i++) {
+		fd[i] = lmt_raw_open(&d, true);
+		lmt_raw_send(fd[i], n, body, n - 1);
+	}
+	for (int i = 0; i < N; i++)
+		ck_assert_int_eq(send(fd[i], body + n - 1, 1, MSG_NOSIGNAL), 1);
+	for (int i = 0; i < N; i++) {
+		uint8_t head[13];
+
+		ck_assert_int_eq(recv(fd[i], head, sizeof(head), MSG_WAITALL), sizeof(head));
+		ck_assert_mem_eq(head + 9, body, 4);
+		close(fd[i]);
+	}
+	free(body);
+	lmi_wire_buf_fini(&b);
+	stop("long_messages_at_once");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("front");
@@ -317,6 +362,7 @@ int main(void)
 	tcase_add_test(t, work_is_not_idle);
 	tcase_add_test(t, message_bytes);
 	tcase_add_test(t, long_messages);
+	tcase_add_test(t, long_messages_at_once);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -56,10 +56,30 @@ def metric(name):
 def answered():
     """Returns whether another client is answered."""
     s = dial()
-    s.sendall(GET + HOST + END)
-    found = code(s)
+    try:
+        s.sendall(GET + HOST + END)
+        found = code(s)
+    except ConnectionError:
+        found = 0
     s.close()
     return found == 200
+
+
+def answered_soon():
+    """Returns whether another client is answered, perhaps after some attempts: the server has to see
+    first that connections ended, and a slow machine may exceed message_time."""
+    end = time.monotonic() + WAIT
+    while not (ok := answered()) and time.monotonic() < end:
+        time.sleep(0.02)  # asks again; nothing depends on its length
+    return ok
+
+
+def beginning(s):
+    """Returns the code of an answer that begins, as bytes, or why there is none."""
+    try:
+        return s.recv(4096)[9:12] or b"closed"
+    except (ConnectionError, TimeoutError) as e:
+        return type(e).__name__.encode()
 
 
 def ask_all(held):
@@ -78,10 +98,7 @@ def default():
     check(found == 503, f"one connection more gets {found}, not 503")
     check(ask_all(held) == NUMBER, "the others are answered afterwards")
     held.pop().close()
-    end = time.monotonic() + WAIT
-    while not (ok := answered()) and time.monotonic() < end:
-        pass
-    check(ok, "another connection in place of one that ended")
+    check(answered_soon(), "another connection in place of one that ended")
 
 
 def idle():
@@ -102,10 +119,7 @@ def idle():
         after.append(memory())
         for s in held:
             s.close()
-        end = time.monotonic() + WAIT  # until the server has seen that they ended
-        while not (ok := answered()) and time.monotonic() < end:
-            pass
-        check(ok, "another client is answered afterwards")
+        check(answered_soon(), "another client is answered afterwards")
     check(SANITIZED or after[1] - after[0] < 2048 + after[0] // 10,
           f"memory grows: {after[0]} kB, then {after[1]} kB")
 
@@ -119,10 +133,10 @@ def slowloris():
                 s.sendall(part)
             except ConnectionError:
                 pass
-        check(answered(), "another client is answered beside slow ones")
+        check(answered_soon(), "another client is answered beside slow ones")
     found = [code(s) for s in held]
     check(set(found) <= {408, 0}, f"slow clients get {set(found)}")
-    check(answered(), "another client is answered afterwards")
+    check(answered_soon(), "another client is answered afterwards")
 
 
 def pipelining():
@@ -154,7 +168,7 @@ def storm():
         found = set()
         for i, s in enumerate(held):  # some have waited for the beginning of their answer
             if i % 4 == 0:
-                found.add(s.recv(4096)[9:12])
+                found.add(beginning(s))
             s.close()
         # those for which the queue has no room are refused
         check(b"200" in found and found <= {b"200", b"503"}, f"round {turn}: {found}")

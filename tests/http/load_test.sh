@@ -13,6 +13,10 @@ most=$(ulimit -Hn)
 if [ "$most" != unlimited ] && [ "$most" -lt $((n + 200)) ]; then
 	skip "$n connections: a process may have $most files (ulimit -Hn)"
 	n=$((most - 200))
+	if [ "$n" -lt "$slow" ]; then
+		echo "SKIP: load_test: a process may have only $most files"
+		exit 77
+	fi
 fi
 
 load() {

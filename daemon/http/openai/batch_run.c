@@ -151,9 +151,10 @@ static void save_progress(struct lmi_openai_batch *b)
 	struct lmd_error err;
 
 	b->n_saved = b->progress.n_completed + b->progress.n_failed;
+	/* otherwise the input file, which is older, could be removed */
 	if (lmi_openai_batch_progress_emit(&b->progress, &text))
-		(void)lmi_http_objects_put(b->o.objects, &b->principal, progress_id(b, id), text.p,
-					   text.n, &err);
+		(void)lmi_http_objects_put_if_room(b->o.objects, &b->principal, progress_id(b, id),
+						   text.p, text.n, &err);
 	lmi_wire_buf_fini(&text);
 }
 
@@ -210,7 +211,8 @@ static void finish(struct lmi_openai_batch *b)
 	if (!b->revoked) {
 		bool good;
 
-		remove_progress(b); /* first, for it takes up the owner's space */
+		/* Removed first: the progress counts towards the owner's quota. */
+		remove_progress(b);
 		good = store(b, &b->progress.out, "output_file_id", "output", &err) &&
 		       store(b, &b->progress.errors, "error_file_id", "error", &err);
 
