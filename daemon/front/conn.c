@@ -262,8 +262,10 @@ static void receive(struct lmi_conn *c)
 	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
 
 	c->paused = c->in_at < c->in_n || must_wait(c);
-	if (c->paused)
+	if (c->paused) {
+		c->paused_ns = c->f->now;
 		return;
+	}
 	c->reading = c->rx.runs = true;
 	(void)nng_aio_set_iov(c->rx.aio, 1, &iov);
 	nng_stream_recv(c->stream, c->rx.aio);

@@ -405,6 +405,20 @@ static void check(struct lmi_conn *c)
 	lmi_front_check_by(c->f, lmi_conn_tick(c, c->f->now));
 }
 
+/* Checks the connection that has waited for its turn the longest, before others can take the turn. */
+static void check_longest_paused(struct lmi_front_listener *f)
+{
+	struct lmi_conn *longest = NULL;
+
+	for (struct lmi_conn *c = f->conns; c; c = c->next)
+		if (c->paused && !c->closed && (!longest || c->paused_ns < longest->paused_ns))
+			longest = c;
+	f->iterating = true; /* for_each_conn frees it */
+	if (longest)
+		check(longest);
+	f->iterating = false;
+}
+
 void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now)
 {
 	f->now = now;
@@ -413,6 +427,7 @@ void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now)
 		f->check_ns = UINT64_MAX;
 		for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 			lmi_front_listen_socket_tick(l, now);
+		check_longest_paused(f);
 		for_each_conn(f, check);
 	}
 	report(f);

@@ -86,6 +86,7 @@ struct lmi_conn {
 	uint32_t n_call;    /* pending requests */
 	bool reading;
 	bool paused; /* within a long message whose bytes are not read or parsed now */
+	uint64_t paused_ns; /* since when */
 	bool closed;        /* nothing is read or sent any more; freed once no operation runs */
 	bool close_pending; /* will be closed in the next tick */
 	bool revoked; /* its key was removed; lmi_conn_deauthenticate follows in the next tick */
