@@ -9,11 +9,8 @@
 #include "packed_neon.h"
 #include "variants.h"
 
-#define PACKED_TYPES(X)                                                                            \
-	X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
-
 HOST_MEM_INT8_TYPES(LINEAR)
-PACKED_TYPES(PACKED)
+KERN_PACKED_TYPES(PACKED)
 
 const struct kern_linear LINEAR_LIST[] = {
 	HOST_MEM_INT8_TYPES(LINEAR_ENTRY)
@@ -21,6 +18,6 @@ const struct kern_linear LINEAR_LIST[] = {
 };
 
 const struct kern_packed PACKED_LIST[] = {
-	PACKED_TYPES(PACKED_ENTRY)
+	KERN_PACKED_TYPES(PACKED_ENTRY)
 	{.run = NULL},
 };

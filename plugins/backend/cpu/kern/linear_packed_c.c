@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exact products with repacked weights, portably: what kern.h defines, read from packed.h. */
-#include <string.h>
-
 #include "codebooks.h"
 #include "packed.h"
+#include "scales.h"
 #include "variants.h"
-
-static float f16(const char *p)
-{
-	uint32_t h = (uint8_t)p[0] | (uint32_t)(uint8_t)p[1] << 8, exp = h >> 10 & 31,
-		 man = h & 1023, bits;
-	float v = (float)man * 0x1p-24f;
-
-	if (exp) {
-		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
-		memcpy(&v, &bits, sizeof(v));
-	}
-	return h & 0x8000 ? -v : v;
-}
-
-static float power(uint8_t e)
-{
-	uint32_t bits = e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23;
-	float v;
-
-	memcpy(&v, &bits, sizeof(v));
-	return v;
-}
 
 /* Integer of value e of a block, without its scale; c: the row's first byte in the block. */
 static int value(uint32_t dtype, const char *c, uint32_t e)
@@ -65,23 +42,23 @@ struct factors {
 static struct factors factors_of(uint32_t dtype, const char *s, size_t b, uint32_t r)
 {
 	const size_t i = b % 8;
-	struct factors f = {.d = f16(s + 2 * r), .sc = {1, 1}};
+	struct factors f = {.d = kern_f16((const uint8_t *)s + 2 * r), .sc = {1, 1}};
 
 	switch (kern_packed_scales(dtype)) {
 	case KERN_SCALES_F16:
 		break;
 	case KERN_SCALES_DM:
-		f.m = f16(s + 32 + 2 * r);
+		f.m = kern_f16((const uint8_t *)s + 32 + 2 * r);
 		break;
 	case KERN_SCALES_E8:
-		f.d = power((uint8_t)s[r]);
+		f.d = kern_power((uint8_t)s[r]);
 		break;
 	case KERN_SCALES_K:
 		f.d *= (float)(signed char)s[32 + 16 * i + r];
 		break;
 	case KERN_SCALES_K_DM:
 		f.d *= (float)(uint8_t)s[64 + 32 * i + r];
-		f.m = f16(s + 32 + 2 * r) * (float)(uint8_t)s[80 + 32 * i + r];
+		f.m = kern_f16((const uint8_t *)s + 32 + 2 * r) * (float)(uint8_t)s[80 + 32 * i + r];
 		break;
 	case KERN_SCALES_HALVES:
 		f.sc[0] = (signed char)s[32 + 32 * i + r];
@@ -131,9 +108,9 @@ static void run(const struct kern_packed *self, const struct kern_product *p)
 					 r % KERN_GROUP, p->x[c], p->k);
 }
 
-#define KERNEL(type) {.dtype = LMD_DTYPE_##type, .isa = "c", .most = UINT32_MAX, .run = run}
+#define KERNEL(ID) {.dtype = LMD_DTYPE_##ID, .isa = "c", .most = UINT32_MAX, .run = run},
 
 const struct kern_packed kern_packed_c[] = {
-	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0),   KERNEL(Q5_1),   KERNEL(Q8_0),  KERNEL(Q4_K),
-	KERNEL(Q5_K), KERNEL(Q6_K), KERNEL(IQ4_NL), KERNEL(IQ4_XS), KERNEL(MXFP4), {.run = NULL},
+	KERN_PACKED_TYPES(KERNEL)
+	{.run = NULL},
 };

@@ -179,17 +179,7 @@ void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t
 	case LMD_DTYPE_##type:                                                                     \
 		pack(LMD_DTYPE_##type, rows, n_row, k, group);                                     \
 		break;
-		CASE(Q4_0)
-		CASE(Q4_1)
-		CASE(Q5_0)
-		CASE(Q5_1)
-		CASE(Q8_0)
-		CASE(Q4_K)
-		CASE(Q5_K)
-		CASE(Q6_K)
-		CASE(IQ4_NL)
-		CASE(IQ4_XS)
-		CASE(MXFP4)
+		KERN_PACKED_TYPES(CASE)
 #undef CASE
 	}
 }

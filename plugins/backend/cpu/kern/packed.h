@@ -27,6 +27,10 @@
 
 #include "kern.h"
 
+/* The types that are repacked. */
+#define KERN_PACKED_TYPES(X)                                                                       \
+	X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
+
 enum kern_scales {
 	KERN_SCALES_F16,
 	KERN_SCALES_DM,

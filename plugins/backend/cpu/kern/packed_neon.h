@@ -89,8 +89,8 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, size_t r, st
 		c->m = four_halves(p + 32 + 2 * r);
 		return;
 	case KERN_SCALES_E8:
-		c->d = (float32x4_t){power((uint8_t)p[r]), power((uint8_t)p[r + 1]),
-				     power((uint8_t)p[r + 2]), power((uint8_t)p[r + 3])};
+		c->d = (float32x4_t){kern_power((uint8_t)p[r]), kern_power((uint8_t)p[r + 1]),
+				     kern_power((uint8_t)p[r + 2]), kern_power((uint8_t)p[r + 3])};
 		return;
 	case KERN_SCALES_K:
 		c->d = vmulq_f32(four_halves(p + 2 * r), vcvtq_f32_s32(four_signed(one)));

@@ -10,6 +10,7 @@
 #include "block_neon.h"
 #include "codebooks.h"
 #include "iq_tables.h"
+#include "scales.h"
 #include "types.h"
 
 /* A block of one row: values without their scales, in their order. */
@@ -32,16 +33,6 @@ INLINE uint32_t load32(const uint8_t *p)
 	uint32_t v;
 
 	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-/* 2^(e - 128), which is denormal for e = 0 and 1. */
-INLINE float power(uint8_t e)
-{
-	uint32_t bits = e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23;
-	float v;
-
-	memcpy(&v, &bits, sizeof(v));
 	return v;
 }
 

@@ -4,22 +4,9 @@
  * type. */
 #include "unpack.h"
 
-#include <string.h>
-
 #include "codebooks.h"
+#include "scales.h"
 #include "types.h"
-
-static float f16(const uint8_t *b)
-{
-	uint32_t h = (uint32_t)b[0] | (uint32_t)b[1] << 8, exp = h >> 10 & 31, man = h & 1023, bits;
-	float v = (float)man * 0x1p-24f;
-
-	if (exp) {
-		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
-		memcpy(&v, &bits, sizeof(v));
-	}
-	return h & 0x8000 ? -v : v;
-}
 
 /* Unpacks 16 bytes of nibbles, low nibbles first; bit j of `fifth` is the fifth bit of code j. */
 static void codes(const uint8_t *qs, const uint8_t *fifth, int minus, int16_t *p)
@@ -47,8 +34,8 @@ static void unpack_k45(const uint8_t *b, const uint8_t *qh, const uint8_t *qs,
 			sc = (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
 			mn = s[j + 4] >> 4 | s[j] >> 6 << 4;
 		}
-		o->d[j] = f16(b) * (float)sc;
-		o->m[j] = -(f16(b + 2) * (float)mn);
+		o->d[j] = kern_f16(b) * (float)sc;
+		o->m[j] = -(kern_f16(b + 2) * (float)mn);
 		for (int l = 0; l < 32; l++) {
 			int q = qs[j / 2 * 32 + l] >> (j % 2 * 4) & 15;
 
@@ -82,7 +69,7 @@ static void unpack_points(uint32_t dtype, const struct kern_iq_tables *t, const 
 	const uint8_t bytes[2] = {(uint8_t)half, (uint8_t)(half >> 8)};
 	bool iq1 = kern_is_iq1(dtype);
 
-	same_factor(f16(bytes) * kern_point_unit(dtype), o, 8);
+	same_factor(kern_f16(bytes) * kern_point_unit(dtype), o, 8);
 	for (int j = 0; j < 8; j++) {
 		uint64_t v[4];
 		uint32_t minus = kern_points_32(dtype, t, b, j, v);

@@ -5,7 +5,7 @@
 
 static void unpack_iq4_nl(const uint8_t *b, const struct kern_row *o)
 {
-	o->d[0] = f16(b);
+	o->d[0] = kern_f16(b);
 	o->m[0] = 0;
 	books(b + 2, kern_codebook_iq4, o->p);
 }

@@ -10,7 +10,7 @@ static void unpack_iq4_xs(const uint8_t *b, const struct kern_row *o)
 	for (uint32_t j = 0; j < 8; j++) {
 		uint32_t sc = (b[4 + j / 2] >> (j % 2 * 4) & 15) | (high >> (2 * j) & 3) << 4;
 
-		o->d[j] = f16(b) * ((float)sc - 32);
+		o->d[j] = kern_f16(b) * ((float)sc - 32);
 		o->m[j] = 0;
 		books(b + 8 + 16 * j, kern_codebook_iq4, o->p + 32 * j);
 	}

@@ -2,16 +2,11 @@
  *
  * MXFP4: an exponent e followed by 16 bytes of codes; P = twice the E2M1 number of the nibble;
  * D = 2^(e - 128). */
-#include <string.h>
-
 #if KERN_PART == KERN_PART_C
 
 static void unpack_mxfp4(const uint8_t *b, const struct kern_row *o)
 {
-	/* 2^(e - 128), which is denormal for e = 0 and 1. */
-	uint32_t bits = b[0] < 2 ? 0x200000u << b[0] : (uint32_t)(b[0] - 1) << 23;
-
-	memcpy(o->d, &bits, sizeof(bits));
+	o->d[0] = kern_power(b[0]);
 	o->m[0] = 0;
 	books(b + 1, kern_codebook_fp4, o->p);
 }
@@ -38,7 +33,7 @@ INLINE void codes_mxfp4(const uint8_t *const w[8], size_t at, struct codes *c)
 INLINE void row_mxfp4(const uint8_t *b, int j, struct block1 *o)
 {
 	(void)j;
-	o->d = power(b[0]);
+	o->d = kern_power(b[0]);
 	books(b + 1, kern_codebook_fp4, o);
 }
 

@@ -5,7 +5,7 @@
 
 static void unpack_q1_0(const uint8_t *b, const struct kern_row *o)
 {
-	same_factor(f16(b), o, 4);
+	same_factor(kern_f16(b), o, 4);
 	for (int e = 0; e < 128; e++)
 		o->p[e] = (int16_t)(2 * (b[2 + e / 8] >> (e % 8) & 1) - 1);
 }

@@ -5,7 +5,7 @@
 
 static void unpack_q2_0(const uint8_t *b, const struct kern_row *o)
 {
-	same_factor(f16(b), o, 2);
+	same_factor(kern_f16(b), o, 2);
 	for (int e = 0; e < 64; e++)
 		o->p[e] = (int16_t)((b[2 + e / 4] >> (e % 4 * 2) & 3) - 1);
 }

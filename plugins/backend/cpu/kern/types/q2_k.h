@@ -13,8 +13,8 @@ static void unpack_q2_k(const uint8_t *b, const struct kern_row *o)
 		o->mn[e / 16] = b[e / 16] >> 4;
 	}
 	for (int j = 0; j < 8; j++) {
-		o->d[j] = f16(b + 80);
-		o->m[j] = -f16(b + 82);
+		o->d[j] = kern_f16(b + 80);
+		o->m[j] = -kern_f16(b + 82);
 	}
 }
 

@@ -16,7 +16,7 @@ static void unpack_q3_k(const uint8_t *b, const struct kern_row *o)
 			o->p[32 * j + l] = (int16_t)((sc - 32) * (q - 4));
 		}
 	}
-	same_factor(f16(b + 108), o, 8);
+	same_factor(kern_f16(b + 108), o, 8);
 }
 
 #elif KERN_PART == KERN_PART_AVX2

@@ -5,8 +5,8 @@
 
 static void unpack_q4_1(const uint8_t *b, const struct kern_row *o)
 {
-	o->d[0] = f16(b);
-	o->m[0] = f16(b + 2);
+	o->d[0] = kern_f16(b);
+	o->m[0] = kern_f16(b + 2);
 	codes(b + 4, NULL, 0, o->p);
 }
 

@@ -5,7 +5,7 @@
 
 static void unpack_q5_0(const uint8_t *b, const struct kern_row *o)
 {
-	o->d[0] = f16(b);
+	o->d[0] = kern_f16(b);
 	o->m[0] = 0;
 	codes(b + 6, b + 2, 16, o->p);
 }

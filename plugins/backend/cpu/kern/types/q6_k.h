@@ -12,7 +12,7 @@ static void unpack_q6_k(const uint8_t *b, const struct kern_row *o)
 
 		o->p[e] = (int16_t)((int8_t)b[192 + e / 16] * ((low | high << 4) - 32));
 	}
-	same_factor(f16(b + 208), o, 8);
+	same_factor(kern_f16(b + 208), o, 8);
 }
 
 #elif KERN_PART == KERN_PART_AVX2

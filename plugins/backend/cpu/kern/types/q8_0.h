@@ -5,7 +5,7 @@
 
 static void unpack_q8_0(const uint8_t *b, const struct kern_row *o)
 {
-	o->d[0] = f16(b);
+	o->d[0] = kern_f16(b);
 	o->m[0] = 0;
 	for (int j = 0; j < 32; j++)
 		o->p[j] = (int8_t)b[2 + j];

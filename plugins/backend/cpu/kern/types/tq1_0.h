@@ -7,7 +7,7 @@ static void unpack_tq1_0(const uint8_t *b, const struct kern_row *o)
 {
 	uint8_t trits[32];
 
-	same_factor(f16(b + 52), o, 8);
+	same_factor(kern_f16(b + 52), o, 8);
 	for (int j = 0; j < 8; j++) {
 		kern_trits_32(b, j, trits);
 		for (int e = 0; e < 32; e++)

@@ -5,7 +5,7 @@
 
 static void unpack_tq2_0(const uint8_t *b, const struct kern_row *o)
 {
-	same_factor(f16(b + 64), o, 8);
+	same_factor(kern_f16(b + 64), o, 8);
 	for (int e = 0; e < 256; e++)
 		o->p[e] = (int16_t)((b[32 * (e / 128) + e % 32] >> (e / 32 % 4 * 2) & 3) - 1);
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scales.h - the scales of blocks as floats, portably. */
+#ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_SCALES_H
+#define LLAMAD_PLUGINS_BACKEND_CPU_KERN_SCALES_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* The f16 number at p, in little-endian order. */
+static inline float kern_f16(const uint8_t *p)
+{
+	uint32_t h = (uint32_t)p[0] | (uint32_t)p[1] << 8, exp = h >> 10 & 31, man = h & 1023, bits;
+	float v = (float)man * 0x1p-24f;
+
+	if (exp) {
+		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
+		memcpy(&v, &bits, sizeof(v));
+	}
+	return h & 0x8000 ? -v : v;
+}
+
+/* 2^(e - 128), which is denormal for e = 0 and 1. */
+static inline float kern_power(uint8_t e)
+{
+	uint32_t bits = e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23;
+	float v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
+#endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_SCALES_H */
