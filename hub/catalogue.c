@@ -12,16 +12,14 @@
 #include "hub/hub_impl.h"
 
 #define BYTES_MAX (1u << 20)
-#define NAME      "models.catalogue"
-#define BLANK     " \t\r"
 
 /* The next word of a line that ends at `end`; *n is 0 if there is none. */
 static const char *word(const char *p, const char *end, size_t *n)
 {
-	while (p < end && strchr(BLANK, *p))
+	while (p < end && strchr(LMI_HUB_BLANK, *p))
 		p++;
 	*n = 0;
-	while (p + *n < end && !strchr(BLANK, p[*n]) && p[*n] != '#')
+	while (p + *n < end && !strchr(LMI_HUB_BLANK, p[*n]) && p[*n] != '#')
 		(*n)++;
 	return p;
 }
@@ -59,7 +57,7 @@ enum lmd_status lmi_hub_catalogue_find(const char **out, const char *file, const
 	return st;
 }
 
-bool lmi_hub_default_catalogue(char *path, size_t n)
+bool lmi_hub_data_file(char *path, size_t n, const char *name)
 {
 	static const char *const places[] = {"../share/llamad", "../hub", "../../hub"};
 	char exe[PATH_MAX];
@@ -69,10 +67,16 @@ bool lmi_hub_default_catalogue(char *path, size_t n)
 	exe[len > 0 ? len : 0] = 0;
 	slash = strrchr(exe, '/');
 	for (size_t i = 0; slash && i < sizeof(places) / sizeof(*places); i++) {
-		int k = snprintf(path, n, "%.*s/%s/" NAME, (int)(slash - exe), exe, places[i]);
+		int k = snprintf(path, n, "%.*s/%s/%s", (int)(slash - exe), exe, places[i], name);
 
 		if (k > 0 && (size_t)k < n && access(path, R_OK) == 0)
 			return true;
 	}
-	return (size_t)snprintf(path, n, "%s/" NAME, LMD_PKGDATADIR) < n && access(path, R_OK) == 0;
+	return (size_t)snprintf(path, n, "%s/%s", LMD_PKGDATADIR, name) < n &&
+	       access(path, R_OK) == 0;
+}
+
+bool lmi_hub_default_catalogue(char *path, size_t n)
+{
+	return lmi_hub_data_file(path, n, "models.catalogue");
 }

@@ -36,6 +36,13 @@ enum lmd_status lmi_hub_parse(struct lmi_hub_ref *out, const char *source,
 			      const struct lmi_hub_opts *o, struct lmd_arena *a,
 			      struct lmd_error *err);
 
+/* What separates the words of a data file's line. */
+#define LMI_HUB_BLANK " \t\r"
+
+/* Finds a file of data that belongs to this program: beside its installation, in the source tree
+ * above its build folder, or in the data folder.  Returns false if there is none. */
+bool lmi_hub_data_file(char *path, size_t n, const char *name);
+
 /* Finds a short name in the file.  *out stays NULL if it has no such name. */
 enum lmd_status lmi_hub_catalogue_find(const char **out, const char *file, const char *name,
 				       struct lmd_arena *a, struct lmd_error *err);

@@ -9,9 +9,11 @@
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/meta_text.h"
 #include "client/llamactl/daemon_model.h"
+#include "client/llamactl/model_choice.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
+#include "hub/shape.h"
 
 #define SHOWN_ELEMENTS 8  /* of an array in the text form */
 #define JSON_ELEMENTS  64 /* longer arrays are cut unless --full */
@@ -193,14 +195,62 @@ static void print_text(const struct lmi_model *model, const struct totals *t, bo
 	}
 }
 
-static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+/* ---- a well-known name, whose sizes are known without a file ---- */
+
+static void print_shape(const struct lmi_hub_shape *s, bool json)
+{
+	double params = (double)lmi_hub_shape_params(s);
+	double active = (double)lmi_hub_shape_active(s);
+	const struct {
+		const char *key, *title;
+		uint32_t value;
+	} sizes[] = {
+		{"n_layer", "layers", s->n_layer},	  {"width", "width", s->width},
+		{"ffn", "feed-forward", s->ffn},	  {"n_head", "heads", s->n_head},
+		{"n_kv_head", "KV heads", s->n_kv_head},  {"head", "head size", s->head},
+		{"n_expert", "experts", s->n_expert},	  {"n_expert_used", "used", s->n_used},
+		{"window", "window", s->window},	  {"n_vocab", "vocabulary", s->n_vocab},
+		{"n_ctx", "trained context", s->n_ctx},
+	};
+	struct lmi_ctl_json j;
+
+	if (!json) {
+		printf("%-16s%s (well known; no file was read)\n", "name", s->name);
+		printf("%-16s%.1f billion, %.1f of them for a token\n", "parameters", params * 1e-9,
+		       active * 1e-9);
+		for (size_t i = 0; i < LMD_LEN(sizes); i++)
+			if (sizes[i].value)
+				printf("%-16s%u\n", sizes[i].title, sizes[i].value);
+		return;
+	}
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "name", s->name);
+	lmi_ctl_json_uint(&j, "parameters", lmi_hub_shape_params(s));
+	lmi_ctl_json_uint(&j, "active", lmi_hub_shape_active(s));
+	for (size_t i = 0; i < LMD_LEN(sizes); i++)
+		lmi_ctl_json_uint(&j, sizes[i].key, sizes[i].value);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
+}
+
+static bool find_shape(const char *word, struct lmi_hub_shape *s)
+{
+	struct lmd_error none = {0};
+	char file[4096];
+
+	return !lmi_ctl_is_file_argument(word) && lmi_hub_default_shapes(file, sizeof(file)) &&
+	       lmi_hub_shape_find(s, file, word, &none) == LMD_OK;
+}
+
+/* ---- the command ---- */
+
+static enum lmd_status info_file(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_model *m = NULL;
 	struct totals t;
 	enum lmd_status st;
 
-	if (lmi_ctl_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
-		return lmi_ctl_named_info(ctl, err);
 	st = lmi_ctl_open_model(ctl, &m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
@@ -210,6 +260,20 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	else
 		print_text(m, &t, lmi_arg_flag(&ctl->args, "full"));
 	lmi_model_close(m);
+	return LMD_OK;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *word = lmi_arg_pos(&ctl->args, 0);
+	struct lmi_hub_shape s;
+	enum lmd_status st =
+		lmi_ctl_is_named(ctl, word) ? lmi_ctl_named_info(ctl, err) : info_file(ctl, err);
+
+	if (st == LMD_OK || !find_shape(word, &s))
+		return st;
+	*err = (struct lmd_error){0};
+	print_shape(&s, lmi_arg_flag(&ctl->args, "json"));
 	return LMD_OK;
 }
 
@@ -227,7 +291,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_info = {
 	.doc = "FILE is a GGUF file, the first file of a set NAME-00001-of-0000N.gguf, a Hugging "
 	       "Face folder, or a model in the format of a plugin. Only "
 	       "the header is read; it is checked just as when the model is loaded.\n\nInstead "
-	       "of a file, FILE may be the name of a model of a running daemon. With --json "
+	       "of a file, FILE may be the name of a model of a running daemon, or a well-known "
+	       "name such as llama3.1:8b, whose sizes are printed. With --json "
 	       "sizes are in bytes.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -6,13 +6,13 @@
 #include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define RUN(X) X(run) X(chat) X(serve) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
+#define RUN(X) X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
 	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
 #define FILES(X)                                                                                   \
-	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
+	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)

@@ -16,6 +16,7 @@ for f in "$agents/codex" "$agents/claude" "$agents/opencode" "$cache/agents-aide
 done
 PATH=$cache/clients-js/node_modules/node/bin:$agents:$cache/agents-aider/bin:$PATH
 top=$(cd "$src" && pwd)
+top_build=$(cd "$build" && pwd)
 task="Write hello into out.txt"
 
 # script NAME REPLIES: a name of the model that answers with a list of replies
@@ -50,8 +51,13 @@ agent() {
 	shift 2
 	mkdir -p "$dir/$name/home"
 	before=$(wc -l <"$dir/log")
-	(cd "$dir/$name" && env HOME="$dir/$name/home" timeout -s KILL 300 "$@") \
-		>"$dir/transcript" 2>&1 </dev/null
+	(
+		cd "$dir/$name" || exit 99
+		HOME=$dir/$name/home DISABLE_AUTOUPDATER=1 OPENCODE_DISABLE_MODELS_FETCH=1
+		AIDER_ANALYTICS=false
+		export HOME DISABLE_AUTOUPDATER OPENCODE_DISABLE_MODELS_FETCH AIDER_ANALYTICS
+		"$@"
+	) >"$dir/transcript" 2>&1 </dev/null
 	rc=$?
 	echo "---- $name"
 	cut -c 1-2000 "$dir/transcript"
@@ -64,28 +70,19 @@ agent() {
 	holds "$name: requests fail" [ -z "$(grep 'POST .*status=[45]' "$dir/requests")" ]
 }
 
-agent codex 2 env LLAMAD_KEY="$key" codex exec --json --skip-git-repo-check -s danger-full-access \
-	-m codex -c model_provider=llamad -c "model_providers.llamad={name='llamad', \
-base_url='http://$http/v1', wire_api='responses', env_key='LLAMAD_KEY'}" "$task"
+# launch TOOL ARGUMENT...: as a user starts it
+launch() {
+	tool=$1
+	shift
+	env LLAMAD_KEY="$key" timeout -s KILL 300 "$top_build/llamactl" --socket "$url" launch "$tool" --model "$tool" \
+		--url "http://$http" -- "$@"
+}
 
-agent claude 2 env ANTHROPIC_BASE_URL="http://$http" ANTHROPIC_AUTH_TOKEN="$key" \
-	CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 \
-	claude -p "$task" --model claude --allowedTools Bash --output-format stream-json --verbose
-
-mkdir -p "$dir/opencode"
-cat >"$dir/opencode/opencode.json" <<EOF
-{"model": "llamad/opencode", "small_model": "llamad/opencode", "autoupdate": false,
- "provider": {"llamad": {
-   "npm": "@ai-sdk/openai-compatible",
-   "options": {"baseURL": "http://$http/v1", "apiKey": "$key"},
-   "models": {"opencode": {}}}}}
-EOF
-agent opencode 2 env OPENCODE_DISABLE_MODELS_FETCH=1 opencode run --format json "$task"
-
+agent codex 2 launch codex exec --json --skip-git-repo-check -s danger-full-access "$task"
+agent claude 2 launch claude -p "$task" --allowedTools Bash --output-format stream-json --verbose
+agent opencode 2 launch opencode run --format json "$task"
 # aider has no tools: it asks for the whole file in the answer
-agent aider 1 env OPENAI_API_KEY="$key" LITELLM_LOCAL_MODEL_COST_MAP=True AIDER_ANALYTICS=false \
-	aider --model openai/aider --openai-api-base "http://$http/v1" --edit-format whole --no-git \
-	--yes-always --no-check-update --no-show-release-notes --no-show-model-warnings \
-	--no-pretty --message "$task" out.txt
+agent aider 1 launch aider --edit-format whole --no-git --yes-always --no-check-update \
+	--no-show-release-notes --no-pretty --message "$task" out.txt
 stop
 finish agents_test
