@@ -37,7 +37,7 @@ while read -r words; do
 	# what a program may want to read is there as JSON; some commands are for people
 	# shellcheck disable=SC2086
 	case $words in
-	help | chat | serve | translate) ;;
+	help | chat | launch | serve | translate) ;;
 	*) prints '^ *--json  ' $words --help ;;
 	esac
 done <"$dir/commands"
