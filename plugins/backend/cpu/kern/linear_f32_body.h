@@ -8,7 +8,7 @@
  *     LOAD_SOME(p, n)             the first n < W floats, then zeros; reads nothing after them
  *     STORE(p, v)                 W floats at any address
  *     SUM(v)                      sum of the lanes in a fixed order
- *     TILE                        rows of x that are multiplied together
+ *     TILE                        rows of x that are multiplied together, 2 or 4
  *     ISA, FLAGS, TABLE           of the kernels
  *
  * Value i of a row goes to lane i mod W, whatever is computed beside it.  Few rows of x multiply
@@ -16,14 +16,16 @@
  * weight rows is decoded to floats first. */
 #include <string.h>
 
+#include "slice.h"
 #include "variants.h"
 
 #define INLINE      static inline __attribute__((always_inline))
 #define ROWS        4
 #define IN_PLACE    4       /* up to this many rows of x, weights are not decoded beforehand */
 #define STRIP_BYTES 0x40000 /* size of decoded rows, at least ROWS of them */
+#define AHEAD       0x8000  /* distance of prefetches in bytes */
 
-INLINE vec load(uint32_t dtype, const char *w, size_t i)
+INLINE vec load(uint32_t dtype, const uint8_t *w, size_t i)
 {
 	return dtype == LMD_DTYPE_F16    ? LOAD_F16(w + 2 * i)
 	       : dtype == LMD_DTYPE_BF16 ? LOAD_BF16(w + 2 * i)
@@ -31,7 +33,7 @@ INLINE vec load(uint32_t dtype, const char *w, size_t i)
 }
 
 /* The n < W values from i on, then zeros. */
-INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
+INLINE vec load_some(uint32_t dtype, const uint8_t *w, size_t i, uint32_t n)
 {
 	uint16_t halves[W] = {0};
 
@@ -42,10 +44,11 @@ INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
 }
 
 /* ROWS weight rows of dtype times n_col rows of x.  dtype is F32, F16 or BF16, n_col is 1..TILE;
- * both are constants. */
-INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x, uint32_t k,
-		 uint32_t n_col, float out[TILE][ROWS])
+ * both are constants.  later: where to prefetch as many bytes as are read; NULL: nowhere. */
+INLINE void tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
+		 const void *const *x, uint32_t k, uint32_t n_col, float out[TILE][ROWS])
 {
+	const size_t bytes = dtype == LMD_DTYPE_F32 ? 4 : 2;
 	vec sum[TILE][ROWS], wv[ROWS];
 	uint32_t i = 0;
 
@@ -55,6 +58,9 @@ INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x
 		for (uint32_t r = 0; r < ROWS; r++)
 			sum[c][r] = ZERO;
 	for (; i + W <= k; i += W) {
+		if (later)
+			for (size_t b = 0; b < ROWS * W * bytes; b += 64)
+				__builtin_prefetch(later + ROWS * bytes * i + b, 0, 2);
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < ROWS; r++)
 			wv[r] = load(dtype, w[r], i);
@@ -88,33 +94,58 @@ INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x
 }
 
 /* Rows [r, r + n) of the slice, n <= ROWS, at addresses w, times rows [c, c + n_col) of x. */
-INLINE void put_tile(uint32_t dtype, const char *const w[ROWS], const struct kern_product *p,
-		     uint32_t r, uint32_t n, uint32_t c, uint32_t n_col)
+INLINE void put_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
+		     const struct kern_product *p, uint32_t r, uint32_t n, uint32_t c,
+		     uint32_t n_col)
 {
 	float out[TILE][ROWS];
 
-	tile(dtype, w, p->x + c, p->k, n_col, out);
+	tile(dtype, w, later, p->x + c, p->k, n_col, out);
 	for (uint32_t i = 0; i < n_col; i++)
 		memcpy(p->y[c + i] + r, out[i], n * sizeof(**out));
 }
 
-/* Rows [r, r + n_row) of the slice, which begin at w and are `stride` bytes apart, times all rows
- * of x.  Tiles of x stay in the cache while the rows stream by. */
-INLINE void strip(uint32_t dtype, const char *w, size_t stride, const struct kern_product *p,
-		  uint32_t r, uint32_t n_row)
+/* Few rows of x: the weights stream by once for up to TILE of them. */
+INLINE void in_place(uint32_t dtype, const struct kern_product *p)
+{
+	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
+		n_col = p->n_col - c >= TILE ? TILE : p->n_col - c;
+		for (uint32_t r = 0; r < p->n_row; r += ROWS) {
+			uint32_t n = p->n_row - r < ROWS ? p->n_row - r : ROWS;
+			const uint8_t *w[ROWS], *later = kern_later_rows(p, r, AHEAD);
+
+			kern_row_addresses(p, r, ROWS, w);
+			if (n_col == TILE)
+				put_tile(dtype, w, later, p, r, n, c, TILE);
+			else if (n_col == 1)
+				put_tile(dtype, w, later, p, r, n, c, 1);
+#if TILE == 4
+			else if (n_col == 2)
+				put_tile(dtype, w, later, p, r, n, c, 2);
+			else
+				put_tile(dtype, w, later, p, r, n, c, 3);
+#endif
+		}
+	}
+}
+
+/* Rows [r, r + n_row) of the slice, floats that begin at w and are `stride` bytes apart, times all
+ * rows of x.  Tiles of x stay in the cache while the rows stream by. */
+INLINE void strip(const uint8_t *w, size_t stride, const struct kern_product *p, uint32_t r,
+		  uint32_t n_row)
 {
 	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
 		n_col = p->n_col - c >= TILE ? TILE : 1;
 		for (uint32_t i = 0; i < n_row; i += ROWS) {
 			uint32_t n = n_row - i < ROWS ? n_row - i : ROWS;
-			const char *rows[ROWS];
+			const uint8_t *rows[ROWS];
 
 			for (uint32_t j = 0; j < ROWS; j++)
 				rows[j] = w + (i + (j < n ? j : n - 1)) * stride;
 			if (n_col == TILE)
-				put_tile(dtype, rows, p, r + i, n, c, TILE);
+				put_tile(LMD_DTYPE_F32, rows, NULL, p, r + i, n, c, TILE);
 			else
-				put_tile(dtype, rows, p, r + i, n, c, 1);
+				put_tile(LMD_DTYPE_F32, rows, NULL, p, r + i, n, c, 1);
 		}
 	}
 }
@@ -144,7 +175,7 @@ INLINE void decode_row(uint32_t dtype, const struct kern_product *p, const char 
 
 	if (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16)
 		for (; i + W <= p->k; i += W)
-			STORE(out + i, load(dtype, w, i));
+			STORE(out + i, load(dtype, (const uint8_t *)w, i));
 	if (i < p->k)
 		/* The rest of a row, or a type that the caller knows the host can decode. */
 		(void)p->host->dequant_rows(p->host->ctx, dtype, w + 2 * i, out + i, p->k - i);
@@ -162,7 +193,7 @@ INLINE void decoded(uint32_t dtype, const struct kern_product *p)
 		for (uint32_t i = 0; i < n; i++)
 			decode_row(dtype, p, (const char *)p->w + (r + i) * p->w_stride,
 				   w + (size_t)i * p->k);
-		strip(LMD_DTYPE_F32, (const char *)w, p->k * sizeof(float), p, r, n);
+		strip((const uint8_t *)w, p->k * sizeof(float), p, r, n);
 	}
 }
 
@@ -176,8 +207,12 @@ static void run_f32(const struct kern_linear *self, const struct kern_product *p
 	const uint32_t rows = strip_rows(p->k);
 
 	(void)self;
+	if (p->n_col <= IN_PLACE) {
+		in_place(LMD_DTYPE_F32, p);
+		return;
+	}
 	for (uint32_t r = 0; r < p->n_row; r += rows)
-		strip(LMD_DTYPE_F32, (const char *)p->w + r * p->w_stride, p->w_stride, p, r,
+		strip((const uint8_t *)p->w + r * p->w_stride, p->w_stride, p, r,
 		      p->n_row - r < rows ? p->n_row - r : rows);
 }
 
@@ -186,7 +221,7 @@ INLINE void run_half(uint32_t dtype, const struct kern_product *p)
 	if (p->n_col > IN_PLACE)
 		decoded(dtype, p);
 	else
-		strip(dtype, p->w, p->w_stride, p, 0, p->n_row);
+		in_place(dtype, p);
 }
 
 static void run_f16(const struct kern_linear *self, const struct kern_product *p)

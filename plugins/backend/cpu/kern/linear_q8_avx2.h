@@ -205,7 +205,7 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 		for (uint32_t i = 0; i < n_row; i += 8) {
 			const uint8_t *w[8];
 
-			addresses(p, r + i, w);
+			kern_row_addresses(p, r + i, 8, w);
 			pack8(dtype, p->points, w, p->k, panels + i / 8 * bytes);
 		}
 		for (; c + TILE <= p->n_col; c += TILE)

@@ -262,9 +262,9 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 		for (uint32_t i = 0; i < n_row; i += 16, panel += panel_bytes(dtype, p->k)) {
 			const uint8_t *w[8];
 
-			addresses(p, r + i, w);
+			kern_row_addresses(p, r + i, 8, w);
 			pack8(dtype, p->points, w, p->k, panel);
-			addresses(p, r + i + 8, w);
+			kern_row_addresses(p, r + i + 8, 8, w);
 			pack8(dtype, p->points, w, p->k, panel + 32);
 		}
 		for (; c + TILE <= p->n_col; c += TILE)

@@ -7,6 +7,7 @@
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_LINEAR_Q8_NEON_H
 
 #include "rows_neon.h"
+#include "slice.h"
 
 #define FEW         2       /* largest number of rows of x for rows4 */
 #define STRIP_BYTES 0x30000 /* size of the panels, at least one */
@@ -14,36 +15,14 @@
 /* Distance of prefetches, in bytes. */
 #define AHEAD 0x2000
 
-/* Addresses of four rows from r on; the last row is repeated past the end. */
-INLINE void addresses(const struct kern_product *p, uint32_t r, const uint8_t *w[FOUR])
-{
-#pragma GCC unroll 4
-	for (uint32_t i = 0; i < FOUR; i++) {
-		uint32_t row = r + i < p->n_row ? r + i : p->n_row - 1;
-
-		w[i] = (const uint8_t *)p->w + row * p->w_stride;
-	}
-}
-
-/* What is read AHEAD bytes after row r: rows of the slice, or what follows it. */
-INLINE const uint8_t *later_rows(const struct kern_product *p, uint32_t r)
-{
-	size_t at = r * p->w_stride + AHEAD, end = p->n_row * p->w_stride;
-
-	if (at < end)
-		return (const uint8_t *)p->w + at;
-	return p->next ? (const uint8_t *)p->next + (at - end)
-		       : (const uint8_t *)p->w + r * p->w_stride;
-}
-
 /* Four rows from r on times n_col rows of x.  n_col is 1..FEW and constant. */
 INLINE void rows4(uint32_t dtype, const struct kern_product *p, uint32_t r, uint32_t n_col)
 {
 	const size_t bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
-	const uint8_t *w[FOUR], *later = later_rows(p, r);
+	const uint8_t *w[FOUR], *later = kern_later_rows(p, r, AHEAD);
 	float32x4_t sum[PASS];
 
-	addresses(p, r, w);
+	kern_row_addresses(p, r, FOUR, w);
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = vdupq_n_f32(0);
@@ -93,7 +72,7 @@ INLINE void panel_create(uint32_t dtype, const struct kern_product *p, uint32_t 
 	const size_t bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
 	const uint8_t *w[FOUR];
 
-	addresses(p, r, w);
+	kern_row_addresses(p, r, FOUR, w);
 	for (size_t b = 0, at = 0; b < p->k / 32; b += parts, at += bytes)
 #pragma GCC unroll 1
 		for (int j = 0; j < (int)parts; j++, panel++)

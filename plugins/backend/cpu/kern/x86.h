@@ -12,6 +12,7 @@
 #include "codebooks.h"
 #include "iq_tables.h"
 #include "properties.h"
+#include "slice.h"
 
 /* Prefetch distance for weights, in bytes. */
 #define KERN_PREFETCH_BYTES 0x6000
@@ -139,35 +140,12 @@ INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 }
 
 /* Prefetches later rows when `done` bytes of each of eight rows have been used and the next `n` are
- * about to be.  Hardware prefetchers follow single rows, and short rows end too soon for that. */
+ * about to be. */
 INLINE void prefetch_rows(const uint8_t *later, size_t done, size_t n)
 {
 #pragma GCC unroll 16
 	for (size_t i = 0; i < 8 * n; i += 64)
 		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
-}
-
-/* Address from which rows [r, r + 8) prefetch: KERN_PREFETCH_BYTES bytes on, in the slice or in
- * what follows it. */
-INLINE const uint8_t *prefetch_address(const struct kern_product *p, uint32_t r)
-{
-	size_t at = r * p->w_stride + KERN_PREFETCH_BYTES, end = p->n_row * p->w_stride;
-
-	if (at < end)
-		return (const uint8_t *)p->w + at;
-	return p->next ? (const uint8_t *)p->next + (at - end)
-		       : (const uint8_t *)p->w + r * p->w_stride;
-}
-
-/* Addresses of eight rows from r on; the last row is repeated past the end. */
-INLINE void addresses(const struct kern_product *p, uint32_t r, const uint8_t *w[8])
-{
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t row = r + i < p->n_row ? r + i : p->n_row - 1;
-
-		w[i] = (const uint8_t *)p->w + row * p->w_stride;
-	}
 }
 
 #endif /* LLAMAD_CPU_KERN_X86_H */
