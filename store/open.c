@@ -42,7 +42,7 @@ static enum lmd_status fail_at(const struct lmi_store *s, const char *name, cons
 
 static enum lmd_status open_dir(struct lmi_store *s, struct lmd_error *err)
 {
-	if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
+	if (!s->opts.read_only && mkdir(s->dir, 0700) < 0 && errno != EEXIST)
 		return fail_at(s, "", "cannot create the folder", err);
 	s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return s->dir_fd < 0 ? fail_at(s, "", "cannot open the folder", err) : LMD_OK;
@@ -50,13 +50,15 @@ static enum lmd_status open_dir(struct lmi_store *s, struct lmd_error *err)
 
 static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error *err)
 {
+	const int how = s->opts.read_only ? O_RDONLY : O_RDWR | O_CREAT;
 	char show[SHOW];
 	struct stat sb;
 
-	s->lock_fd = openat(s->dir_fd, LOCK_NAME,
-			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	s->lock_fd = openat(s->dir_fd, LOCK_NAME, how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (s->lock_fd < 0 && s->opts.read_only && errno == ENOENT)
+		return LMD_OK; /* no process has it open */
 	if (s->lock_fd < 0)
-		return fail_at(s, LOCK_NAME, "cannot write", err);
+		return fail_at(s, LOCK_NAME, s->opts.read_only ? "cannot read" : "cannot write", err);
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK
 			       ? lmd_fail(err, LMD_BUSY,
@@ -66,7 +68,7 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	if (fstat(s->lock_fd, &sb) < 0)
 		return fail_at(s, LOCK_NAME, "fstat", err);
 	*unclean = sb.st_size > 0;
-	if (!*unclean && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
+	if (!*unclean && !s->opts.read_only && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
 		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot write", err);
 
 		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary
@@ -80,7 +82,7 @@ static void unlock(struct lmi_store *s, bool clean)
 {
 	if (s->lock_fd < 0)
 		return;
-	if (clean && ftruncate(s->lock_fd, 0) == 0)
+	if (clean && !s->opts.read_only && ftruncate(s->lock_fd, 0) == 0)
 		(void)fsync(s->lock_fd); /* a failure may cause an unnecessary check, no more */
 	close(s->lock_fd);
 	s->lock_fd = -1;
@@ -158,59 +160,6 @@ static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 	return LMD_OK;
 }
 
-/* Interprets one line of the check.  A page that could not be read is also reported as a line, with
- * sqlite's error code at its end; that is no sign of corruption. */
-static enum lmd_status check_line(const char *text, struct lmd_error *err)
-{
-	static const char before_code[] = "error code=";
-	const char *at = text ? strstr(text, before_code) : NULL;
-	unsigned long code = at ? strtoul(at + sizeof(before_code) - 1, NULL, 10) : 0;
-	char show[SHOW];
-
-	if (!text || (code & 0xff) == SQLITE_NOMEM)
-		return lmd_fail(err, LMD_NOMEM, "registry: no memory for its check");
-	if (code && (code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_NOTADB)
-		return lmd_fail(err, LMD_IO, "registry: error during its check: %s (%lu)",
-				sqlite3_errstr((int)code), code);
-	if (strcmp(text, "ok") == 0)
-		return LMD_OK;
-	return lmd_fail(err, LMD_CORRUPT, "registry: %s",
-			lmi_printable(show, sizeof(show), text, strlen(text)));
-}
-
-enum lmd_status lmi_store_check(struct lmi_store *s, const char *schema, struct lmd_error *err)
-{
-	enum lmd_status st, found = LMD_OK;
-	struct lmd_error why = {0};
-	sqlite3_stmt *q;
-	char sql[64];
-	bool row = true;
-
-	(void)snprintf(sql, sizeof(sql), "PRAGMA %s.quick_check(100)", schema);
-	st = lmi_store_db_query(s, &q, err, sql, "");
-	if (st != LMD_OK)
-		return st;
-	while (st == LMD_OK && row) {
-		st = lmi_store_db_step(s, q, &row, err);
-		if (st != LMD_OK || !row)
-			break;
-		st = check_line((const char *)sqlite3_column_text(q, 0), &why);
-		if (st == LMD_CORRUPT) { /* a later line may still report a read error */
-			found = st;
-			st = LMD_OK;
-		} else if (st != LMD_OK && err) {
-			*err = why;
-		}
-	}
-	sqlite3_finalize(q);
-	if (st == LMD_OK && found != LMD_OK) {
-		st = found;
-		if (err)
-			*err = why;
-	}
-	return st;
-}
-
 static enum lmd_status set_journal(struct lmi_store *s, struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -273,6 +222,51 @@ static enum lmd_status open_db(struct lmi_store *s, struct lmi_store_report *r,
 	}
 	return st;
 }
+
+/* ---- reading only ---- */
+
+/* Writes the URI of the database. Without a log sqlite is told that nothing changes the file, so that it
+ * creates none. */
+static void make_uri(const struct lmi_store *s, char *uri, size_t n)
+{
+	struct stat sb;
+	bool has_log = !fstatat(s->dir_fd, DB_NAME "-wal", &sb, AT_SYMLINK_NOFOLLOW) && sb.st_size > 0;
+	size_t at = (size_t)snprintf(uri, n, "file:%s", s->dir[0] == '/' ? "//" : "");
+
+	for (const char *p = s->dir; *p && at + 4 < n; p++)
+		at += (size_t)snprintf(uri + at, n - at, strchr("%?#", *p) ? "%%%02x" : "%c",
+				       (unsigned char)*p);
+	(void)snprintf(uri + at, n - at, "/" DB_NAME "%s", has_log ? "" : "?immutable=1");
+}
+
+static enum lmd_status open_to_read(struct lmi_store *s, struct lmi_store_report *r,
+				    struct lmd_error *err)
+{
+	char uri[3 * LMI_STORE_PATH_MAX + 64];
+	enum lmd_status st;
+	int rc;
+
+	make_uri(s, uri, sizeof(uri));
+	rc = sqlite3_open_v2(uri, &s->db,
+			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+				     SQLITE_OPEN_PRIVATECACHE,
+			     s->opts.vfs);
+	st = rc == SQLITE_OK ? configure(s, s->opts.busy_ms, err) : lmi_store_db_fail(s, rc, err);
+	if (st == LMD_OK)
+		st = identify(s, r, err);
+	if (st == LMD_OK && r->fresh)
+		st = lmd_fail(err, LMD_INVALID, DB_NAME ": is empty");
+	r->checked = r->unclean || is_small(s);
+	if (st == LMD_OK && r->checked)
+		st = lmi_store_check(s, "main", err);
+	if (st != LMD_OK) {
+		(void)sqlite3_close(s->db);
+		s->db = NULL;
+	}
+	return st;
+}
+
+/* ---- a damaged database ---- */
 
 /* Finds an unused name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
 static bool moved_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
@@ -371,8 +365,8 @@ static enum lmd_status open_or_begin(struct lmi_store *s, struct lmi_store_repor
 	enum lmd_status st;
 
 	s->opening = true;
-	st = open_db(s, r, &why);
-	if (st == LMD_CORRUPT) {
+	st = s->opts.read_only ? open_to_read(s, r, &why) : open_db(s, r, &why);
+	if (st == LMD_CORRUPT && !s->opts.read_only) {
 		(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
 			       why.text);
 		st = replace(s, r, &why);
@@ -389,7 +383,7 @@ enum lmd_status lmi_store_heal(struct lmi_store *s, struct lmd_error *err)
 	struct lmi_store_report r = {.schema = lmi_store_sql_n, .unclean = true};
 	enum lmd_status st;
 
-	if (s->opening || (s->db && (!s->corrupt || sqlite3_next_stmt(s->db, NULL) ||
+	if (s->opening || s->opts.read_only || (s->db && (!s->corrupt || sqlite3_next_stmt(s->db, NULL) ||
 				     !sqlite3_get_autocommit(s->db))))
 		return LMD_OK;
 	/* the log belongs to the file that is moved aside */
@@ -444,7 +438,7 @@ enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 	if (st == LMD_OK)
 		st = lock(s, &r.unclean, err);
 	if (st == LMD_OK) {
-		r.n_parts_removed = lmi_store_blob_sweep(s->dir_fd);
+		r.n_parts_removed = s->opts.read_only ? 0 : lmi_store_blob_sweep(s->dir_fd);
 		st = open_or_begin(s, &r, err);
 		if (st != LMD_OK) { /* restore the state of the lock file */
 			destroy(s, !r.unclean && st != LMD_CORRUPT);

@@ -3,6 +3,7 @@
  * Opening: reports, errors, corrupt databases, and migrations from every schema. */
 #include "store/test_store.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -434,6 +435,93 @@ START_TEST(read_only)
 }
 END_TEST
 
+/* Returns a sum over the names and contents of the folder's files, without sqlite's index. */
+static const char *sum_of_folder(void)
+{
+	static char sum[64];
+	char cmd[256];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "cd '%s' && for f in $(find . -type f | grep -v 'shm$' | sort); do echo $f; cat $f; done | cksum",
+		 dir);
+	f = popen(cmd, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_ptr_nonnull(fgets(sum, sizeof(sum), f));
+	ck_assert_int_eq(pclose(f), 0);
+	return sum;
+}
+
+static enum lmd_status open_to_read(void)
+{
+	const struct lmi_store_opts opts = {.now_ns = NOW, .read_only = true};
+	char before[64];
+	enum lmd_status st;
+
+	snprintf(before, sizeof(before), "%s", sum_of_folder());
+	st = lmi_store_open(&store, dir, &opts, &report, &err);
+	ck_assert_str_eq(sum_of_folder(), before);
+	return st;
+}
+
+static void close_unchanged(void)
+{
+	char before[64];
+
+	snprintf(before, sizeof(before), "%s", sum_of_folder());
+	close_store();
+	ck_assert_str_eq(sum_of_folder(), before);
+}
+
+/* A folder with a name that means something in a URI, and an unfinished import, which stays. */
+START_TEST(reading_changes_nothing)
+{
+	struct lmi_store *other = NULL;
+	const struct lmi_store_opts opts = {.now_ns = NOW};
+
+	snprintf(dir, sizeof(dir), "%s/a%%41?b=#c", base_dir);
+	REFUSED(lmi_store_open(&other, dir, &(struct lmi_store_opts){.read_only = true}, NULL, &err), LMD_IO,
+		"cannot open the folder");
+	open_store();
+	OK(add("a", 1));
+	close_store();
+	ck_assert(!mkdir(in_dir("models"), 0700) || errno == EEXIST);
+	put_bytes("models/import-1-1.part", 0, "x", 1);
+	OK(open_to_read());
+	ck_assert(!report.unclean && report.schema_from == lmi_store_sql_n);
+	ck_assert_int_eq(added("a"), 1);
+	ck_assert_int_ne(add("b", 2), LMD_OK);
+	REFUSED(lmi_store_open(&other, dir, &opts, NULL, &err), LMD_BUSY, "another process");
+	close_unchanged();
+	open_store();
+	REFUSED(lmi_store_open(&other, dir, &(struct lmi_store_opts){.read_only = true}, NULL, &err),
+		LMD_BUSY, "another process");
+	close_store();
+	/* what is only in the log is read as well */
+	die_in_use();
+	OK(open_to_read());
+	ck_assert(report.unclean);
+	ck_assert_int_eq(added("by-the-dead"), 4);
+	close_unchanged();
+}
+END_TEST
+
+START_TEST(a_damaged_registry_is_only_read)
+{
+	static const char junk[2048] = {1};
+
+	open_store();
+	OK(add("a", 1));
+	close_store();
+	put_bytes("registry.db", 0, junk, sizeof(junk));
+	REFUSED(open_to_read(), LMD_CORRUPT, "not a database");
+	ck_assert_int_eq(truncate(in_dir("registry.db"), 0), 0);
+	REFUSED(open_to_read(), LMD_INVALID, "registry.db: is empty");
+	ck_assert_int_eq(unlink(in_dir("registry.lock")), 0);
+	ck_assert_int_eq(unlink(in_dir("registry.db")), 0);
+	REFUSED(open_to_read(), LMD_IO, "");
+}
+END_TEST
+
 /* Rows as a release with that schema would have written them. */
 static const char *const rows_of[] = {
 	"INSERT INTO models (id, name, digest, size, format, arch, facts, state, added_at, "
@@ -557,6 +645,8 @@ int main(void)
 	tcase_add_test(tc, not_ours);
 	tcase_add_test(tc, folders);
 	tcase_add_test(tc, read_only);
+	tcase_add_test(tc, reading_changes_nothing);
+	tcase_add_test(tc, a_damaged_registry_is_only_read);
 	tcase_add_test(tc, from_each_schema);
 	tcase_add_test(tc, all_or_none);
 	tcase_add_test(tc, migrations_are_frozen);

@@ -56,6 +56,9 @@ struct lmi_store_opts {
 	int64_t now_ns;   /* for the name of a database that is moved aside */
 	uint32_t busy_ms; /* how long a call waits for another connection; 0 = 5000 */
 	const char *vfs;  /* name of sqlite's VFS; NULL = its default */
+	/* Changes nothing in the state folder: LMD_CORRUPT if the database is damaged, and calls that write
+	 * fail. Only an index (-shm) may be created, if the last process did not close the database. */
+	bool read_only;
 	/* called when a database that turned out to be corrupt in use has been replaced, by the
 	 * thread that uses the store; may be NULL.  The report is that of the replacement. */
 	void (*replaced)(void *arg, const struct lmi_store_report *report);

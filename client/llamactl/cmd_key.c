@@ -81,7 +81,7 @@ static enum lmd_status add_to_folder(const struct lmi_args *a, const char *diges
 				    .created_at = now_ns,
 				    .expires_at = expires_ms * 1000000};
 	struct lmi_store *store = NULL;
-	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, err);
+	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, false, err);
 
 	memcpy(key.hash, digest, sizeof(key.hash));
 	if (st == LMD_BUSY)

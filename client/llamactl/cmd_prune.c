@@ -80,7 +80,7 @@ static enum lmd_status prune_folder(const char *dir, const struct lmi_store_prun
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_ctl_open_state_folder(&store, dir, err);
+	st = lmi_ctl_open_state_folder(&store, dir, o->dry_run, err);
 	if (st == LMD_BUSY)
 		return lmd_fail(err, st,
 				"%.200s is in use: end the daemon first (`llamactl shutdown`, or `sudo "

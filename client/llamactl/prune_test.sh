@@ -20,7 +20,13 @@ mkdir -p "$state/downloads/one" "$state/downloads/two"
 echo part >"$state/downloads/one/m.gguf.partial"
 echo part >"$state/downloads/one/m.gguf.partial.journal"
 echo "not ours" >"$state/models/readme"
+folder() {
+	(cd "$state" && find . -printf '%p %s %m %T@\n' | sort && cat registry.*)
+}
+folder >"$dir/before"
 prints '^3 files can be removed: ' prune --state-dir "$state" --dry-run
+folder >"$dir/after"
+holds "a dry run changes the folder: $(diff "$dir/before" "$dir/after")" cmp -s "$dir/before" "$dir/after"
 holds "a dry run removes nothing" [ -f "$lost" ]
 prints '"path": "models/sha256-0*7"' prune --state-dir "$state" --dry-run --json
 prints ' downloads/one/m.gguf.partial$' prune --state-dir "$state"

@@ -29,10 +29,11 @@ static enum lmd_status become_owner(const char *dir, struct lmd_error *err)
 	return LMD_OK;
 }
 
-enum lmd_status lmi_ctl_open_state_folder(struct lmi_store **out, const char *dir,
+enum lmd_status lmi_ctl_open_state_folder(struct lmi_store **out, const char *dir, bool read_only,
 					  struct lmd_error *err)
 {
-	const struct lmi_store_opts opts = {.now_ns = (int64_t)time(NULL) * 1000000000};
+	const struct lmi_store_opts opts = {.now_ns = (int64_t)time(NULL) * 1000000000,
+					    .read_only = read_only};
 	enum lmd_status st = become_owner(dir, err);
 
 	return st == LMD_OK ? lmi_store_open(out, dir, &opts, NULL, err) : st;

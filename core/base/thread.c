@@ -27,6 +27,9 @@ void lmi_thread_begin(const char *name, enum lmi_thread_kind kind)
 
 	if (name)
 		(void)pthread_setname_np(pthread_self(), name);
+	/* chosen by the operator, or inherited from a background thread */
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
 	a.nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
 	switch (kind) {
 	case LMI_THREAD_ORDINARY:

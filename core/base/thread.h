@@ -23,8 +23,9 @@ enum lmi_thread_kind {
 };
 
 /* Sets the name (at most 15 bytes; NULL keeps it) and the scheduling of the calling thread; threads inherit
- * both from the thread that creates them. Needs no privilege; where a sandbox forbids the calls, nothing
- * changes. */
+ * both from the thread that creates them. A thread with another policy than SCHED_OTHER keeps its scheduling:
+ * the administrator of the daemon chose it, or a background thread created the thread. Needs no privilege;
+ * where a sandbox forbids the calls, nothing changes. */
 void lmi_thread_begin(const char *name, enum lmi_thread_kind kind);
 
 #endif /* LLAMAD_BASE_THREAD_H */

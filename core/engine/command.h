@@ -100,7 +100,7 @@ struct lmi_engine_eval {
 
 /* Maximum number of tokens that are guessed at a time. */
 #define LMI_ENGINE_DRAFT_MAX 15
-/* Who guesses the next tokens. */
+/* Where guesses of the next tokens come from. */
 enum lmi_engine_draft {
 	LMI_ENGINE_DRAFT_OFF = 0,
 	LMI_ENGINE_DRAFT_LOOKUP = 1 /* the prompt, the answer so far and the prediction */

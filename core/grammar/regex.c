@@ -291,6 +291,10 @@ static void skip_group_kind(struct regex *r)
 			fail(r, LMD_INVALID, "expected '>'");
 		return;
 	}
+	if (!named && !peek(r, 1)) {
+		fail(r, LMD_INVALID, "'(?' at the end");
+		return;
+	}
 	fail(r, LMD_UNSUPPORTED,
 	     named || strchr("=!", peek(r, 1)) ? "look-ahead and look-behind are not supported"
 					       : "flags are not supported");
@@ -405,7 +409,7 @@ static struct lmi_grammar_expr *parse_part(struct regex *r, struct place *at)
 	if (!skip(r, "("))
 		return quantified(r, parse_atom(r));
 	end = group_end(r);
-	if (end == r->n || !strchr("*+?{", r->p[end])) {
+	if (end == r->n || !r->p[end] || !strchr("*+?{", r->p[end])) {
 		inner = (struct place){.start = at->start, .end = at->end && is_end(r, end)};
 		at->start = at->start && !inner.start;
 		at->end = at->end && !inner.end;

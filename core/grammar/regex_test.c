@@ -163,6 +163,7 @@ static const struct {
 	{"(?<!a)b", "look-ahead and look-behind", LMD_UNSUPPORTED},
 	{"(?i)a", "flags are not", LMD_UNSUPPORTED},
 	{"(a", "expected ')'", LMD_INVALID},
+	{"a(?", "byte 2: '(?' at the end", LMD_INVALID},
 	{"a)", "')' without '('", LMD_INVALID},
 	{"*a", "nothing to repeat", LMD_INVALID},
 	{"a**", "nothing to repeat", LMD_INVALID},

@@ -21,6 +21,7 @@
 #define DEPTH_MAX   64  /* of formats in formats */
 #define TAGS_MAX    256 /* tags, triggers or elements of one format */
 #define NAME_BYTES  64  /* of a name in a message */
+#define MEMBERS_MAX 5   /* of a format, besides type */
 
 struct tags {
 	struct lmi_grammar_builder *b;
@@ -49,6 +50,26 @@ static bool failed(const struct tags *t)
 }
 
 /* ---- members ---- */
+
+/* Members of a format besides type; NULL: no more. */
+typedef const char *const member_names[MEMBERS_MAX];
+
+static void check_members(struct tags *t, const json_t *v, const char *type, member_names members)
+{
+	const char *key;
+	const json_t *member;
+	char shown[NAME_BYTES];
+
+	json_object_foreach((json_t *)v, key, member) {
+		bool known = !strcmp(key, "type");
+
+		for (size_t i = 0; i < MEMBERS_MAX && members[i]; i++)
+			known |= !strcmp(key, members[i]);
+		if (!known)
+			fail(t, type, lmi_printable(shown, sizeof(shown), key, strlen(key)),
+			     "is not a member of this format");
+	}
+}
 
 static struct lmd_str text_of(const json_t *v)
 {
@@ -218,26 +239,36 @@ static struct lmi_grammar_expr *any_of(struct tags *t, const json_t *v)
 	return elements(t, v, "or", LMI_GR_EXPR_ALT);
 }
 
-static struct lmi_grammar_expr *repeat(struct tags *t, const json_t *v, uint32_t min, uint32_t max)
+static struct lmi_grammar_expr *content_of(struct tags *t, const json_t *v, const char *type)
 {
-	struct lmi_grammar_expr *e = format(t, json_object_get(v, "content"));
+	const json_t *content = json_object_get(v, "content");
+
+	if (!content)
+		fail(t, type, "content", "is missing");
+	return failed(t) ? NULL : format(t, content);
+}
+
+static struct lmi_grammar_expr *repeat(struct tags *t, const json_t *v, const char *type,
+				       uint32_t min, uint32_t max)
+{
+	struct lmi_grammar_expr *e = content_of(t, v, type);
 
 	return failed(t) ? NULL : lmi_grammar_expr_repeat(t->b, e, min, max);
 }
 
 static struct lmi_grammar_expr *optional(struct tags *t, const json_t *v)
 {
-	return repeat(t, v, 0, 1);
+	return repeat(t, v, "optional", 0, 1);
 }
 
 static struct lmi_grammar_expr *star(struct tags *t, const json_t *v)
 {
-	return repeat(t, v, 0, UINT32_MAX);
+	return repeat(t, v, "star", 0, UINT32_MAX);
 }
 
 static struct lmi_grammar_expr *plus(struct tags *t, const json_t *v)
 {
-	return repeat(t, v, 1, UINT32_MAX);
+	return repeat(t, v, "plus", 1, UINT32_MAX);
 }
 
 /* ---- tags ---- */
@@ -277,9 +308,11 @@ static void text_up_to_end(struct tags *t, uint32_t rule, const json_t *v, const
 	uint32_t n, n_end;
 	struct lmi_gr_free_text_stop *stops, *all;
 	json_t *one = json_is_string(end) ? json_pack("{s:[O]}", "end", end) : NULL;
-	struct lmi_gr_free_text_stop *ends =
-		get_stops(t, one ? one : v, "tag", "end", 1, &n_end);
+	struct lmi_gr_free_text_stop *ends;
 
+	if (json_is_string(end) && !one)
+		lmi_grammar_builder_fail(t->b, LMD_NOMEM, "out of memory");
+	ends = get_stops(t, one ? one : v, "tag", "end", 1, &n_end);
 	stops = get_stops(t, content, "any_text", "excludes", 0, &n);
 	all = failed(t) ? NULL : lmi_arena_array(t->b->arena, n + n_end + 1, sizeof(*all));
 	if (!all)
@@ -295,6 +328,16 @@ static void text_up_to_end(struct tags *t, uint32_t rule, const json_t *v, const
 	json_decref(one); /* the strings belong to `end` */
 }
 
+static void check_tag(struct tags *t, const json_t *v)
+{
+	static member_names members = {"begin", "content", "schema", "end"};
+	const json_t *type = json_object_get(v, "type");
+
+	if (type && strcmp(json_is_string(type) ? json_string_value(type) : "", "tag") != 0)
+		fail(t, "tag", "type", "must be \"tag\"");
+	check_members(t, v, "tag", members);
+}
+
 /* Reads a tag. In the older form its content is a JSON schema. */
 static struct tag read_tag(struct tags *t, const json_t *v)
 {
@@ -303,6 +346,7 @@ static struct tag read_tag(struct tags *t, const json_t *v)
 		     *old = json_object_get(v, "schema");
 	struct lmi_grammar_expr *seq;
 
+	check_tag(t, v);
 	if (failed(t))
 		return out;
 	if (is_any_text(content) && (!json_is_string(json_object_get(v, "end")) ||
@@ -311,7 +355,7 @@ static struct tag read_tag(struct tags *t, const json_t *v)
 		return out;
 	}
 	seq = list_of(t, LMI_GR_EXPR_SEQ);
-	append(t, seq, old && !content ? schema(t, old) : format(t, content));
+	append(t, seq, old && !content ? schema(t, old) : content_of(t, v, "tag"));
 	append(t, seq, tag_end(t, v));
 	define(t, out.rule, seq);
 	return out;
@@ -498,7 +542,7 @@ static struct lmi_grammar_expr *triggered_tags(struct tags *t, const json_t *v)
 static const struct {
 	const char *type;
 	format_fn fn;
-	const char *members[6]; /* besides type */
+	member_names members;
 } formats[] = {
 	{"const_string", const_string, {"value"}},
 	{"json_schema", json_schema, {"json_schema", "style"}},
@@ -518,24 +562,6 @@ static const struct {
 	 {"tags", "separator", "at_least_one", "stop_after_first"}},
 };
 
-static void check_members(struct tags *t, const json_t *v, size_t row)
-{
-	const char *key;
-	const json_t *member;
-	char shown[NAME_BYTES];
-
-	json_object_foreach((json_t *)v, key, member) {
-		bool known = !strcmp(key, "type");
-
-		for (size_t i = 0; i < LMD_LEN(formats[0].members); i++)
-			known |= formats[row].members[i] && !strcmp(key, formats[row].members[i]);
-		if (!known)
-			fail(t, formats[row].type,
-			     lmi_printable(shown, sizeof(shown), key, strlen(key)),
-			     "is not a member of this format");
-	}
-}
-
 static struct lmi_grammar_expr *format(struct tags *t, const json_t *v)
 {
 	const json_t *name = json_object_get(v, "type");
@@ -547,12 +573,15 @@ static struct lmi_grammar_expr *format(struct tags *t, const json_t *v)
 		lmi_grammar_builder_fail(t->b, LMD_INVALID,
 					 "formats are nested more than %d deep",
 					 DEPTH_MAX);
+	if (!json_is_string(name))
+		lmi_grammar_builder_fail(t->b, LMD_INVALID,
+					 "a format must be an object whose 'type' is a string");
 	if (failed(t))
 		return NULL;
 	for (size_t i = 0; i < LMD_LEN(formats); i++) {
 		if (strcmp(type, formats[i].type) != 0)
 			continue;
-		check_members(t, v, i);
+		check_members(t, v, type, formats[i].members);
 		t->depth++;
 		e = failed(t) ? NULL : formats[i].fn(t, v);
 		t->depth--;

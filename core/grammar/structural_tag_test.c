@@ -183,7 +183,17 @@ static const struct {
 	 "no tag begins with the trigger 'b'", LMD_INVALID},
 	{"{\"structures\":[],\"triggers\":[\"a\"]}", "'structures' in structural_tag", LMD_INVALID},
 	{"{\"structures\":[{\"begin\":\"<a>\",\"end\":\"\"}],\"triggers\":[\"<\"]}",
-	 "the format '' is not supported", LMD_INVALID},
+	 "'content' in tag: is missing", LMD_INVALID},
+	{"{\"format\":{\"type\":\"star\"}}", "'content' in star: is missing", LMD_INVALID},
+	{"{\"format\":[]}", "an object whose 'type' is a string", LMD_INVALID},
+	{"{\"format\":{\"type\":7}}", "an object whose 'type' is a string", LMD_INVALID},
+	/* tags in lists are as strict as others */
+	{"{\"structures\":[{\"begin\":\"<a>\",\"schema\":{},\"ends\":\"\",\"end\":\"\"}],"
+	 "\"triggers\":[\"<\"]}",
+	 "'ends' in tag: is not a member of this format", LMD_INVALID},
+	{"{\"structures\":[{\"type\":\"regex\",\"begin\":\"<a>\",\"schema\":{},\"end\":\"\"}],"
+	 "\"triggers\":[\"<\"]}",
+	 "'type' in tag: must be \"tag\"", LMD_INVALID},
 };
 
 START_TEST(mistakes)

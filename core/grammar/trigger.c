@@ -7,8 +7,8 @@
  * still start, so that the next search continues there. Once something is found, the full pattern
  * determines where the constraint starts.
  *
- * Patterns may be hostile: the memory of each search is bounded, and so are the steps of all searches after a
- * token. A pattern that needs more ends its own generation. */
+ * Patterns may be hostile: the memory of each search is bounded, and so are the steps of all
+ * searches after a token. A pattern that needs more ends its own generation. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
@@ -24,8 +24,8 @@
  * engine's thread searches; 50000 of these steps take less than a millisecond. */
 #define STEPS          50000u
 #define STEPS_PER_BYTE 4u
-/* Most full patterns for one token that do not match although a part of theirs does: each of them may take
- * STEPS_PER_BYTE in all of the text. */
+/* How many full patterns may fail for one token after the part that is searched for was found: each of them
+ * may take STEPS_PER_BYTE for each byte of the text. */
 #define FAILED_MAX 4u
 /* ECMAScript semantics over bytes. */
 #define OPTIONS                                                                                    \
@@ -227,7 +227,8 @@ static uint32_t constraint_start(const struct lmi_gr_trigger *t, int n_groups)
 	return (uint32_t)at[0];
 }
 
-/* Returns LMD_NOTFOUND if the pattern has not matched yet.  Counts in *n_failed. */
+/* Returns LMD_NOTFOUND if the pattern has not matched yet. Counts full patterns that failed in
+ * *n_failed. */
 static enum lmd_status find(struct lmi_grammar_state *s, uint32_t i, uint32_t *begin,
 			    uint32_t *n_failed)
 {

@@ -366,9 +366,10 @@ uint32_t lmi_sched_n_known(const struct lmi_sched *s, uint32_t seq)
 bool lmi_sched_counts(const struct lmi_sched *s, uint32_t k)
 {
 	const struct lmi_sched_pending *step = &s->step[s->first];
-	const struct lmi_sched_rec *r = &s->rec[step->part[k].seq];
+	const struct lmi_sched_rec *r;
 
 	assert(s->n_pending && k < step->n_part);
+	r = &s->rec[step->part[k].seq];
 	return !r->n_void && !r->removed;
 }
 

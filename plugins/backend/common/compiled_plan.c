@@ -185,7 +185,7 @@ enum lmd_status host_mem_need_cache(const struct host_mem_compiled_plan *p, uint
 	if (!c)
 		return lmd_fail(err, LMD_INVALID, "%s: cache %u has no pool", p->who, cache);
 	wants_state = c->desc.kind == LMD_CACHE_CONV || c->desc.kind == LMD_CACHE_STATE;
-	is_state = p->pools[p->plan->caches[cache].group]->state;
+	is_state = p->pools[p->plan->caches[cache].group]->shape.state;
 	if (wants_state != is_state)
 		return lmd_fail(err, LMD_INVALID,
 				"%s: cache %u is in a pool of %s, which does not suit its kind",

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "backend/common/binding.h"
+#include "backend/common/pool_check.h"
 #include "llamad/backend.h"
 
 #define HOST_MEM_LINE 64
@@ -106,9 +107,7 @@ struct host_mem_cache {
 
 struct lmd_pool {
 	struct lmd_group desc;
-	bool state;      /* slots instead of pages */
-	uint32_t n_unit; /* pages or slots */
-	uint32_t page_tokens, n_seq, n_index;
+	struct host_mem_pool_shape shape;
 	uint32_t n_cache;
 	struct host_mem_cache *caches;
 	size_t unit_bytes, bytes;
@@ -146,7 +145,7 @@ enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_page_
 static inline uint32_t host_mem_pool_page(const struct lmd_pool *p, uint32_t seq_slot,
 					  uint32_t index)
 {
-	return p->table[(size_t)seq_slot * p->n_index + index];
+	return p->table[(size_t)seq_slot * p->shape.n_index + index];
 }
 
 /* Memory of a slot; also of a page if pages lie one after the other. */

@@ -5,7 +5,7 @@
 
 static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
 {
-	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
+	return (uint64_t)p->shape.n_index * p->shape.page_tokens / o->unit + 1;
 }
 
 /* The group of the keys to choose from. */

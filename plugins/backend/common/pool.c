@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/common/host_mem.h"
-#include "backend/common/pool_check.h"
 
 static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint32_t dtype,
 				 uint32_t cols, size_t *out, struct lmd_error *err)
@@ -84,6 +83,7 @@ static enum lmd_status layout(const struct lmd_host *h, const struct lmd_pool_de
 		at += c->k_row * c->n_row;
 		c->v_off = at;
 		at += c->v_row * c->n_row;
+		host_mem_pool_shape_add(&p->shape, c->k_row + c->v_row, c->n_row);
 	}
 	p->unit_bytes = (at + 63) / 64 * 64;
 	return LMD_OK;
@@ -123,39 +123,28 @@ enum lmd_status host_mem_pool_create(const struct lmd_host *h, const struct lmd_
 	p->caches = (struct host_mem_cache *)(p + 1);
 	p->n_cache = d->n_cache;
 	p->desc = *d->desc;
-	p->state = d->desc->kind == LMD_GROUP_STATE;
-	p->n_unit = p->state ? d->n_slot : d->n_page;
-	p->page_tokens = d->page_tokens;
-	p->n_seq = d->n_seq;
-	p->n_index = d->n_index;
-	st = LMD_INVALID;
-	if (!p->n_unit || (!p->state && (!d->page_tokens || !d->n_seq || !d->n_index))) {
-		(void)lmd_fail(err, st,
-			       "group %u: a pool of %u units, %u tokens a page, %u sequences "
-			       "of %u pages is empty",
-			       d->group, p->n_unit, d->page_tokens, d->n_seq, d->n_index);
-		goto undo;
-	}
-	st = layout(h, d, p, err);
+	st = host_mem_pool_shape_init(&p->shape, d, err);
+	if (st == LMD_OK)
+		st = layout(h, d, p, err);
 	if (st != LMD_OK)
 		goto undo;
 	st = LMD_NOMEM;
-	if (__builtin_mul_overflow(p->unit_bytes, (size_t)p->n_unit, &p->bytes) ||
+	if (__builtin_mul_overflow(p->unit_bytes, (size_t)p->shape.n_unit, &p->bytes) ||
 	    (p->unit_bytes && !(p->mem = h->alloc(h->ctx, p->bytes)))) {
 		(void)lmd_fail(err, st, "group %u: no memory for %u units of %zu bytes", d->group,
-			       p->n_unit, p->unit_bytes);
+			       p->shape.n_unit, p->unit_bytes);
 		goto undo;
 	}
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		p->caches[i].mem = p->mem;
-		p->caches[i].n_unit = p->n_unit;
+		p->caches[i].n_unit = p->shape.n_unit;
 	}
-	if (!p->state) {
-		if (__builtin_mul_overflow((size_t)p->n_seq, (size_t)p->n_index, &entries) ||
+	if (!p->shape.state) {
+		if (__builtin_mul_overflow((size_t)p->shape.n_seq, (size_t)p->shape.n_index, &entries) ||
 		    entries > SIZE_MAX / sizeof(*p->table) ||
 		    !(p->table = h->alloc(h->ctx, entries * sizeof(*p->table)))) {
 			(void)lmd_fail(err, st, "group %u: no memory for a page table of %u x %u",
-				       d->group, p->n_seq, p->n_index);
+				       d->group, p->shape.n_seq, p->shape.n_index);
 			goto undo;
 		}
 		memset(p->table, 0xff, entries * sizeof(*p->table));
@@ -197,12 +186,12 @@ static void transfer(struct lmd_pool *p, const struct host_mem_pages *pages,
 		     const struct lmd_pool_op *op)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
-	uint32_t unit = out ? op->src : op->dst, row0 = p->state ? 0 : op->row0;
+	uint32_t unit = out ? op->src : op->dst, row0 = p->shape.state ? 0 : op->row0;
 	char *host = op->host;
 
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		const struct host_mem_cache *c = &p->caches[i];
-		uint32_t n = p->state ? c->n_row : op->n_row;
+		uint32_t n = p->shape.state ? c->n_row : op->n_row;
 
 		pages->move(p, c, false, out, unit, row0, n, host);
 		host += n * c->k_row;
@@ -212,23 +201,6 @@ static void transfer(struct lmd_pool *p, const struct host_mem_pages *pages,
 	}
 }
 
-static struct host_mem_pool_shape shape_of(const struct lmd_pool *p)
-{
-	struct host_mem_pool_shape s = {.state = p->state,
-					.n_unit = p->n_unit,
-					.page_tokens = p->page_tokens,
-					.n_seq = p->n_seq,
-					.n_index = p->n_index};
-
-	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct host_mem_cache *c = &p->caches[i];
-
-		s.row_bytes += c->k_row + c->v_row;
-		s.slot_bytes += c->n_row * (uint64_t)(c->k_row + c->v_row);
-	}
-	return s;
-}
-
 /* Executes an operation that has been checked. */
 static void execute(struct lmd_pool *p, const struct host_mem_pages *pages,
 		    const struct lmd_pool_op *op)
@@ -236,7 +208,7 @@ static void execute(struct lmd_pool *p, const struct host_mem_pages *pages,
 	switch (op->kind) {
 	case LMD_POOL_SET_TABLE:
 		if (op->n_row)
-			memcpy(p->table + (size_t)op->src * p->n_index + op->dst, op->host,
+			memcpy(p->table + (size_t)op->src * p->shape.n_index + op->dst, op->host,
 			       op->n_row * sizeof(*p->table));
 		break;
 	case LMD_POOL_COPY_PAGE:
@@ -256,12 +228,10 @@ static void execute(struct lmd_pool *p, const struct host_mem_pages *pages,
 enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,
 				 const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
-	const struct host_mem_pool_shape shape = shape_of(pool);
-
-	if (pool->state)
+	if (pool->shape.state)
 		pages = &host_mem_pages_plain;
 	for (uint32_t i = 0; i < n; i++) {
-		enum lmd_status st = host_mem_pool_check(&shape, &ops[i], err);
+		enum lmd_status st = host_mem_pool_check(&pool->shape, &ops[i], err);
 
 		if (st != LMD_OK)
 			return st;
@@ -282,13 +252,13 @@ enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_page_
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lmd_page_set *c = &change[i];
 
-		if (c->seq_slot >= p->n_seq)
-			return bad(err, "change.seq_slot", i, c->seq_slot, p->n_seq);
-		if (c->index >= p->n_index)
-			return bad(err, "change.index", i, c->index, p->n_index);
-		if (c->page >= p->n_unit)
-			return bad(err, "change.page", i, c->page, p->n_unit);
-		p->table[(size_t)c->seq_slot * p->n_index + c->index] = c->page;
+		if (c->seq_slot >= p->shape.n_seq)
+			return bad(err, "change.seq_slot", i, c->seq_slot, p->shape.n_seq);
+		if (c->index >= p->shape.n_index)
+			return bad(err, "change.index", i, c->index, p->shape.n_index);
+		if (c->page >= p->shape.n_unit)
+			return bad(err, "change.page", i, c->page, p->shape.n_unit);
+		p->table[(size_t)c->seq_slot * p->shape.n_index + c->index] = c->page;
 	}
 	return LMD_OK;
 }

@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of the operations on pools. */
+ * The sizes of pools, and checks of the operations on them. */
 #include "backend/common/pool_check.h"
+
+enum lmd_status host_mem_pool_shape_init(struct host_mem_pool_shape *s, const struct lmd_pool_desc *d,
+					 struct lmd_error *err)
+{
+	bool state = d->desc->kind == LMD_GROUP_STATE;
+
+	*s = (struct host_mem_pool_shape){.state = state,
+					  .n_unit = state ? d->n_slot : d->n_page,
+					  .page_tokens = d->page_tokens,
+					  .n_seq = d->n_seq,
+					  .n_index = d->n_index};
+	if (s->n_unit && (state || (s->page_tokens && s->n_seq && s->n_index)))
+		return LMD_OK;
+	return lmd_fail(err, LMD_INVALID,
+			"group %u: a pool of %u units, %u tokens a page, %u sequences of %u pages is "
+			"empty",
+			d->group, s->n_unit, s->page_tokens, s->n_seq, s->n_index);
+}
+
+void host_mem_pool_shape_add(struct host_mem_pool_shape *s, uint64_t row_bytes, uint32_t n_row)
+{
+	s->row_bytes += row_bytes;
+	s->slot_bytes += n_row * row_bytes;
+}
 
 static enum lmd_status out_of_range(uint32_t unit, uint32_t n_unit, struct lmd_error *err)
 {

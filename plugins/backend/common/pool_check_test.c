@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of operations on pools, and settings in environment variables. */
+ * The sizes of pools, checks of operations on them, and settings in environment variables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,39 @@ static enum lmd_status check(const struct host_mem_pool_shape *s, struct lmd_poo
 		ck_assert_msg(strstr(err.text, text), "'%s' is not in '%s'", text, err.text);
 	return st;
 }
+
+START_TEST(shapes)
+{
+	const struct lmd_group paged = {.kind = LMD_GROUP_PAGED}, states = {.kind = LMD_GROUP_STATE};
+	struct lmd_pool_desc d = {.desc = &paged,
+				  .group = 5,
+				  .page_tokens = 16,
+				  .n_page = 4,
+				  .n_slot = 9,
+				  .n_seq = 2,
+				  .n_index = 3};
+	struct host_mem_pool_shape s;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(host_mem_pool_shape_init(&s, &d, &err), LMD_OK);
+	ck_assert(!s.state && s.n_unit == 4 && s.page_tokens == 16 && s.n_seq == 2 && s.n_index == 3);
+	host_mem_pool_shape_add(&s, 6, 16);
+	host_mem_pool_shape_add(&s, 2, 16);
+	ck_assert_uint_eq(s.row_bytes, 8);
+	d.n_index = 0;
+	ck_assert_int_eq(host_mem_pool_shape_init(&s, &d, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "group 5: a pool of 4 units, 16 tokens a page, 2 sequences of 0 pages is "
+				   "empty");
+	d.desc = &states; /* no pages */
+	ck_assert_int_eq(host_mem_pool_shape_init(&s, &d, &err), LMD_OK);
+	ck_assert(s.state && s.n_unit == 9);
+	host_mem_pool_shape_add(&s, 10, 3);
+	host_mem_pool_shape_add(&s, 1, 4);
+	ck_assert_uint_eq(s.slot_bytes, 34);
+	d.n_slot = 0;
+	ck_assert_int_eq(host_mem_pool_shape_init(&s, &d, &err), LMD_INVALID);
+}
+END_TEST
 
 START_TEST(page_tables)
 {
@@ -173,6 +206,7 @@ int main(void)
 	Suite *s = suite_create("pool_check");
 	TCase *t = tcase_create("pool_check");
 
+	tcase_add_test(t, shapes);
 	tcase_add_test(t, page_tables);
 	tcase_add_test(t, units_and_kinds);
 	tcase_add_test(t, rows);

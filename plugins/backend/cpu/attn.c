@@ -264,7 +264,7 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 		a->step_key[i] = src->kind == LMD_KV_ROWS ? (int32_t)i : -1;
 	if (src->kind == LMD_KV_ROWS || s->hi <= 0)
 		return n;
-	table = p->table + (size_t)step->seq_slot[s->seq] * p->n_index;
+	table = p->table + (size_t)step->seq_slot[s->seq] * p->shape.n_index;
 	last = (uint32_t)(s->hi - 1) / ATTN_TILE;
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t slot = step->group[src->group].slot[first + i];

@@ -44,7 +44,7 @@ static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn 
 	if (a->src[0].kind != LMD_KV_CACHE || a->src[0].list.src != LMD_SRC_NONE ||
 	    a->src[1].kind != LMD_KV_NONE || b->dev->n_part == 1)
 		return LMD_OK;
-	chunks = (uint64_t)p->n_index * p->page_tokens / ATTN_CHUNK + 1;
+	chunks = (uint64_t)p->shape.n_index * p->shape.page_tokens / ATTN_CHUNK + 1;
 	d->most_split = 4 * b->dev->n_part;
 	while (d->most_split && d->most_split * chunks * per_chunk > SPLIT_BYTES)
 		d->most_split /= 2;

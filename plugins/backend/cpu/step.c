@@ -17,13 +17,13 @@ static enum lmd_status check_group(const struct cpu_run *r, uint32_t group, stru
 
 	if (!p)
 		return LMD_OK;
-	if (p->state) {
+	if (p->shape.state) {
 		if (g->state_in)
 			st = host_mem_in_range(err, "state_in", g->state_in, s->head->n_seq, -1,
-					       p->n_unit);
+					       p->shape.n_unit);
 		if (st == LMD_OK && g->state_out)
 			st = host_mem_in_range(err, "state_out", g->state_out, s->head->n_tok, -1,
-					       p->n_unit);
+					       p->shape.n_unit);
 		return st;
 	}
 	st = host_mem_pool_changes(p, g->change, s->head->n_change[group], err);
@@ -32,7 +32,7 @@ static enum lmd_status check_group(const struct cpu_run *r, uint32_t group, stru
 			err, "slot", g->slot,
 			r->host_mem
 				.rows[d->kind == LMD_GROUP_CROSS ? d->k_space : LMD_SPACE_TOKENS],
-			-1, (int64_t)p->n_unit * p->page_tokens);
+			-1, (int64_t)p->shape.n_unit * p->shape.page_tokens);
 	return st;
 }
 

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "backend/common/pool_check.h"
 #include "backend/gpu/driver.h"
 #include "backend/gpu/kern/args.h"
 #include "llamad/backend.h"
@@ -134,8 +135,8 @@ struct gpu_pool_cache {
 
 struct lmd_pool {
 	struct lmd_group desc;
-	bool state; /* slots instead of pages */
-	uint32_t n_unit, page_tokens, n_seq, n_index, n_cache;
+	struct host_mem_pool_shape shape;
+	uint32_t n_cache;
 	uint64_t unit_bytes;
 	gpu_ptr mem, table;
 	struct gpu_pool_cache caches[];

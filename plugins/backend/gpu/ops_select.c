@@ -29,7 +29,7 @@ void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op)
 	uint64_t lists = gpu_build_max_rows(b, &a.y) * a.y.n_head;
 
 	if (pool)
-		a.most = pool->n_index * pool->page_tokens / o->unit + 1;
+		a.most = pool->shape.n_index * pool->shape.page_tokens / o->unit + 1;
 	else if (!b->measure)
 		gpu_build_fail(b, "the keys of an index have no pool");
 	a.work = gpu_build_temp(b, lists, 4ull * a.most);

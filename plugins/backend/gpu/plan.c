@@ -104,10 +104,10 @@ static void fill_group(const struct lmd_compiled_plan *p, uint32_t g, struct gpu
 	if (!pool)
 		return;
 	out->table = pool->table;
-	out->n_index = pool->n_index;
-	out->page_tokens = pool->page_tokens;
-	out->n_seq = pool->n_seq;
-	out->n_page = pool->n_unit;
+	out->n_index = pool->shape.n_index;
+	out->page_tokens = pool->shape.page_tokens;
+	out->n_seq = pool->shape.n_seq;
+	out->n_page = pool->shape.n_unit;
 }
 
 static enum lmd_status upload_run(struct lmd_compiled_plan *p, struct lmd_error *err)

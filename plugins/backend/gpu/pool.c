@@ -4,7 +4,6 @@
  * the page tables. */
 #include <string.h>
 
-#include "backend/common/pool_check.h"
 #include "gpu.h"
 
 static bool can_store(uint32_t dtype)
@@ -111,8 +110,8 @@ enum lmd_status gpu_pool_query(void *state, const struct lmd_pool_desc *d,
 
 static enum lmd_status allocate(struct gpu_dev *dev, struct lmd_pool *p, struct lmd_error *err)
 {
-	uint64_t table = p->state ? 0 : (uint64_t)p->n_seq * p->n_index * sizeof(uint32_t);
-	enum lmd_status st = gpu_alloc(dev, p->unit_bytes * p->n_unit, "a cache", &p->mem, err);
+	uint64_t table = p->shape.state ? 0 : (uint64_t)p->shape.n_seq * p->shape.n_index * sizeof(uint32_t);
+	enum lmd_status st = gpu_alloc(dev, p->unit_bytes * p->shape.n_unit, "a cache", &p->mem, err);
 
 	if (st == LMD_OK)
 		st = gpu_alloc(dev, table, "a page table", &p->table, err);
@@ -137,18 +136,8 @@ enum lmd_status gpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "group %u: no memory for a pool", d->group);
 	p->desc = *d->desc;
-	p->state = d->desc->kind == LMD_GROUP_STATE;
-	p->n_unit = p->state ? d->n_slot : d->n_page;
-	p->page_tokens = d->page_tokens;
-	p->n_seq = d->n_seq;
-	p->n_index = d->n_index;
 	p->n_cache = d->n_cache;
-	if (!p->n_unit || (!p->state && (!d->page_tokens || !d->n_seq || !d->n_index)))
-		st = lmd_fail(err, LMD_INVALID,
-			      "group %u: a pool of %u units, %u tokens a page, %u sequences of %u "
-			      "pages is "
-			      "empty",
-			      d->group, p->n_unit, d->page_tokens, d->n_seq, d->n_index);
+	st = host_mem_pool_shape_init(&p->shape, d, err);
 	if (st == LMD_OK)
 		st = lay_out(dev, d, p->caches, &p->unit_bytes, err);
 	if (st == LMD_OK)
@@ -160,6 +149,8 @@ enum lmd_status gpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		p->caches[i].dev.mem = p->mem;
 		p->caches[i].dev.unit_bytes = p->unit_bytes;
+		host_mem_pool_shape_add(&p->shape, (uint64_t)p->caches[i].dev.k_row + p->caches[i].dev.v_row,
+					p->caches[i].n_row);
 	}
 	*out = p;
 	return LMD_OK;
@@ -185,14 +176,14 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
 	gpu_ptr unit = p->mem + (uint64_t)(out ? op->src : op->dst) * p->unit_bytes;
-	uint32_t row0 = p->state ? 0 : op->row0;
+	uint32_t row0 = p->shape.state ? 0 : op->row0;
 	uint64_t at = 0;
 
 	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
 		const struct gpu_pool_cache *c = &p->caches[i / 2];
 		uint64_t row = i % 2 ? c->dev.v_row : c->dev.k_row;
 		gpu_ptr mem = unit + (i % 2 ? c->dev.v_off : c->dev.k_off) + row0 * row;
-		size_t bytes = (size_t)((p->state ? c->n_row : op->n_row) * row);
+		size_t bytes = (size_t)((p->shape.state ? c->n_row : op->n_row) * row);
 		char *host = (char *)op->host + at;
 		int code = !bytes ? 0
 			   : out  ? dev->drv->download(host, mem, bytes, s)
@@ -205,24 +196,6 @@ static enum lmd_status transfer(struct gpu_dev *dev, const struct lmd_pool *p,
 	return LMD_OK;
 }
 
-static struct host_mem_pool_shape shape_of(const struct lmd_pool *p)
-{
-	struct host_mem_pool_shape s = {.state = p->state,
-					.n_unit = p->n_unit,
-					.page_tokens = p->page_tokens,
-					.n_seq = p->n_seq,
-					.n_index = p->n_index};
-
-	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct gpu_pool_cache *c = &p->caches[i];
-		uint64_t row = (uint64_t)c->dev.k_row + c->dev.v_row;
-
-		s.row_bytes += row;
-		s.slot_bytes += c->n_row * row;
-	}
-	return s;
-}
-
 /* Executes an operation that has been checked. */
 static enum lmd_status execute(struct gpu_dev *dev, const struct lmd_pool *p,
 			       const struct lmd_pool_op *op, gpu_stream s, struct lmd_error *err)
@@ -233,7 +206,7 @@ static enum lmd_status execute(struct gpu_dev *dev, const struct lmd_pool *p,
 	case LMD_POOL_SET_TABLE:
 		if (!op->n_row)
 			return LMD_OK;
-		to = p->table + ((uint64_t)op->src * p->n_index + op->dst) * sizeof(uint32_t);
+		to = p->table + ((uint64_t)op->src * p->shape.n_index + op->dst) * sizeof(uint32_t);
 		return gpu_check(dev,
 				 dev->drv->upload(to, op->host, op->n_row * sizeof(uint32_t), s),
 				 "a copy of page table entries", err);
@@ -258,12 +231,11 @@ enum lmd_status gpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    struct lmd_error *err)
 {
 	struct gpu_dev *dev = state;
-	const struct host_mem_pool_shape shape = shape_of(pool);
 	gpu_stream s = gpu_queue_stream(dev, q);
 	enum lmd_status st = gpu_enter(dev, err);
 
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
-		st = host_mem_pool_check(&shape, &ops[i], err);
+		st = host_mem_pool_check(&pool->shape, &ops[i], err);
 		if (st == LMD_OK)
 			st = execute(dev, pool, &ops[i], s, err);
 	}

@@ -96,8 +96,8 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 		if (g->kv_lo[i] >= g->kv_hi[i])
 			continue;
 		if (p) {
-			most = p->n_index * p->page_tokens;
-			table = p->table + (size_t)r->host_mem.step->seq_slot[seq] * p->n_index;
+			most = p->shape.n_index * p->shape.page_tokens;
+			table = p->table + (size_t)r->host_mem.step->seq_slot[seq] * p->shape.n_index;
 		} else {
 			host_mem_seq_rows(&r->host_mem, d->k_space, seq, &first, &most);
 		}
@@ -108,8 +108,8 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 		if (!table || (i && host_mem_seq_of(&r->host_mem, space, i - 1) == seq &&
 			       g->kv_lo[i] >= g->kv_lo[i - 1] && g->kv_hi[i] <= g->kv_hi[i - 1]))
 			continue;
-		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->page_tokens;
-		     j * p->page_tokens < (uint32_t)g->kv_hi[i]; j++) {
+		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->shape.page_tokens;
+		     j * p->shape.page_tokens < (uint32_t)g->kv_hi[i]; j++) {
 			if (table[j] == HOST_MEM_NO_PAGE)
 				return lmd_fail(
 					err, LMD_INVALID,
@@ -130,17 +130,17 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 	struct lmd_pool *p = r->compiled_plan->host_mem.pools[group];
 	enum lmd_status st = LMD_OK;
 
-	if (p && p->state) {
-		st = host_mem_in_range(err, "state_in", g->state_in, s->head->n_seq, -1, p->n_unit);
+	if (p && p->shape.state) {
+		st = host_mem_in_range(err, "state_in", g->state_in, s->head->n_seq, -1, p->shape.n_unit);
 		if (st == LMD_OK)
 			st = host_mem_in_range(err, "state_out", g->state_out, s->head->n_tok, -1,
-					       p->n_unit);
+					       p->shape.n_unit);
 		return st;
 	}
 	if (p) {
 		st = host_mem_pool_changes(p, g->change, s->head->n_change[group], err);
 		if (st == LMD_OK)
-			st = host_mem_in_range(err, "seq_slot", s->seq_slot, s->head->n_seq, 0, p->n_seq);
+			st = host_mem_in_range(err, "seq_slot", s->seq_slot, s->head->n_seq, 0, p->shape.n_seq);
 	}
 	if (st == LMD_OK && r->compiled_plan->group_write[group])
 		st = host_mem_in_range(
@@ -148,7 +148,7 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 			r->host_mem.rows[r->host_mem.plan->groups[group].kind == LMD_GROUP_CROSS
 						 ? r->host_mem.plan->groups[group].k_space
 						 : LMD_SPACE_TOKENS],
-			-1, p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
+			-1, p ? (int64_t)p->shape.n_unit * p->shape.page_tokens : INT32_MAX);
 	if (st == LMD_OK && r->compiled_plan->group_read[group])
 		st = check_keys(r, group, err);
 	return st;

@@ -45,7 +45,7 @@ static uint64_t most_keys(const struct host_mem_compiled_plan *c, const struct l
 	if (s->kind == LMD_KV_ROWS)
 		return host_mem_max_rows(c->plan, &s->k) / (s->k.n_head ? s->k.n_head : 1);
 	p = c->pools[s->group];
-	return p ? (uint64_t)p->n_index * p->page_tokens : 0;
+	return p ? (uint64_t)p->shape.n_index * p->shape.page_tokens : 0;
 }
 
 static enum lmd_status plan_bias(struct ref_build *b, const struct lmd_op_attn *a,
@@ -160,7 +160,7 @@ static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t 
 		return key >= 64 || !(step->tree[t] >> key & 1);
 	p = a->r->compiled_plan->host_mem.pools[s->group];
 	place = ref_pool_row(p, (uint32_t)step->seq_slot[seq], key, &at) - p->mem;
-	place = place / (int64_t)p->unit_bytes * p->page_tokens + at;
+	place = place / (int64_t)p->unit_bytes * p->shape.page_tokens + at;
 	host_mem_seq_rows(&a->r->host_mem, LMD_SPACE_TOKENS, seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (step->group[s->group].slot[first + i] == place)

@@ -113,8 +113,8 @@ static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
 	slot = w->r->host_mem.step->group[group].slot[row];
 	if (slot < 0)
 		return NULL;
-	*in_page = (uint32_t)slot % pool->page_tokens;
-	return pool->mem + (size_t)((uint32_t)slot / pool->page_tokens) * pool->unit_bytes;
+	*in_page = (uint32_t)slot % pool->shape.page_tokens;
+	return pool->mem + (size_t)((uint32_t)slot / pool->shape.page_tokens) * pool->unit_bytes;
 }
 
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)

@@ -67,9 +67,9 @@ void ref_cache_read(const struct ref_dev *dev, uint32_t dtype, const void *src, 
 static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, uint32_t key,
 				 uint32_t *row)
 {
-	uint32_t page = p->table[(size_t)seq_slot * p->n_index + key / p->page_tokens];
+	uint32_t page = p->table[(size_t)seq_slot * p->shape.n_index + key / p->shape.page_tokens];
 
-	*row = key % p->page_tokens;
+	*row = key % p->shape.page_tokens;
 	return p->mem + (size_t)page * p->unit_bytes;
 }
 

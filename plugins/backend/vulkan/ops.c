@@ -152,8 +152,8 @@ static void put_source(struct vkb_build *b, const struct lmd_attn_src *s)
 	vkb_u32(b, s->group);
 	vkb_u32(b, s->list_unit ? s->list_unit : 1);
 	vkb_address(b, pool ? pool->table.address : 0);
-	vkb_u32(b, pool ? pool->n_index : 0);
-	vkb_u32(b, pool ? pool->page_tokens : 1);
+	vkb_u32(b, pool ? pool->shape.n_index : 0);
+	vkb_u32(b, pool ? pool->shape.page_tokens : 1);
 	vkb_u32(b, ratio ? ratio : 1);
 	vkb_u32(b, c ? c->side[0].dtype : 0);
 	vkb_u32(b, v ? v->dtype : 0);

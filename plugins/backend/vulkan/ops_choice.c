@@ -27,7 +27,7 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 		vkb_failed(b, lmd_fail(b->err, LMD_INVALID, "vulkan: an index without a pool"));
 		return;
 	}
-	units = of->n_index * of->page_tokens / (x->each > 1 ? 1 : x->unit) + 1;
+	units = of->shape.n_index * of->shape.page_tokens / (x->each > 1 ? 1 : x->unit) + 1;
 	bytes = ((uint64_t)units + x->n) * 4;
 	temp = vkb_take(b, bytes * n);
 	at = vkb_args(b);
@@ -40,8 +40,8 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 	vkb_u32(b, x->of);
 	vkb_u32(b, c->desc.group);
 	vkb_address(b, pool->table.address);
-	vkb_u32(b, pool->n_index);
-	vkb_u32(b, pool->page_tokens);
+	vkb_u32(b, pool->shape.n_index);
+	vkb_u32(b, pool->shape.page_tokens);
 	vkb_u32(b, c->side[0].dtype);
 	vkb_address(b, c->side[0].mem.address);
 	vkb_u32(b, c->side[0].n_head * c->side[0].room);

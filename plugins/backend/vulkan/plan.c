@@ -43,11 +43,11 @@ static void put_pages(struct vkb_build *b)
 		const struct vkb_pool *pool = b->p->pools[g];
 		uint32_t at = vkb_args(b);
 
-		if (!pool || pool->state || !b->p->layout.group[g].change)
+		if (!pool || pool->shape.state || !b->p->layout.group[g].change)
 			continue;
 		vkb_u32(b, g);
 		vkb_address(b, pool->table.address);
-		vkb_u32(b, pool->n_index);
+		vkb_u32(b, pool->shape.n_index);
 		(void)vkb_dispatch(b, VKB_pages, 0, 0, at, vkb_fixed(1), vkb_fixed(1));
 	}
 }

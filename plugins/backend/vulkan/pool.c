@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "backend/common/pool_check.h"
-
 bool vkb_has_cache_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
@@ -106,15 +104,18 @@ static enum lmd_status fill_pool(struct vkb_dev *dev, const struct lmd_pool_desc
 
 		st = shape(dev, d, i, c, err);
 		for (int j = 0; j < 2 && st == LMD_OK; j++) {
+			host_mem_pool_shape_add(&p->shape,
+						(uint64_t)c->side[j].n_head * c->side[j].head,
+						c->n_row);
 			if (c->side[j].n_head)
 				st = vkb_alloc(dev, VKB_DEVICE,
-					       side_bytes(&c->side[j], c, p->n_unit) + 4,
+					       side_bytes(&c->side[j], c, p->shape.n_unit) + 4,
 					       &c->side[j].mem, err);
 		}
 	}
-	if (st != LMD_OK || p->state)
+	if (st != LMD_OK || p->shape.state)
 		return st;
-	st = vkb_alloc(dev, VKB_DEVICE, (uint64_t)p->n_seq * p->n_index * 4, &p->table, err);
+	st = vkb_alloc(dev, VKB_DEVICE, (uint64_t)p->shape.n_seq * p->shape.n_index * 4, &p->table, err);
 	if (st == LMD_OK)
 		st = vkb_begin(dev, NULL, &b, err);
 	if (st != LMD_OK)
@@ -128,7 +129,6 @@ enum lmd_status vkb_pool_create(void *state, const struct lmd_pool_desc *d, stru
 				struct lmd_error *err)
 {
 	struct vkb_dev *dev = state;
-	bool is_state = d->desc->kind == LMD_GROUP_STATE;
 	struct vkb_pool *p;
 	enum lmd_status st = vkb_alive(dev, err);
 
@@ -137,18 +137,13 @@ enum lmd_status vkb_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	if (d->n_seq > VKB_MAX_SEQ)
 		return lmd_fail(err, LMD_UNSUPPORTED, "vulkan: %u sequences, at most %u", d->n_seq,
 				VKB_MAX_SEQ);
-	if (is_state ? !d->n_slot : !d->n_page || !d->page_tokens || !d->n_seq || !d->n_index)
-		return lmd_fail(err, LMD_INVALID, "vulkan: group %u: an empty pool", d->group);
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p) + d->n_cache * sizeof(p->caches[0]));
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "vulkan: group %u: no memory for a pool", d->group);
 	p->group = d->group;
-	p->state = is_state;
-	p->n_unit = is_state ? d->n_slot : d->n_page;
-	p->page_tokens = d->page_tokens;
-	p->n_seq = d->n_seq;
-	p->n_index = d->n_index;
-	st = fill_pool(dev, d, p, err);
+	st = host_mem_pool_shape_init(&p->shape, d, err);
+	if (st == LMD_OK)
+		st = fill_pool(dev, d, p, err);
 	if (st != LMD_OK) {
 		destroy(dev, p);
 		return st;
@@ -204,16 +199,15 @@ static void move_rows(struct vkb_batch *b, const struct vkb_side *s, uint64_t ro
 }
 
 static enum lmd_status transfer(struct vkb_batch *b, const struct vkb_pool *p,
-				const struct host_mem_pool_shape *shape,
 				const struct lmd_pool_op *op, struct lmd_error *err)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
-	uint32_t unit = out ? op->src : op->dst, row0 = p->state ? 0 : op->row0;
+	uint32_t unit = out ? op->src : op->dst, row0 = p->shape.state ? 0 : op->row0;
 	struct vkb_mem staged;
 	uint64_t need, at = 0;
 	enum lmd_status st;
 
-	need = p->state ? shape->slot_bytes : op->n_row * shape->row_bytes;
+	need = p->shape.state ? p->shape.slot_bytes : op->n_row * p->shape.row_bytes;
 	if (!need)
 		return LMD_OK;
 	st = vkb_stage(b, need, out ? op->host : NULL, &staged, err);
@@ -225,37 +219,18 @@ static enum lmd_status transfer(struct vkb_batch *b, const struct vkb_pool *p,
 		const struct vkb_cache *c = &p->caches[i / 2];
 
 		move_rows(b, &c->side[i % 2], (uint64_t)unit * c->n_row + row0,
-			  p->state ? c->n_row : op->n_row, out, &staged, &at);
+			  p->shape.state ? c->n_row : op->n_row, out, &staged, &at);
 	}
 	return LMD_OK;
 }
 
-static struct host_mem_pool_shape shape_of(const struct vkb_pool *p)
-{
-	struct host_mem_pool_shape s = {.state = p->state,
-					.n_unit = p->n_unit,
-					.page_tokens = p->page_tokens,
-					.n_seq = p->n_seq,
-					.n_index = p->n_index};
-
-	for (uint32_t i = 0; i < 2 * p->n_cache; i++) {
-		const struct vkb_cache *c = &p->caches[i / 2];
-		uint64_t row = (uint64_t)c->side[i % 2].n_head * c->side[i % 2].head;
-
-		s.row_bytes += row;
-		s.slot_bytes += c->n_row * row;
-	}
-	return s;
-}
-
 /* Records an operation that has been checked. */
 static enum lmd_status record(struct vkb_batch *b, const struct vkb_pool *p,
-			      const struct host_mem_pool_shape *shape,
 			      const struct lmd_pool_op *op, struct lmd_error *err)
 {
 	switch (op->kind) {
 	case LMD_POOL_SET_TABLE:
-		return vkb_upload(b, &p->table, 4 * ((uint64_t)op->src * p->n_index + op->dst),
+		return vkb_upload(b, &p->table, 4 * ((uint64_t)op->src * p->shape.n_index + op->dst),
 				  op->host, 4ull * op->n_row, err);
 	case LMD_POOL_COPY_PAGE:
 	case LMD_POOL_COPY_SLOT:
@@ -266,7 +241,7 @@ static enum lmd_status record(struct vkb_batch *b, const struct vkb_pool *p,
 		copy_unit(b, p, LMD_NONE, op->dst);
 		return LMD_OK;
 	default:
-		return transfer(b, p, shape, op, err);
+		return transfer(b, p, op, err);
 	}
 }
 
@@ -275,7 +250,6 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    struct lmd_error *err)
 {
 	struct vkb_dev *dev = state;
-	const struct host_mem_pool_shape shape = shape_of(vkb_pool(pool));
 	struct vkb_batch b;
 	enum lmd_status st = LMD_OK;
 
@@ -290,9 +264,9 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
 		if (i)
 			vkb_barrier(dev, b.cmd);
-		st = host_mem_pool_check(&shape, &ops[i], err);
+		st = host_mem_pool_check(&vkb_pool(pool)->shape, &ops[i], err);
 		if (st == LMD_OK)
-			st = record(&b, vkb_pool(pool), &shape, &ops[i], err);
+			st = record(&b, vkb_pool(pool), &ops[i], err);
 	}
 	if (st != LMD_OK) {
 		vkb_abandon(&b);

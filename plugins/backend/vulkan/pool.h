@@ -6,6 +6,7 @@
 #ifndef LLAMAD_VULKAN_POOL_H
 #define LLAMAD_VULKAN_POOL_H
 
+#include "backend/common/pool_check.h"
 #include "vkb.h"
 
 struct vkb_side {                /* K or V of a cache */
@@ -23,9 +24,8 @@ struct vkb_cache {
 
 struct vkb_pool {
 	uint32_t group;
-	bool state;              /* slots instead of pages */
-	uint32_t n_unit, page_tokens, n_seq, n_index;
-	struct vkb_mem table;    /* [n_seq][n_index] pages */
+	struct host_mem_pool_shape shape;
+	struct vkb_mem table; /* [n_seq][n_index] pages */
 	uint32_t n_cache;
 	struct vkb_cache caches[];
 };

@@ -239,5 +239,6 @@ void decode32(Words row, uint part, uint k, out float w[32])
 		d = uintBitsToFloat(e8 < 2u ? 0x00200000u << e8 : (e8 - 1u) << 23);
 		at = 17u * part + 1u;
 		NIBBLES(d * float(table_fp4[n]))
-	}	DEVICE_TYPES(DEVICE_BRANCH, TYPE)
+	}
+	DEVICE_TYPES(DEVICE_BRANCH, TYPE)
 }
