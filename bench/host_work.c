@@ -191,7 +191,7 @@ static void run(const struct settings *s)
 	o.inst.n_thread = s->n_thread;
 	o.inst.n_seq = s->n_seq;
 	o.inst.n_ctx = s->n_step + 64;
-	o.inst.kv_dtype = -1;
+	o.inst.k_dtype = o.inst.v_dtype = -1;
 	o.inst.pooling = LMD_POOL_UNSET;
 	must(lmi_engine_open(&e, &o, &err), &err);
 	ops = e->inst->devices[0].ops;

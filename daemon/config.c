@@ -373,15 +373,21 @@ static enum lmd_status store(struct lmi_config *c, const struct lmi_config_row *
 	return LMD_OK;
 }
 
-static bool keeps_values(const struct lmi_dtype *t)
+enum lmd_status lmi_config_kv_types(const struct lmi_config *c, int32_t *k_dtype, int32_t *v_dtype,
+				    struct lmd_error *err)
 {
-	return t && t->quant && t->dequant && !t->is_activation && !t->row_bytes_extra;
+	const struct lmi_dtype_cache_names names = {
+		.both = c->kv_type, .k = c->kv_type_k, .v = c->kv_type_v};
+
+	return lmi_dtype_parse_cache(&names, false, k_dtype, v_dtype, err);
 }
 
 /* Checks that involve more than the range of one value. */
 static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 {
 	const char *path = c->socket + strlen("ipc://");
+	int32_t k_dtype, v_dtype;
+	enum lmd_status st;
 	char shown[120];
 
 	if (strncmp(c->socket, "ipc:///", strlen("ipc:///")))
@@ -405,10 +411,9 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 			return lmd_fail(
 				err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->model_dirs.item[i]));
-	if (c->kv_type && !keeps_values(lmi_dtype_by_name(c->kv_type)))
-		return lmd_fail(
-			err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
-			lmi_printable(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
+	st = lmi_config_kv_types(c, &k_dtype, &v_dtype, err);
+	if (st != LMD_OK)
+		return st;
 	return lmi_daemon_listen_check(c, err) == LMD_OK
 		       ? lmi_service_limits_check(&c->service, err)
 		       : LMD_INVALID;

@@ -71,7 +71,7 @@ struct lmi_config {
 	const char *backend;
 	const char *devices, *gpu_layers, *split, *override_tensor;
 	int64_t device, threads, ctx, kv_tokens;
-	const char *kv_type;
+	const char *kv_type, *kv_type_k, *kv_type_v;
 	int64_t draft_max;
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */
 	int64_t activations; /* enum lmd_activations */
@@ -128,6 +128,10 @@ void lmi_config_example(FILE *f);
 /* Print llamad.conf(5) and llamad(8) in roff. */
 void lmi_config_man(FILE *f);
 void lmi_daemon_man(FILE *f);
+
+/* Parses the types of keys and values in the KV cache, enum lmd_dtype; -1: not set. */
+enum lmd_status lmi_config_kv_types(const struct lmi_config *c, int32_t *k_dtype, int32_t *v_dtype,
+				    struct lmd_error *err);
 
 /* ---- sections of models: config_presets.c ---- */
 

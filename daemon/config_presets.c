@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sections of the configuration that belong to one model, [model NAME]: a system prompt, a template,
- * the context size, and values of sampling parameters. */
+ * how the model is loaded, and values of sampling parameters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "core/base/printable.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"
+#include "core/quant/quant.h"
 #include "daemon/config.h"
 #include "llamad/attr.h"
 
@@ -39,6 +40,18 @@ static const struct lmi_opt keys[] = {
 	 .min = 1,
 	 .max = 1u << 30,
 	 .doc = "Context size of one sequence in tokens, when the model is loaded for a request."},
+	{.name = "kv_type",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Data type of the KV cache, when the model is loaded for a request."},
+	{.name = "kv_type_k",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Data type of the keys in the KV cache, in place of kv_type."},
+	{.name = "kv_type_v",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Data type of the values in the KV cache, in place of kv_type."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -129,6 +142,23 @@ static enum lmd_status set_sampling(struct lmi_svc_preset *p, int row, const cha
 	return LMD_OK;
 }
 
+/* Sets the type that the end of the key says: of both, keys or values. */
+static enum lmd_status set_kv_type(struct lmi_svc_preset *p, const char *key, const char *text,
+				   struct lmd_arena *arena, struct lmd_error *err)
+{
+	struct lmi_dtype_cache_names names = {.both = NULL};
+	int32_t k_dtype, v_dtype;
+	enum lmd_status st;
+
+	*(!strcmp(key, "kv_type") ? &names.both : key[8] == 'k' ? &names.k : &names.v) = text;
+	st = lmi_dtype_parse_cache(&names, false, &k_dtype, &v_dtype, err);
+	return st == LMD_OK ? set_text(names.both ? &p->kv_type
+				       : names.k  ? &p->kv_type_k
+						  : &p->kv_type_v,
+				       text, false, arena, err)
+			    : st;
+}
+
 static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o, const char *text,
 			       struct lmd_arena *arena, struct lmd_error *err)
 {
@@ -141,6 +171,8 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_text(&p->system, text, o->name[6] == '_', arena, err);
 	if (!strncmp(o->name, "template", 8))
 		return set_text(&p->template, text, o->name[8] == '_', arena, err);
+	if (!strncmp(o->name, "kv_type", 7))
+		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
 		p->n_ctx = (uint32_t)v.i;
 		return LMD_OK;
@@ -202,7 +234,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 			return false;
 	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
-	       a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
+	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
+	       same_text(a->kv_type_v, b->kv_type_v) && a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
 }
 
 bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
@@ -234,6 +267,9 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		print_text(f, "template", p->template);
 		if (p->n_ctx)
 			fprintf(f, "ctx = %u\n", p->n_ctx);
+		print_text(f, "kv_type", p->kv_type);
+		print_text(f, "kv_type_k", p->kv_type_k);
+		print_text(f, "kv_type_v", p->kv_type_v);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

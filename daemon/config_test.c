@@ -117,7 +117,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->connections_per_user, 32);
 	ck_assert_int_eq(c->message_bytes, 16 << 20);
 	ck_assert_str_eq(c->backend, "auto");
-	ck_assert_ptr_null(c->kv_type);
+	ck_assert(!c->kv_type && !c->kv_type_k && !c->kv_type_v);
 	ck_assert_int_eq(c->prefix_cache, 0);
 	ck_assert_int_eq(c->ctx, 0);
 	lmi_service_limits_default(&limits);
@@ -169,6 +169,7 @@ END_TEST
 
 START_TEST(values)
 {
+	int32_t k_dtype, v_dtype;
 	struct lmi_config *c = good(
 		"# comment\n; comment\n\n"
 		"  [daemon]  \r\n"
@@ -182,7 +183,7 @@ START_TEST(values)
 		"[limits]\nidle = 0s\nmessage_time = 1s\n[daemon]\nlisten = tcp://127.255.0.1:0\n"
 		"listen = tcp://[::1]:65535\nlisten = tls+tcp://[2001:db8::7]:4433\n"
 		"tls_cert = /c\ntls_key = /k\n[engine]\n"
-		"kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
+		"kv_type = q8_0\nkv_type_v = q5_1\nctx = 8k\n[models]\nmodel_dir = /srv/models");
 
 	ck_assert_str_eq(c->socket, "ipc:///tmp/a = b.sock");
 	ck_assert_str_eq(c->state_dir, "/tmp/st\xC3\xA4te");
@@ -201,6 +202,8 @@ START_TEST(values)
 	ck_assert_str_eq(c->listen.item[2], "tls+tcp://[2001:db8::7]:4433");
 	ck_assert(c->idle_ms == 0 && c->message_ms == 1000 && c->plain_tcp == 0);
 	ck_assert_str_eq(c->kv_type, "q8_0");
+	ck_assert_int_eq(lmi_config_kv_types(c, &k_dtype, &v_dtype, NULL), LMD_OK);
+	ck_assert(k_dtype == LMD_DTYPE_Q8_0 && v_dtype == LMD_DTYPE_Q5_1);
 	ck_assert_int_eq(c->ctx, 8192);
 	ck_assert_uint_eq(c->model_dirs.n, 1);
 	lmi_config_destroy(c);
@@ -267,6 +270,8 @@ static const struct {
 	{"[limits]\nmax_running = 5\nsessions = 6\n",
 	 "llamad.conf:3: the key 'sessions' is already set in line 2"},
 	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is not a data type for a KV cache"},
+	{"[engine]\nkv_type_k = q8_1\n", "kv_type_k: 'q8_1' is not a data type for a KV cache"},
+	{"[model m]\nkv_type_v = q17\n", "kv_type_v: 'q17' is not a data type for a KV cache"},
 	{"[models]\nmodel_dir = models\n", "model_dir: 'models' is not an absolute path"},
 	{"[plugins]\nplugin_dir = plugins\n", "plugin_dir: 'plugins' is not an absolute path"},
 	{"[daemon]\nlog = in\x1b[31mfo\n", "control byte 0x1b at column 9"},

@@ -15,7 +15,6 @@
 #include "core/base/jobs.h"
 #include "core/base/thread.h"
 #include "core/plugin/host_services.h"
-#include "core/quant/quant.h"
 #include "daemon/daemon_impl.h"
 #include "daemon/process.h"
 #include "daemon/state_dir.h"
@@ -177,13 +176,6 @@ static void watch(void *arg, int fd, bool on)
 		LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "%s", err.text);
 }
 
-static int32_t kv_dtype(const struct lmi_config *c)
-{
-	const struct lmi_dtype *t = c->kv_type ? lmi_dtype_by_name(c->kv_type) : NULL;
-
-	return t ? (int32_t)t->id : -1;
-}
-
 static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err)
 {
 	static const char *const anywhere[] = {"/"};
@@ -216,7 +208,6 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 			 .attention = (uint32_t)c->attention,
 			 .n_ctx = (uint32_t)c->ctx,
 			 .kv_tokens = (uint64_t)c->kv_tokens,
-			 .kv_dtype = kv_dtype(c),
 			 .no_prefix_cache = c->prefix_cache == 2,
 			 .memory_limit = (uint64_t)c->memory,
 			 .open_flags = flags[c->files] | (c->lock ? LMI_OPEN_MLOCK : 0),
@@ -233,6 +224,8 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 	enum lmd_status st = lmi_engine_devices_create(&d->devices, d->plugins, d->host, err);
 
 	opts.inst.devices = d->devices;
+	if (st == LMD_OK)
+		st = lmi_config_kv_types(c, &opts.inst.k_dtype, &opts.inst.v_dtype, err);
 	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
 }
 

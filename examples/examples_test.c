@@ -204,7 +204,8 @@ static struct lmi_plan *make_plan(const struct lmd_arch_ops *arch, const struct 
 		.host = host, .model = &model, .arch = arch, .desc = desc,
 		.key = {.struct_size = sizeof(p.key), .kind = LMD_PLAN_FORWARD,
 			.flags = LMD_PLAN_LOGITS, .pooling = LMD_POOL_UNSET},
-		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32,
+		.act_dtype = LMD_DTYPE_F32, .k_dtype = LMD_DTYPE_F32,
+		.v_dtype = LMD_DTYPE_F32,
 		.max_rows = {8, 8, 2, 1, 1, 1, 1, 1, 1}};
 	struct lmi_plan *plan = NULL;
 	struct lmd_error err = {0};

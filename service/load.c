@@ -126,7 +126,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 {
 	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
 	       a->n_thread == b->n_thread && a->device == b->device &&
-	       a->activations == b->activations && a->kv_dtype == b->kv_dtype &&
+	       a->activations == b->activations && a->k_dtype == b->k_dtype &&
+	       a->v_dtype == b->v_dtype &&
 	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
 	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor);
@@ -260,28 +261,22 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	return LMD_OK;
 }
 
-static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct lmd_error *err)
-{
-	const struct lmi_dtype *t;
-	char name[20];
-
-	*out = -1;
-	if (word->len == 4 && !memcmp(word->ptr, "auto", 4))
-		return LMD_OK;
-	(void)snprintf(name, sizeof(name), "%.*s", (int)(word->len < 19 ? word->len : 19),
-		       word->ptr);
-	t = lmi_dtype_by_name(name);
-	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
-		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
-				name);
-	*out = (int32_t)t->id;
-	return LMD_OK;
-}
-
 /* The protocol bounds the length. */
 static void copy(char *out, size_t size, const struct lmd_str *from)
 {
 	(void)snprintf(out, size, "%.*s", (int)from->len, from->len ? from->ptr : "");
+}
+
+static enum lmd_status kv_types(const struct lmi_wire_req_load *q, struct lmi_svc_load *l,
+				struct lmd_error *err)
+{
+	char both[20], k[20], v[20];
+	const struct lmi_dtype_cache_names names = {.both = both, .k = k, .v = v};
+
+	copy(both, sizeof(both), &q->kv_type);
+	copy(k, sizeof(k), &q->kv_type_k);
+	copy(v, sizeof(v), &q->kv_type_v);
+	return lmi_dtype_parse_cache(&names, false, &l->k_dtype, &l->v_dtype, err);
 }
 
 enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
@@ -296,7 +291,7 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 .memory_limit = (uint64_t)q->memory_limit,
 				 .keep_ms = q->keep_alive_ms,
 				 .activations = UINT32_MAX};
-	enum lmd_status st = kv_type(&q->kv_type, &l.kv_dtype, err);
+	enum lmd_status st = kv_types(q, &l, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)

@@ -97,8 +97,10 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.override_tensor = l->override_tensor;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
-	if (l->kv_dtype >= 0)
-		o->inst.kv_dtype = l->kv_dtype;
+	if (l->k_dtype >= 0)
+		o->inst.k_dtype = l->k_dtype;
+	if (l->v_dtype >= 0)
+		o->inst.v_dtype = l->v_dtype;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
 	o->n_request = LMI_SVC_RUNNING_MAX;

@@ -33,7 +33,7 @@ enum lmi_svc_loaded_model_state {
 struct lmi_svc_load {
 	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
 	uint32_t activations; /* enum lmd_activations; UINT32_MAX: the service's */
-	int32_t kv_dtype;     /* enum lmd_dtype; -1: the service's */
+	int32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values; -1: the service's */
 	uint64_t memory_limit;
 	char backend[48]; /* "": the service's, also for the following ones */
 	char devices[513], gpu_layers[17], split[257], override_tensor[4097];

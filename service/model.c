@@ -183,8 +183,8 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	preset = lmi_svc_preset_find(svc, name, strlen(name));
-	if (preset && !r->load.n_ctx)
-		r->load.n_ctx = preset->n_ctx;
+	if (preset)
+		lmi_svc_preset_set_load(preset, &r->load);
 	m->loading = r;
 	r->asked = m->asked;
 	m->asked = false;
@@ -294,7 +294,8 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 	}
 	m->record = own_record;
 	m->load = (struct lmi_svc_load){.activations = UINT32_MAX,
-					.kv_dtype = -1,
+					.k_dtype = -1,
+					.v_dtype = -1,
 					.keep_ms = (int64_t)svc->limits.keep_alive_ms};
 	preset = lmi_svc_preset_find(svc, own_record->m.v[0].name,
 				     strlen(own_record->m.v[0].name));

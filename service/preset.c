@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
+#include "core/quant/quant.h"
 #include "proto/proto.h"
 #include "service/loaded_model.h"
 #include "service/preset_rows.h"
@@ -37,6 +38,22 @@ const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model
 	const char *name = lmi_svc_model_record_name(r->record);
 
 	return p ? p : lmi_svc_preset_find(r->svc, name, strlen(name));
+}
+
+void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load *load)
+{
+	const struct lmi_dtype_cache_names types = {
+		.both = p->kv_type, .k = p->kv_type_k, .v = p->kv_type_v};
+	int32_t k_dtype, v_dtype;
+
+	if (!load->n_ctx)
+		load->n_ctx = p->n_ctx;
+	if (lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, NULL) != LMD_OK)
+		return; /* the configuration was checked */
+	if (load->k_dtype < 0)
+		load->k_dtype = k_dtype;
+	if (load->v_dtype < 0)
+		load->v_dtype = v_dtype;
 }
 
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * preset.h - what the configuration says about single models: system prompt, template, sampling
- * parameters, context size.
+ * parameters, how they are loaded.
  *
  * A value of the request takes precedence over the preset's, which takes precedence over the value
  * that the model's file recommends.  A preset belongs to a name: that of the request if there is one
@@ -17,6 +17,7 @@
 
 struct lmd_arena;
 struct lmi_service;
+struct lmi_svc_load;
 struct lmi_svc_loaded_model;
 struct lmi_wire_rep_info;          /* proto */
 struct lmi_wire_req_apply_template; /* proto */
@@ -27,6 +28,8 @@ struct lmi_svc_preset {
 	const char *system;   /* system prompt for conversations without one; NULL: none */
 	const char *template; /* name or text, as in op generate; NULL: the model's own */
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
+	/* names of the types of the KV cache, which exist; NULL: not set */
+	const char *kv_type, *kv_type_k, *kv_type_v;
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	struct lmi_sampler_scalars sampling;
@@ -38,6 +41,9 @@ const struct lmi_svc_preset *lmi_svc_preset_find(const struct lmi_service *svc, 
 /* Returns the preset for a request that names the model `asked`, or NULL. */
 const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model *r,
 					       const struct lmd_str *asked);
+
+/* Fills in the options of a load that are not set. */
+void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load *load);
 
 /* Determines the sampling parameters of a request that has none. */
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,

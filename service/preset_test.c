@@ -113,6 +113,39 @@ START_TEST(system_prompt_and_template)
 }
 END_TEST
 
+static int64_t kv_bytes(const struct lmi_svc_preset *p)
+{
+	struct lmi_wire_request q;
+	int64_t bytes;
+
+	fx.o.presets = p;
+	fx.o.n_presets = 1;
+	fx_start(&fx);
+	q = fx_generate(&fx, "tiny", "Hi", 1);
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	fx_settle(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	bytes = fx.a.r.u.ps.models[0].kv_bytes;
+	teardown();
+	setup();
+	return bytes;
+}
+
+START_TEST(types_of_the_kv_cache)
+{
+	const struct lmi_svc_preset f32 = {.name = "tiny", .kv_type = "f32", .n_ctx = 96};
+	const struct lmi_svc_preset v = {
+		.name = "tiny", .kv_type = "f32", .kv_type_v = "f16", .n_ctx = 96};
+	const struct lmi_svc_preset f16 = {.name = "tiny", .kv_type = "f16", .n_ctx = 96};
+	int64_t all = kv_bytes(&f32);
+
+	ck_assert_int_gt(all, 0);
+	ck_assert_int_eq(kv_bytes(&f16), all / 2);
+	ck_assert_int_eq(kv_bytes(&v), all / 4 * 3);
+}
+END_TEST
+
 /* ---- how long a model stays ---- */
 
 static void read_all(struct fx_answer *a, int n)
@@ -196,6 +229,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, info_names_the_defaults);
 	tcase_add_test(tc, system_prompt_and_template);
+	tcase_add_test(tc, types_of_the_kv_cache);
 	tcase_add_test(tc, a_request_says_how_long);
 	tcase_add_test(tc, requests_meet_an_unload);
 	suite_add_tcase(s, tc);

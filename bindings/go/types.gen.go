@@ -1384,6 +1384,12 @@ type LoadRequest struct {
 	// Data type of the KV cache, such as f16; auto = the device's preference. Nil means auto.
 	KVType *Text `msgpack:"kv_type,omitempty"`
 
+	// Data type of the keys in the KV cache; auto = kv_type. Nil means auto.
+	KVTypeK *Text `msgpack:"kv_type_k,omitempty"`
+
+	// Data type of the values in the KV cache; auto = kv_type. Nil means auto.
+	KVTypeV *Text `msgpack:"kv_type_v,omitempty"`
+
 	// Data type of activations between layers. Nil means auto.
 	Activations *Text `msgpack:"activations,omitempty"`
 

@@ -129,7 +129,8 @@ static enum lmd_status print_plan(const struct lmi_ctl_described *d, const struc
 		.desc = &d->desc,
 		.key = *key,
 		.act_dtype = act->id,
-		.kv_dtype = LMD_DTYPE_F32,
+		.k_dtype = LMD_DTYPE_F32,
+		.v_dtype = LMD_DTYPE_F32,
 	};
 	struct lmi_plan *plan = NULL;
 	enum lmd_status st;

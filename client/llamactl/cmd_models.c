@@ -268,15 +268,21 @@ static void give_int(json_t *m, const struct lmi_args *a, const char *opt, const
 		(void)json_object_set_new(m, member, json_integer(lmi_arg_int(a, opt)));
 }
 
+static void give_text(json_t *m, const char *text, const char *member)
+{
+	if (m && text)
+		(void)json_object_set_new(m, member, json_string(text));
+}
+
 static void give_str(json_t *m, const struct lmi_args *a, const char *opt, const char *member)
 {
-	if (m && lmi_arg_given(a, opt))
-		(void)json_object_set_new(m, member, json_string(lmi_arg_str(a, opt)));
+	give_text(m, lmi_arg_given(a, opt) ? lmi_arg_str(a, opt) : NULL, member);
 }
 
 static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
+	const struct lmi_dtype_cache_names types = lmi_ctl_kv_types(a);
 	json_t *m = json_pack("{s:s}", "model", lmi_arg_pos(a, 0));
 	enum lmd_status st;
 
@@ -289,7 +295,9 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_int(m, a, "threads", "threads");
 	give_int(m, a, "ctx", "n_ctx");
 	give_int(m, a, "sessions", "n_seq");
-	give_str(m, a, "kv-type", "kv_type");
+	give_text(m, types.both, "kv_type");
+	give_text(m, types.k, "kv_type_k");
+	give_text(m, types.v, "kv_type_v");
 	if (lmi_arg_int(a, "activations"))
 		give_str(m, a, "activations", "activations");
 	give_int(m, a, "keep-alive", "keep_alive_ms");
@@ -329,11 +337,7 @@ static const struct lmi_opt load_opts[] = {
 	 .max = 4096,
 	 .def_text = "the daemon's choice",
 	 .doc = "Number of sessions that can run at the same time."},
-	{.name = "kv-type",
-	 .type = LMI_OPT_STR,
-	 .value = "TYPE",
-	 .def_text = "the backend's choice",
-	 .doc = "Type of the KV cache: f32, f16, q8_0, ..."},
+	LMI_CTL_OPTS_KV_TYPE,
 	{.name = "activations",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "default|f32|int8",

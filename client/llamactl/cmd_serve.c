@@ -142,6 +142,7 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 	const char *parallel = lmi_arg_given(a, "np")		? "np"
 			       : lmi_arg_given(a, "max-num-seqs") ? "max-num-seqs"
 								  : "parallel";
+	const struct lmi_dtype_cache_names types = lmi_ctl_kv_types(a);
 	const char *const *dirs;
 	uint32_t n = lmi_arg_list(a, "plugin-dir", &dirs);
 	enum lmd_status st = LMD_OK;
@@ -157,6 +158,12 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 		add_option(w, "--gpu-layers", lmi_arg_str(a, lmi_arg_given(a, "ngl") ? "ngl" : "n-gpu-layers"));
 	if (lmi_arg_str(a, "device"))
 		add_option(w, "--devices", lmi_arg_str(a, "device"));
+	if (types.both)
+		add_option(w, "--kv-type", types.both);
+	if (types.k)
+		add_option(w, "--kv-type-k", types.k);
+	if (types.v)
+		add_option(w, "--kv-type-v", types.v);
 	for (uint32_t i = 0; i < n && i < 8; i++)
 		add_option(w, "--plugin-dir", dirs[i]);
 	if (lmi_arg_given(a, parallel))
@@ -218,6 +225,7 @@ static const struct lmi_opt opts[] = {
 	LMI_CTL_OPT_CTX("the trained length, or what memory allows"),
 	LMI_CTL_OPT_THREADS,
 	LMI_CTL_OPTS_DEVICE_LAYERS,
+	LMI_CTL_OPTS_KV_TYPE,
 	/* other spellings, hidden */
 	{.name = "np", .type = LMI_OPT_INT, .value = "N", .min = 1, .max = 4096},
 	{.name = "max-model-len", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30},

@@ -55,7 +55,8 @@ static const struct row llamacpp[] = {
 	{" --api-key ", true, NOTE, "create a key with `llamactl key add LABEL`"},
 	{" --mlock ", false, NOTE, "set `lock = yes` in [engine] of llamad.conf"},
 	{" --no-mmap ", false, NOTE, "set `files = read` in [engine] of llamad.conf"},
-	{" -ctk -ctv --cache-type-k --cache-type-v ", true, NOTE, "set `kv_type` in [engine] of llamad.conf"},
+	{" -ctk --cache-type-k ", true, OPTION, "--kv-type-k"},
+	{" -ctv --cache-type-v ", true, OPTION, "--kv-type-v"},
 	{" -ts --tensor-split ", true, NOTE, "set `split` in [engine] of llamad.conf"},
 };
 

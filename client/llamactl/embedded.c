@@ -12,20 +12,22 @@
 #include "core/base/printable.h"
 #include "core/quant/quant.h"
 
-static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lmd_error *err)
+/* Returns the value of the option or of one of its other spellings; NULL: none was given. */
+static const char *one_of(const struct lmi_args *a, const char *const names[3])
 {
-	const char *name = lmi_arg_str(a, "kv-type");
-	const struct lmi_dtype *t;
+	for (int i = 0; i < 3; i++)
+		if (lmi_arg_given(a, names[i]))
+			return lmi_arg_str(a, names[i]);
+	return NULL;
+}
 
-	*out = -1;
-	if (!name)
-		return LMD_OK;
-	t = lmi_dtype_by_name(name);
-	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
-		return lmd_fail(err, LMD_INVALID,
-				"--kv-type: '%.40s' is not a type for the KV cache", name);
-	*out = (int32_t)t->id;
-	return LMD_OK;
+struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a)
+{
+	static const char *const k[3] = {"kv-type-k", "cache-type-k", "ctk"};
+	static const char *const v[3] = {"kv-type-v", "cache-type-v", "ctv"};
+
+	return (struct lmi_dtype_cache_names){
+		.both = lmi_arg_str(a, "kv-type"), .k = one_of(a, k), .v = one_of(a, v)};
 }
 
 enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
@@ -101,6 +103,7 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *ctx = lmi_arg_given(a, "ctx-size") ? "ctx-size" : "ctx";
+	const struct lmi_dtype_cache_names types = lmi_ctl_kv_types(a);
 	struct lmi_engine_model_opts *o = &out->inst;
 	enum lmd_status st;
 
@@ -126,7 +129,8 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 		st = lmi_ctl_registry(ctl, &o->registry, err);
 	if (st == LMD_OK)
 		st = adapter_args(ctl, o, err);
-	return st == LMD_OK ? kv_type(a, &o->kv_dtype, err) : st;
+	return st == LMD_OK ? lmi_dtype_parse_cache(&types, true, &o->k_dtype, &o->v_dtype, err)
+			    : st;
 }
 
 enum lmd_status lmi_ctl_name_file(enum lmd_status st, const char *path, struct lmd_error *err)

@@ -7,6 +7,7 @@
 
 #include "client/llamactl/ctl.h"
 #include "core/engine/engine.h"
+#include "core/quant/quant.h"
 
 /* Rows of an option table. */
 #define LMI_CTL_OPT_BACKEND                                                                        \
@@ -61,11 +62,29 @@
 	{                                                                                          \
 		.name = "ctx-size", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30   \
 	}
-#define LMI_CTL_OPT_KV_TYPE                                                                        \
+/* with the spellings of llama.cpp */
+#define LMI_CTL_OPTS_KV_TYPE                                                                       \
+	{.name = "kv-type",                                                                        \
+	 .type = LMI_OPT_STR,                                                                      \
+	 .value = "TYPE",                                                                          \
+	 .def_text = "the backend's choice",                                                       \
+	 .doc = "Type of the KV cache: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl, "   \
+		"as far as the backend has them."},                                                \
+		{.name = "kv-type-k",                                                              \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "TYPE",                                                                  \
+		 .def_text = "that of --kv-type",                                                  \
+		 .doc = "Type of the keys in the KV cache. Also --cache-type-k and -ctk."},        \
+		{.name = "kv-type-v",                                                              \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "TYPE",                                                                  \
+		 .def_text = "that of --kv-type",                                                  \
+		 .doc = "Type of the values in the KV cache. Also --cache-type-v and -ctv."},      \
+		{.name = "cache-type-k", .type = LMI_OPT_STR, .value = "TYPE"},                    \
+		{.name = "cache-type-v", .type = LMI_OPT_STR, .value = "TYPE"},                    \
+		{.name = "ctk", .type = LMI_OPT_STR, .value = "TYPE"},                             \
 	{                                                                                          \
-		.name = "kv-type", .type = LMI_OPT_STR, .value = "TYPE",                           \
-		.def_text = "the backend's choice",                                                \
-		.doc = "Type of the KV cache: f32, f16, q8_0, ..."                                 \
+		.name = "ctv", .type = LMI_OPT_STR, .value = "TYPE"                                \
 	}
 #define LMI_CTL_OPT_ACTIVATIONS                                                                    \
 	{                                                                                          \
@@ -109,7 +128,7 @@
 	}
 #define LMI_CTL_OPTS_ENGINE_CTX(default_)                                                          \
 	LMI_CTL_OPT_BACKEND, LMI_CTL_OPTS_DEVICES, LMI_CTL_OPT_THREADS,                            \
-		LMI_CTL_OPT_CTX(default_), LMI_CTL_OPT_KV_TYPE,                                    \
+		LMI_CTL_OPT_CTX(default_), LMI_CTL_OPTS_KV_TYPE,                                   \
 		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPTS_FILE,                 \
 		LMI_CTL_OPTS_ADAPTERS
 #define LMI_CTL_OPTS_ENGINE LMI_CTL_OPTS_ENGINE_CTX("the trained length, or what memory allows")
@@ -119,6 +138,9 @@
  * the list of adapters. */
 enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				      struct lmi_engine_opts *out, struct lmd_error *err);
+
+/* Returns the names of types that LMI_CTL_OPTS_KV_TYPE were given; members are NULL if not. */
+struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a);
 
 /* Makes ctl's client one of an engine in this process with this model file, which the first request
  * loads. */

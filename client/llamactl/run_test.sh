@@ -129,6 +129,8 @@ head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"
 holds "a prompt that is too long" grep -q 'standard input: more than 16777216 bytes$' "$dir/err"
 refused 2 'is below -1' run "$model" -p x -n -5
 refused 1 "kv-type" run "$model" -p x --kv-type q9
+refused 1 "kv-type-v: 'q8_1' is not a data type" run "$model" -p x --cache-type-v q8_1
+does run "$model" -p Hello -n 20 --temp 0 -ctk f32 --kv-type-v f16
 refused 2 "not one of" run "$model" -p x --activations f64
 refused 2 "exclude each other" run "$model" -i --json
 head -c 3000 "$model" >"$dir/cut.gguf"

@@ -12,19 +12,21 @@
 static enum lmd_status fill_model(struct lmi_engine_model_opts *m, const struct lmd_engine_opts *o,
 				  struct lmd_error *err)
 {
-	const struct lmi_dtype *t = o->kv_type ? lmi_dtype_by_name(o->kv_type) : NULL;
+	const struct lmi_dtype_cache_names types = {
+		.both = o->kv_type, .k = o->kv_type_k, .v = o->kv_type_v};
+	int32_t k_dtype, v_dtype;
+	enum lmd_status st = lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, err);
 
-	if (o->kv_type &&
-	    (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra))
-		return lmd_fail(err, LMD_INVALID,
-				"kv_type: '%.40s' is not a data type for a KV cache", o->kv_type);
+	if (st != LMD_OK)
+		return st;
 	*m = (struct lmi_engine_model_opts){.backend = o->backend,
 					    .device = o->device,
 					    .n_thread = o->n_thread,
 					    .n_ctx = o->n_ctx,
 					    .n_seq = o->n_seq,
 					    .memory_limit = o->memory_limit,
-					    .kv_dtype = t ? (int32_t)t->id : -1,
+					    .k_dtype = k_dtype,
+					    .v_dtype = v_dtype,
 					    .pooling = LMD_POOL_UNSET};
 	return LMD_OK;
 }

@@ -67,6 +67,20 @@ static const struct opcase rope_kv_cases[] = {
 	 .nmse = OC_HALF, .kv_dtype = LMD_DTYPE_F16},
 	{"into q8_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
 	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q8_0},
+	{"into bf16", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_BF16},
+	{"into q5_1", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q5_1},
+	{"into q5_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q5_0},
+	{"into q4_1", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q4_1},
+	{"into q4_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q4_0},
+	{"into iq4_nl", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_IQ4_NL},
+	{"keys of q8_0, values of q5_1", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q8_0, .v_dtype = LMD_DTYPE_Q5_1},
 	{"no rotation, norm", rope_kv, {1, -1, 0, 0, 3}, 0, kv, 1, .nmse = OC_SUM},
 	{"index keys at block ends", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 1}, 0, index_keys, 1,
 	 .nmse = OC_ELEM},
@@ -190,6 +204,9 @@ MEM(kv_64, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_F32);
 MEM(kv_80, LMD_CACHE_KV, 2, 80, 80, LMD_KV_DTYPE_F32);
 MEM(kv_128, LMD_CACHE_KV, 2, 128, 128, LMD_KV_DTYPE_F32);
 MEM(kv_256, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_F32);
+MEM(kv_64_user, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_USER);
+MEM(kv_96_user, LMD_CACHE_KV, 2, 96, 64, LMD_KV_DTYPE_USER);
+MEM(kv_256_user, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_USER);
 MEM(mla_576, LMD_CACHE_V_IN_K, 1, 576, 512, LMD_KV_DTYPE_F32);
 static const struct lmd_cache comp[] = {
 	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
@@ -208,6 +225,14 @@ static const struct opcase attn_cases[] = {
 	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q8_0},
 	{"cache of q4_0", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
 	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q4_0},
+	{"cache of q5_1", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q5_1},
+	{"cache of q5_0", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q5_0},
+	{"cache of q4_1", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q4_1},
+	{"cache of iq4_nl", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_IQ4_NL},
 	{"one key head, dv < dk, softcap", attn, {0, A_SOFTCAP, 40, 24, 1, OC_G_FULL}, 0, kv_mqa, 1,
 	 .nmse = OC_CHAIN},
 	{"one key head per head, sinks", attn, {0, A_SINKS, 16, 16, 4, OC_G_FULL}, 0, kv_mha, 1,
@@ -218,6 +243,12 @@ static const struct opcase attn_cases[] = {
 	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16, .v_dtype = LMD_DTYPE_Q8_0},
 	{"keys of q8_0, values of bf16", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
 	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q8_0, .v_dtype = LMD_DTYPE_BF16},
+	{"keys of q8_0, values of q4_0, heads of 64", attn, {0, 0, 64, 64, 1, OC_G_FULL, 8}, 0,
+	 kv_64_user, 1, .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q8_0, .v_dtype = LMD_DTYPE_Q4_0},
+	{"keys of q5_1, values of iq4_nl, heads of 96 and 64", attn, {0, 0, 96, 64, 2, OC_G_FULL}, 0,
+	 kv_96_user, 1, .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q5_1, .v_dtype = LMD_DTYPE_IQ4_NL},
+	{"keys of q4_1, values of q5_0, heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0,
+	 kv_256_user, 1, .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q4_1, .v_dtype = LMD_DTYPE_Q5_0},
 	{"heads of 64, eight share a key head", attn, {0, 0, 64, 64, 1, OC_G_FULL, 8}, 0, kv_64, 1,
 	 .nmse = OC_CHAIN},
 	{"heads of 80", attn, {0, 0, 80, 80, 2, OC_G_FULL}, 0, kv_80, 1, .nmse = OC_CHAIN},

@@ -531,8 +531,8 @@ static enum lmd_status make_plan(struct oc *c, const struct oc_device *dev, bool
 				 (c->def->flags & OC_TREE ? LMD_PLAN_TREE : 0),
 			.pooling = LMD_POOL_UNSET},
 		.act_dtype = dev->act_dtype,
-		.kv_dtype = c->def->kv_dtype,
-		.v_dtype = c->def->v_dtype,
+		.k_dtype = c->def->kv_dtype,
+		.v_dtype = c->def->v_dtype ? c->def->v_dtype : c->def->kv_dtype,
 		.max_rows = {OC_MAX_TOK, OC_MAX_OUT, OC_MAX_SEQ, 320, 320, 320},
 	};
 	uint32_t n_tok = 0;

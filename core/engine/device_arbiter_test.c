@@ -253,7 +253,8 @@ START_TEST(the_estimate_is_the_sum)
 {
 	struct lmi_engine_memory_plan_in in = {.desc = &desc,
 					       .page_tokens = 32,
-					       .kv_dtype = LMD_DTYPE_F16,
+					       .k_dtype = LMD_DTYPE_F16,
+					       .v_dtype = LMD_DTYPE_F16,
 					       .n_seq = 3,
 					       .n_batch = 100,
 					       .budget = UINT64_MAX};
@@ -279,8 +280,12 @@ START_TEST(the_estimate_is_the_sum)
 	ck_assert_int_eq(lmi_engine_memory_plan_make(&p, &in, NULL), LMD_OK);
 	ck_assert_uint_eq(p.n_page[0], 1000 / 32 + 1 + 3);
 	/* a type whose blocks the heads do not fill */
-	in.kv_dtype = LMD_DTYPE_Q4_K;
+	in.k_dtype = LMD_DTYPE_Q4_K;
 	ck_assert_int_eq(lmi_engine_memory_plan_make(&p, &in, NULL), LMD_UNSUPPORTED);
+	/* keys and values of their own types */
+	in.k_dtype = LMD_DTYPE_F32;
+	ck_assert_int_eq(lmi_engine_memory_plan_unit(&in, 0, &unit, NULL), LMD_OK);
+	ck_assert_uint_eq(unit, 32 * ((2 * 64 + 96) * 4 + 2 * 32 * 2));
 }
 END_TEST
 
@@ -288,7 +293,8 @@ START_TEST(the_context_is_what_fits)
 {
 	struct lmi_engine_memory_plan_in in = {.desc = &desc,
 					       .page_tokens = 32,
-					       .kv_dtype = LMD_DTYPE_F16,
+					       .k_dtype = LMD_DTYPE_F16,
+					       .v_dtype = LMD_DTYPE_F16,
 					       .n_seq = 1,
 					       .n_batch = 100};
 	struct lmi_engine_memory_plan whole, p;
@@ -325,7 +331,8 @@ START_TEST(sequences_share_a_pool)
 {
 	struct lmi_engine_memory_plan_in in = {.desc = &desc,
 					       .page_tokens = 32,
-					       .kv_dtype = LMD_DTYPE_F16,
+					       .k_dtype = LMD_DTYPE_F16,
+					       .v_dtype = LMD_DTYPE_F16,
 					       .n_seq = 1,
 					       .n_batch = 100,
 					       .budget = UINT64_MAX};

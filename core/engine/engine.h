@@ -83,7 +83,8 @@ struct lmi_engine_model_opts {
 				        * all if rows attend to later ones */
 	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
 	bool share_kv;		       /* if kv_tokens is 0: as many as fit in half of the memory */
-	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = the device's preference */
+	int32_t k_dtype, v_dtype;      /* enum lmd_dtype of keys and values; -1 = the device's
+				        * preference */
 	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
 	uint64_t memory_limit;	       /* bytes; 0 = the machine's available memory */
 	uint32_t open_flags;           /* LMI_OPEN_* of format.h */

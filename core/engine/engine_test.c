@@ -399,7 +399,12 @@ START_TEST(opening_is_refused_with_numbers)
 		{{.n_batch = 1u << 20}, LMD_INVALID, "1048576 rows"},
 		{{.memory_limit = 1000}, LMD_NOMEM, "MiB"},
 		{{.n_ctx = 1 << 20, .memory_limit = 64 << 20}, LMD_NOMEM, "context 1048576"},
-		{{.kv_dtype = LMD_DTYPE_Q8_K}, LMD_UNSUPPORTED, "blocks"},
+		{{.k_dtype = LMD_DTYPE_Q5_0}, LMD_UNSUPPORTED, "blocks of q5_0"},
+		{{.v_dtype = LMD_DTYPE_Q5_1}, LMD_UNSUPPORTED, "blocks of q5_1"},
+		{{.k_dtype = LMD_DTYPE_Q8_1},
+		 LMD_UNSUPPORTED,
+		 "backend ref cannot store keys of type q8_1; it offers f32, f16, bf16, q8_0, "
+		 "q5_1, q5_0, q4_1, q4_0, iq4_nl"},
 		{{.path = "/nonexistent/model.gguf"}, LMD_NOTFOUND, "/nonexistent/model.gguf"},
 	};
 
@@ -416,7 +421,8 @@ START_TEST(opening_is_refused_with_numbers)
 		o.inst.n_seq = cases[i].o.n_seq;
 		o.inst.n_batch = cases[i].o.n_batch;
 		o.inst.memory_limit = cases[i].o.memory_limit;
-		o.inst.kv_dtype = cases[i].o.kv_dtype ? cases[i].o.kv_dtype : -1;
+		o.inst.k_dtype = cases[i].o.k_dtype ? cases[i].o.k_dtype : -1;
+		o.inst.v_dtype = cases[i].o.v_dtype ? cases[i].o.v_dtype : -1;
 		ck_assert_msg(lmi_engine_open(&e, &o, &err) == cases[i].status, "%zu: %s", i,
 			      err.text);
 		ck_assert_msg(strstr(err.text, cases[i].word) != NULL, "%zu: %s", i, err.text);

@@ -32,7 +32,8 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 		.desc = &inst->desc,
 		.key = e->key,
 		.act_dtype = inst->devices[0].info->act_dtype,
-		.kv_dtype = inst->kv_dtype,
+		.k_dtype = inst->k_dtype,
+		.v_dtype = inst->v_dtype,
 		.n_rank = inst->n_rank,
 	};
 	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;

@@ -176,7 +176,8 @@ struct lmi_inst {
 	lmi_engine_load_fn progress; /* only while opening */
 	void *progress_arg;
 
-	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
+	uint32_t n_ctx, n_seq, n_batch, n_out;
+	uint32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values */
 	bool ctx_cut;	  /* n_ctx is limited by memory, not by the model */
 	bool looks_ahead; /* some group is not causal: a sequence must run in one step */
 	bool keep_values, unfused, cache_prefixes;
@@ -241,6 +242,15 @@ enum lmd_status lmi_engine_queue_open(struct lmi_inst_device *d, struct lmd_erro
 void lmi_engine_queue_close(struct lmi_inst_device *d);
 /* Waits until all calls on the queue are complete; returns their status. */
 enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_error *err);
+
+/* ---- kv_types.c ---- */
+
+/* Sets the types of keys and values: those of the options, or the preference of the first device.
+ * LMD_UNSUPPORTED: one of the devices that were asked for cannot store them; the message names those
+ * that it can store. */
+enum lmd_status lmi_engine_kv_types_choose(struct lmi_inst *inst,
+					   const struct lmi_engine_model_opts *o,
+					   struct lmd_error *err);
 
 /* ---- place.c: which op runs where ---- */
 

@@ -17,11 +17,13 @@
 /* Starting value of the automatic choice if the model does not specify a context length. */
 #define CTX_UNKNOWN 4096u
 
+/* dtype: if the cache does not specify one. */
 static enum lmd_status rows_bytes(const struct lmi_engine_memory_plan_in *in, uint32_t cache,
-				  uint32_t cols, uint64_t n, uint64_t *sum, struct lmd_error *err)
+				  uint32_t dtype, uint32_t cols, uint64_t n, uint64_t *sum,
+				  struct lmd_error *err)
 {
 	const struct lmd_cache *c = &in->desc->caches[cache];
-	uint32_t id = c->dtype_policy == LMD_KV_DTYPE_USER ? in->kv_dtype : LMD_DTYPE_F32;
+	uint32_t id = c->dtype_policy == LMD_KV_DTYPE_USER ? dtype : LMD_DTYPE_F32;
 	const struct lmi_dtype *t = lmi_dtype(id);
 	uint64_t bytes;
 
@@ -44,11 +46,11 @@ static enum lmd_status cache_bytes(const struct lmi_engine_memory_plan_in *in, u
 
 	switch ((enum lmd_cache_kind)c->kind) {
 	case LMD_CACHE_CONV:
-		return rows_bytes(in, i, c->n_head * c->dv, c->dk, sum, err);
+		return rows_bytes(in, i, in->k_dtype, c->n_head * c->dv, c->dk, sum, err);
 	case LMD_CACHE_STATE:
-		return rows_bytes(in, i, c->dk * c->dv, c->n_head, sum, err);
+		return rows_bytes(in, i, in->k_dtype, c->dk * c->dv, c->n_head, sum, err);
 	case LMD_CACHE_KV:
-		st = rows_bytes(in, i, c->dv, rows, sum, err);
+		st = rows_bytes(in, i, in->v_dtype, c->dv, rows, sum, err);
 		if (st != LMD_OK)
 			return st;
 		break;
@@ -57,7 +59,7 @@ static enum lmd_status cache_bytes(const struct lmi_engine_memory_plan_in *in, u
 	case LMD_CACHE_INDEX:
 		break;
 	}
-	return rows_bytes(in, i, c->dk, rows, sum, err);
+	return rows_bytes(in, i, in->k_dtype, c->dk, rows, sum, err);
 }
 
 /* The bytes of a page or slot on one device, or on all of them. */

@@ -16,7 +16,8 @@
 struct lmi_engine_memory_plan_in {
 	const struct lmd_arch_desc *desc;
 	uint32_t page_tokens;
-	uint32_t kv_dtype;  /* enum lmd_dtype for caches that do not specify one */
+	/* enum lmd_dtype of keys and values, for caches that do not specify one */
+	uint32_t k_dtype, v_dtype;
 	uint32_t n_seq;	    /* sequences at a time */
 	uint32_t n_batch;   /* rows of a step */
 	uint32_t n_ctx;	    /* requested; 0 = what the model was trained for, or what fits */

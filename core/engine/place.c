@@ -291,7 +291,8 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 				    .desc = &inst->desc,
 				    .key = lmi_inst_main_key(inst),
 				    .act_dtype = inst->devices[0].info->act_dtype,
-				    .kv_dtype = inst->kv_dtype,
+				    .k_dtype = inst->k_dtype,
+				    .v_dtype = inst->v_dtype,
 				    .n_rank = inst->n_rank};
 	struct lmi_plan *plan;
 	enum lmd_status st;

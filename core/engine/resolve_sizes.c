@@ -211,7 +211,8 @@ static enum lmd_status make_plan(struct lmi_inst *inst, const struct lmi_engine_
 					       .n_ctx = o->n_ctx,
 					       .kv_tokens = o->kv_tokens,
 					       .share = o->share_kv,
-					       .kv_dtype = inst->kv_dtype,
+					       .k_dtype = inst->k_dtype,
+					       .v_dtype = inst->v_dtype,
 					       .n_seq = inst->n_seq,
 					       .n_batch = inst->n_batch,
 					       .budgets = inst->n_device > 1 ? budgets : NULL,
@@ -311,8 +312,9 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 					       &inst->estimate.adapters, err);
 	if (st != LMD_OK)
 		return st;
-	inst->kv_dtype =
-		o->kv_dtype < 0 ? inst->devices[0].info->kv_dtype : (uint32_t)o->kv_dtype;
+	st = lmi_engine_kv_types_choose(inst, o, err);
+	if (st != LMD_OK)
+		return st;
 	inst->sizes = lmi_alloc(1, sizeof(*inst->sizes));
 	if (!inst->sizes)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the sizes of a model");
@@ -332,10 +334,12 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 	if (!caches)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches", inst->desc.n_cache);
 	for (uint32_t i = 0; i < inst->desc.n_cache; i++) {
-		caches[i] = inst->desc.caches[i];
-		caches[i].k_dtype = caches[i].v_dtype = caches[i].dtype_policy == LMD_KV_DTYPE_USER
-								? inst->kv_dtype
-								: LMD_DTYPE_F32;
+		struct lmd_cache *c = &caches[i];
+		bool is_free = inst->desc.caches[i].dtype_policy == LMD_KV_DTYPE_USER;
+
+		*c = inst->desc.caches[i];
+		c->k_dtype = is_free ? inst->k_dtype : LMD_DTYPE_F32;
+		c->v_dtype = is_free && c->kind == LMD_CACHE_KV ? inst->v_dtype : c->k_dtype;
 	}
 	inst->desc.caches = caches;
 	log_sizes(inst, o);

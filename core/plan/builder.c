@@ -353,8 +353,8 @@ static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i,
 	const bool f32 = c->dtype_policy == LMD_KV_DTYPE_F32;
 	enum lmd_status st;
 
-	c->k_dtype = f32 ? LMD_DTYPE_F32 : p->kv_dtype;
-	c->v_dtype = f32 || !p->v_dtype ? c->k_dtype : p->v_dtype;
+	c->k_dtype = f32 ? LMD_DTYPE_F32 : p->k_dtype;
+	c->v_dtype = f32 || c->kind != LMD_CACHE_KV ? c->k_dtype : p->v_dtype;
 	st = check_cache_type(i, c->k_dtype, c->dk, err);
 	return st == LMD_OK ? check_cache_type(i, c->v_dtype, c->dv, err) : st;
 }

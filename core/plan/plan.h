@@ -29,8 +29,7 @@ struct lmi_plan_params {
 	const struct lmd_arch_desc *desc;
 	struct lmd_plan_key key;
 	uint32_t act_dtype;             /* enum lmd_dtype */
-	uint32_t kv_dtype;              /* for caches whose policy is USER */
-	uint32_t v_dtype;               /* for their values; 0 = kv_dtype */
+	uint32_t k_dtype, v_dtype;      /* of keys and values, for caches whose policy is USER */
 	/* 0 or 1: a plan of its own.  2 .. LMI_PLAN_MAX_RANK: a tensor-parallel plan, all ranks of it
 	 * in one list of ops, each with its rank (ranks.c).  desc then has the caches of all ranks:
 	 * those of rank 0, of rank 1, ... */

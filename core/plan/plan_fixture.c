@@ -39,7 +39,7 @@ void fx_init(struct fx *fx, void (*fn)(struct fx *fx, const struct lmd_builder *
 	fx->params.key.struct_size = sizeof(fx->params.key);
 	fx->params.key.pooling = LMD_POOL_UNSET;
 	fx->params.act_dtype = LMD_DTYPE_F32;
-	fx->params.kv_dtype = LMD_DTYPE_F32;
+	fx->params.k_dtype = fx->params.v_dtype = LMD_DTYPE_F32;
 	memcpy(fx->params.max_rows, rows, sizeof(rows));
 }
 

@@ -342,8 +342,9 @@ START_TEST(invalid_descriptions)
 		    "257 rows of history, at most 256");
 	DESCRIPTION(bad_row.width = 33, "row input 0: type 0, width 33");
 	DESCRIPTION(bad_row.vtype = LMD_VTYPE_ACT, "row input 0: type 1");
-	DESCRIPTION(fx.params.kv_dtype = LMD_DTYPE_Q8_0, "multiples of 32, not 8");
-	DESCRIPTION(fx.params.kv_dtype = 5, "type 5 is unknown");
+	DESCRIPTION(fx.params.k_dtype = LMD_DTYPE_Q8_0, "multiples of 32, not 8");
+	DESCRIPTION(fx.params.v_dtype = LMD_DTYPE_Q4_0, "q4_0 needs head widths that are multiples");
+	DESCRIPTION(fx.params.k_dtype = 5, "type 5 is unknown");
 	DESCRIPTION(fx.params.act_dtype = LMD_DTYPE_Q8_0, "activations of type 8");
 	DESCRIPTION(fx.params.key.kind = 4, "kind 4");
 }

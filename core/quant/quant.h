@@ -55,6 +55,17 @@ extern const struct lmi_dtype lmi_quant_f8_e4m3, lmi_quant_f8_e5m2;
 /* Looks up a type by name, case-insensitive; returns NULL if there is none. */
 const struct lmi_dtype *lmi_dtype_by_name(const char *name);
 
+/* Can rows of a KV cache have this type?  t may be NULL. */
+bool lmi_dtype_is_for_cache(const struct lmi_dtype *t);
+
+/* Names of types for keys and values.  NULL, "" and "auto": not set. */
+struct lmi_dtype_cache_names {
+	const char *both, *k, *v; /* k and v override both */
+};
+/* Parses them; -1: not set.  Error messages name the key "kv_type_k", or the option "--kv-type-k". */
+enum lmd_status lmi_dtype_parse_cache(const struct lmi_dtype_cache_names *names, bool is_option,
+				      int32_t *k_dtype, int32_t *v_dtype, struct lmd_error *err);
+
 /* Explains why an id has no type: "q4_2 was removed from the format", "type 77 is unknown". */
 const char *lmi_dtype_explain_unknown(uint32_t id, char *buf, size_t n);
 

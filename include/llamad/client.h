@@ -60,6 +60,7 @@ struct lmd_engine_opts {
 	uint64_t memory_limit; /* bytes of a model; 0 = the machine's available memory */
 	const char *const *plugin_dirs; /* [n_plugin_dirs] searched before the default folders */
 	uint32_t n_plugin_dirs;
+	const char *kv_type_k, *kv_type_v; /* types of keys and of values; NULL = kv_type */
 };
 
 /* Zero and NULL mean the default. */

@@ -179,7 +179,8 @@ static bool plan(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
 {
 	struct lmi_plan_params p = {
 		.host = host, .model = m, .arch = ops, .desc = d, .key = *key,
-		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32};
+		.act_dtype = LMD_DTYPE_F32, .k_dtype = LMD_DTYPE_F32,
+		.v_dtype = LMD_DTYPE_F32};
 	struct lmd_error err = {0};
 	struct lmi_plan *out = NULL;
 	enum lmd_status st;
@@ -419,7 +420,8 @@ static void try_model(const json_t *c, const struct lmi_factory *f, const char *
 	struct lmd_arch_desc d = {.struct_size = sizeof(d)};
 	struct lmi_plan_params p = {
 		.host = host, .model = &m->view, .arch = f->ops.arch, .desc = &d,
-		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32,
+		.act_dtype = LMD_DTYPE_F32, .k_dtype = LMD_DTYPE_F32,
+		.v_dtype = LMD_DTYPE_F32,
 		.key = {.struct_size = sizeof(p.key), .pooling = LMD_POOL_UNSET,
 			.flags = LMD_PLAN_LOGITS}};
 	struct lmd_error err = {0};

@@ -1287,6 +1287,10 @@ struct lmi_wire_req_load {
 	/* Data type of the KV cache, such as f16; auto = the device's preference. (default
 	 * auto) */
 	struct lmd_str kv_type;
+	/* Data type of the keys in the KV cache; auto = kv_type. (default auto) */
+	struct lmd_str kv_type_k;
+	/* Data type of the values in the KV cache; auto = kv_type. (default auto) */
+	struct lmd_str kv_type_v;
 	/* Data type of activations between layers. (default auto) */
 	enum lmi_wire_activations activations;
 	/* Maximum memory that the model may use; 0 = all that the server has left. (bytes; >=

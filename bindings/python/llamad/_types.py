@@ -1724,6 +1724,10 @@ class LoadRequest(Request[LoadReply]):
     threads: int = field(default=0, metadata={"wire": "threads", "default": 0})
     #: Data type of the KV cache, such as f16; auto = the device's preference.
     kv_type: str = field(default='auto', metadata={"wire": "kv_type", "default": 'auto'})
+    #: Data type of the keys in the KV cache; auto = kv_type.
+    kv_type_k: str = field(default='auto', metadata={"wire": "kv_type_k", "default": 'auto'})
+    #: Data type of the values in the KV cache; auto = kv_type.
+    kv_type_v: str = field(default='auto', metadata={"wire": "kv_type_v", "default": 'auto'})
     #: Data type of activations between layers.
     activations: str = field(default='auto', metadata={"wire": "activations", "default": 'auto'})
     #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least
@@ -1764,6 +1768,10 @@ class LoadParams(TypedDict, total=False):
     threads: int
     #: Data type of the KV cache, such as f16; auto = the device's preference.
     kv_type: str
+    #: Data type of the keys in the KV cache; auto = kv_type.
+    kv_type_k: str
+    #: Data type of the values in the KV cache; auto = kv_type.
+    kv_type_v: str
     #: Data type of activations between layers.
     activations: str
     #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least

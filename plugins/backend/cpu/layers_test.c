@@ -60,7 +60,7 @@ static struct lmi_engine *open_engine(int kind, uint32_t n_thread, uint32_t kv_d
 	o.inst.n_thread = n_thread;
 	o.inst.n_seq = 3;
 	o.inst.n_batch = N_MAX;
-	o.inst.kv_dtype = kv_dtype;
+	o.inst.k_dtype = o.inst.v_dtype = (int32_t)kv_dtype;
 	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
 	return e;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * draft_model.h - a second, smaller model that guesses tokens for an engine's own model, the target.
+ *
+ * It is an instance with memory of its own. It runs on the engine's thread, within the target's turn
+ * on the devices, between the target's steps. */
+#ifndef LLAMAD_CORE_ENGINE_DRAFT_MODEL_H
+#define LLAMAD_CORE_ENGINE_DRAFT_MODEL_H
+
+#include "core/engine/instance.h"
+
+struct lmi_tokenizer;
+struct lmi_engine_draft_model;
+
+/* Opens opts->draft_path for a target that was opened with the same options; tok: the target's
+ * tokenizer. LMD_UNSUPPORTED: its vocabulary differs, or its sequences cannot be shortened. Error
+ * messages name the file. */
+enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
+					    struct lmi_inst *target,
+					    const struct lmi_engine_model_opts *opts,
+					    const struct lmi_tokenizer *tok, struct lmd_error *err);
+/* All drafters must have been destroyed. m may be NULL. */
+void lmi_engine_draft_model_close(struct lmi_engine_draft_model *m);
+
+const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
+
+#endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_H */
