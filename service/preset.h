@@ -27,6 +27,9 @@ struct lmi_svc_preset {
 	const char *system;   /* system prompt for conversations without one; NULL: none */
 	const char *template; /* name or text, as in op generate; NULL: the model's own */
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
+	bool has_context_shift, context_shift;
+	bool has_n_keep;
+	int64_t n_keep; /* as in op generate */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	struct lmi_sampler_scalars sampling;
