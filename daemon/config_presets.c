@@ -52,6 +52,18 @@ static const struct lmi_opt keys[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
 	 .doc = "Data type of the values in the KV cache, in place of kv_type."},
+	{.name = "context_shift",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "on|off",
+	 .doc = "Drop tokens from the middle of a full context and go on, for requests that do not "
+		"say whether to."},
+	{.name = "n_keep",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = -1,
+	 .max = 1u << 30,
+	 .doc = "How many tokens at the beginning then stay, for requests that do not say; -1 = the "
+		"whole prompt."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -177,6 +189,16 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		p->n_ctx = (uint32_t)v.i;
 		return LMD_OK;
 	}
+	if (!strcmp(o->name, "context_shift")) {
+		p->has_context_shift = true;
+		p->context_shift = !strcmp(text, "on");
+		return LMD_OK;
+	}
+	if (!strcmp(o->name, "n_keep")) {
+		p->has_n_keep = true;
+		p->n_keep = v.i;
+		return LMD_OK;
+	}
 	p->has_keep_alive = true;
 	p->keep_alive_ms = v.i ? v.i : -1;
 	return LMD_OK;
@@ -235,7 +257,11 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
-	       same_text(a->kv_type_v, b->kv_type_v) && a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
+	       same_text(a->kv_type_v, b->kv_type_v) &&
+	       a->has_context_shift == b->has_context_shift &&
+	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
+	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
+	       a->keep_alive_ms == b->keep_alive_ms;
 }
 
 bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
@@ -270,6 +296,10 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		print_text(f, "kv_type", p->kv_type);
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);
+		if (p->has_context_shift)
+			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
+		if (p->has_n_keep)
+			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

@@ -48,7 +48,7 @@ enum lmi_svc_end_kind { LMI_SVC_END_DONE, LMI_SVC_END_ERROR, LMI_SVC_END_CANCELL
 struct lmi_svc_end {
 	enum lmi_svc_end_kind kind;
 	uint32_t why; /* DONE: finish; CANCELLED: reason */
-	uint32_t n_prompt, n_cached, n_out, n_forced, n_reasoning, n_drafted, n_accepted;
+	uint32_t n_prompt, n_cached, n_out, n_forced, n_reasoning, n_drafted, n_accepted, n_shift;
 	uint64_t prompt_ns, out_ns;
 	struct lmd_error error; /* ERROR */
 };

@@ -116,6 +116,14 @@ static enum lmd_status set_template(const struct lmi_svc_preset *p, bool *has, s
 	return out->ptr ? LMD_OK : no_memory(err);
 }
 
+static void set_shift(const struct lmi_svc_preset *p, struct lmi_wire_req_generate *q)
+{
+	if (p->has_context_shift && !q->has_context_shift)
+		q->context_shift = p->context_shift;
+	if (p->has_n_keep && !q->has_n_keep)
+		q->n_keep = p->n_keep;
+}
+
 enum lmd_status lmi_svc_preset_apply(const struct lmi_svc_loaded_model *r,
 				     struct lmi_wire_req_generate *q, struct lmd_arena *arena,
 				     struct lmd_error *err)
@@ -130,6 +138,8 @@ enum lmd_status lmi_svc_preset_apply(const struct lmi_svc_loaded_model *r,
 	if (row && lmi_svc_preset_row_apply(row, lmi_svc_prompt_is_chat(r->engine, q), q, arena,
 					    err) != LMD_OK)
 		return err->status;
+	if (p)
+		set_shift(p, q);
 	if (!p || !lmi_svc_prompt_is_chat(r->engine, q))
 		return LMD_OK;
 	v = q->has_messages ? q->messages : &user;

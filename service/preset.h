@@ -30,6 +30,9 @@ struct lmi_svc_preset {
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
 	/* names of the types of the KV cache, which exist; NULL: not set */
 	const char *kv_type, *kv_type_k, *kv_type_v;
+	bool has_context_shift, context_shift;
+	bool has_n_keep;
+	int64_t n_keep; /* as in op generate */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	struct lmi_sampler_scalars sampling;

@@ -23,14 +23,14 @@ static const char *own_name(const char *name)
 					    : name;
 }
 
-/* Parameters without effect: how a model is loaded is up to op load, the context is never shifted,
- * and a seed belongs to a request. */
+/* Parameters without effect: how a model is loaded is up to op load, and a seed belongs to a
+ * request. */
 static bool is_ignored(const char *name)
 {
 	static const char *const names[] = {
 		"num_ctx",  "num_batch", "num_gpu",    "main_gpu", "num_thread",
 		"use_mmap", "use_mlock", "low_vram",   "f16_kv",   "numa",
-		"num_keep", "vocab_only", "logits_all", "tfs_z",   "penalize_newline",
+		"vocab_only", "logits_all", "tfs_z",   "penalize_newline",
 		"seed",	    "draft_num_predict"};
 
 	for (size_t i = 0; i < LMD_LEN(names); i++)
@@ -52,6 +52,34 @@ static enum lmd_status add_stop(struct lmi_svc_preset_row *r,
 				p->line, LMI_WIRE_LIMIT_STOPS);
 	r->stop[r->n_stop++] = (struct lmd_str){.ptr = p->value, .len = n};
 	return LMD_OK;
+}
+
+/* Reads a word of a row about shifting the context; false: it is about something else. */
+static bool set_shift(struct lmi_svc_preset_row *r, const struct lmi_store_modelfile_param *p,
+		      enum lmd_status *st, struct lmd_error *err)
+{
+	bool on = !strcmp(p->value, "true");
+	char *end, shown[48];
+
+	*st = LMD_OK;
+	lmi_printable(shown, sizeof(shown), p->value, strlen(p->value));
+	if (!strcmp(p->name, "context_shift")) {
+		if (!on && strcmp(p->value, "false") != 0)
+			*st = lmd_fail(err, LMD_INVALID, "line %u: context_shift: '%s' is neither true nor "
+							 "false", p->line, shown);
+		r->preset.has_context_shift = true;
+		r->preset.context_shift = on;
+		return true;
+	}
+	if (strcmp(p->name, "num_keep") != 0)
+		return false;
+	r->preset.has_n_keep = true;
+	r->preset.n_keep = strtoll(p->value, &end, 10);
+	if (!*p->value || *end || r->preset.n_keep < -1 || r->preset.n_keep > LMI_WIRE_LIMIT_TOKENS)
+		*st = lmd_fail(err, LMD_INVALID, "line %u: num_keep: '%s' is not a whole number "
+						 "from -1 to %d",
+			       p->line, shown, LMI_WIRE_LIMIT_TOKENS);
+	return true;
 }
 
 static enum lmd_status set_number(struct lmi_svc_preset_row *r,
@@ -100,7 +128,7 @@ static enum lmd_status set_parameters(struct lmi_svc_preset_row *r, struct lmd_e
 
 		if (!strcmp(p->name, "stop"))
 			st = add_stop(r, p, err);
-		else if (!is_ignored(p->name))
+		else if (!set_shift(r, p, &st, err) && !is_ignored(p->name))
 			st = set_number(r, p, err);
 	}
 	return st;

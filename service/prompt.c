@@ -263,7 +263,7 @@ static int64_t n_predict(const struct lmi_wire_req_generate *q, const struct lmi
 	uint64_t n = q->has_n ? (uint64_t)q->n : p->n_default;
 
 	if (q->has_n && q->n < 0)
-		return p->n_max < n_ctx ? (int64_t)p->n_max : -1;
+		return p->n_max < n_ctx || q->context_shift ? (int64_t)p->n_max : -1;
 	return (int64_t)(n < p->n_max ? n : p->n_max);
 }
 
@@ -296,6 +296,9 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 								    : p->draft_max,
 					.prediction = p->prediction->id,
 					.n_prediction = (uint32_t)p->prediction->n,
+					.shift = q->context_shift,
+					.n_keep = q->n_keep,
+					.n_discard = (uint32_t)q->n_discard,
 					.tenant = p->tenant,
 					.client = p->client,
 					.class = lmi_svc_prompt_class(q),

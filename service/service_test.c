@@ -154,6 +154,34 @@ START_TEST(a_prompt_is_found_again)
 }
 END_TEST
 
+/* A full context ends an answer, or is shifted: then one without a length ends at the server's
+ * limit. */
+START_TEST(a_full_context)
+{
+	static const int64_t n_max = 600;
+	struct lmi_wire_request q;
+	struct lmi_wire_item end;
+	static char text[1024];
+
+	fx.o.limits.output_max = n_max;
+	fx_start(&fx);
+	for (int shifts = 0; shifts < 2; shifts++) {
+		q = fx_generate(&fx, "tiny", "abc", -1);
+		q.u.generate.ignore_eog = true;
+		q.u.generate.has_context_shift = q.u.generate.context_shift = shifts;
+		q.u.generate.has_n_keep = true;
+		q.u.generate.n_keep = -1;
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		end = fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, text, sizeof(text));
+		ck_assert_int_eq(end.u.done.finish,
+				 shifts ? LMI_WIRE_FINISH_LENGTH : LMI_WIRE_FINISH_CONTEXT);
+		ck_assert(shifts ? end.u.done.n_shift > 1 && end.u.done.n_out == n_max
+				 : !end.u.done.n_shift && end.u.done.n_out < n_max);
+	}
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* Guessed tokens change nothing but the figures. _i: where the number comes from */
 START_TEST(an_answer_is_predicted)
 {
@@ -306,6 +334,7 @@ int main(void)
 	tcase_add_test(t, a_generation);
 	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_loop_test(t, a_prompt_is_found_again, 0, 2);
+	tcase_add_test(t, a_full_context);
 	tcase_add_loop_test(t, an_answer_is_predicted, 0, 2);
 	tcase_add_test(t, a_request_that_is_sent_again);
 	tcase_add_test(t, roles);

@@ -703,6 +703,9 @@ type Item struct {
 	// Tokens of the answer that are reasoning; 0 if the answer was not parsed. (kind done)
 	NReasoning int64 `msgpack:"n_reasoning,omitempty"`
 
+	// How often the context was full and tokens were dropped from its middle (context_shift). (kind done)
+	NShift int64 `msgpack:"n_shift,omitempty"`
+
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
 
@@ -1008,6 +1011,15 @@ type GenerateRequest struct {
 
 	// Maximum length of the answer; -1 = until the context is full. Defaults to the server's setting.
 	N *int64 `msgpack:"n,omitempty"`
+
+	// When the context is full, drop tokens from its middle and go on, instead of ending the answer with the reason context. The rest is computed again, as if the prompt had been so. An answer without a limit then ends at the server's. Defaults to the preset's value, or false.
+	ContextShift *bool `msgpack:"context_shift,omitempty"`
+
+	// With context_shift: how many tokens at the beginning stay, not counting a BOS token, which always does; -1 = the whole prompt. All but four tokens of the context can stay. Defaults to the preset's value, or 0.
+	NKeep *int64 `msgpack:"n_keep,omitempty"`
+
+	// With context_shift: how many tokens after those are dropped at a time; 0 = half of them. Nil means 0.
+	NDiscard *int64 `msgpack:"n_discard,omitempty"`
 
 	// Stop sequences. The answer ends before the first of them.
 	Stop []Text `msgpack:"stop,omitempty"`

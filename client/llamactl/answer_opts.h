@@ -19,6 +19,17 @@
 	 .max = 1 << 30, \
 	 .doc = "Maximum number of tokens to generate; -1 means until the model stops or the " \
 		"context is full."}, \
+	{.name = "context-shift", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "When the context is full, drop tokens from its middle and go on, instead of " \
+		"ending the answer."}, \
+	{.name = "keep", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = -1, \
+	 .max = 1 << 30, \
+	 .def_text = "0", \
+	 .doc = "With --context-shift: keep the first N tokens; -1 means the whole prompt."}, \
 	{.name = "seed", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

@@ -52,6 +52,10 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->parse = !q->has_suffix && lmi_ctl_answer_printer_wants_parsing(a, chat);
 	q->has_n = true;
 	q->n = lmi_arg_int(a, "predict");
+	q->has_context_shift = lmi_arg_flag(a, "context-shift");
+	q->context_shift = q->has_context_shift;
+	q->has_n_keep = lmi_arg_given(a, "keep");
+	q->n_keep = q->has_n_keep ? lmi_arg_int(a, "keep") : 0;
 	q->has_seed = lmi_arg_given(a, "seed");
 	q->seed = q->has_seed ? lmi_arg_int(a, "seed") : 0;
 	q->min_tokens = lmi_arg_int(a, "min-tokens");

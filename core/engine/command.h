@@ -134,6 +134,12 @@ struct lmi_engine_generate {
 	uint32_t n_draft;
 	const lmd_token *prediction; /* [n_prediction] a text that the answer is expected to resemble */
 	uint32_t n_prediction;
+	/* A full context does not end the generation: its first n_keep tokens stay (not counting a
+	 * BOS token, which always does; -1: the prompt), the next n_discard are dropped (0: half of
+	 * the others), and it goes on as if it had begun with what is left. */
+	bool shift;
+	int64_t n_keep;
+	uint32_t n_discard;
 	uint64_t tenant; /* rows are shared only among generations with the same number */
 	uint64_t client; /* clients share the steps; core/sched/fair.h */
 	enum lmi_engine_class class;
@@ -192,6 +198,7 @@ struct lmi_engine_event {
 					    * other token was possible: constrain.h */
 			/* tokens that were guessed and computed; how many of them were right */
 			uint32_t n_drafted, n_accepted;
+			uint32_t n_shift; /* how often the context was full and was shifted */
 			uint64_t prompt_ns;	  /* from its first step to its first token */
 			uint64_t out_ns;	  /* from its first token to its end */
 		} done;			/* DONE; also CANCELLED for a generation, without finish */

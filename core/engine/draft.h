@@ -38,6 +38,9 @@ struct lmi_engine_drafter {
 	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
 			  lmd_token *out, uint32_t *trust);
 	void (*destroy)(void *drafter); /* may be NULL */
+	/* The sequence begins again with other tokens, which the next call of guess has. NULL: nothing
+	 * is guessed for it any more. Engine's thread; allocates nothing. */
+	void (*restart)(void *drafter);
 };
 
 extern const struct lmi_engine_drafter lmi_engine_drafter_lookup;

@@ -129,6 +129,16 @@ static void destroy(void *drafter)
 	lmi_free(l);
 }
 
+/* Forgets the places of the sequence. */
+static void restart(void *drafter)
+{
+	struct lookup *l = drafter;
+
+	memset(l->head, 0xff, l->n_head * sizeof(*l->head));
+	add(l, l->hint, 0, 0, l->n_hint);
+	l->n_seen = 0;
+}
+
 static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 			      struct lmd_error *err)
 {
@@ -163,4 +173,5 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 }
 
 const struct lmi_engine_drafter lmi_engine_drafter_lookup = {
-	.name = "lookup", .create = create, .guess = guess, .destroy = destroy};
+	.name = "lookup", .create = create, .guess = guess, .destroy = destroy,
+	.restart = restart};

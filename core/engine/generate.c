@@ -13,6 +13,9 @@
 #include "core/text/detok.h"
 #include "core/text/stop_sequences.h"
 
+/* At least so many tokens of a context are not kept by a shift. */
+#define SHIFT_LEAST 4u
+
 struct lmi_engine_gen {
 	struct lmi_sampler_chain *chain;
 	struct lmi_engine_constraint *constraint; /* NULL: none */
@@ -32,6 +35,9 @@ struct lmi_engine_gen {
 	uint32_t n_words;
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
+	bool shifts; /* a full context does not end it */
+	uint32_t n_keep, n_discard; /* of a shift; n_discard 0: half of the tokens after n_keep */
+	uint32_t n_shift;
 	size_t n_skip; /* bytes still to come that are not part of the answer */
 	uint32_t n_logprobs; /* of each token; 0: none */
 	struct lmi_engine_logprobs *logprobs; /* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL
@@ -141,6 +147,20 @@ static bool set_logprobs(struct lmi_engine_gen *g, uint32_t n_vocab)
 	return g->scratch && g->logprobs;
 }
 
+/* Decides which tokens stay when a context of `cap` tokens is full; at least one does not. */
+static void set_shift(struct lmi_engine_gen *g, const struct lmi_engine_generate *cmd,
+		      const struct lmi_engine_input_seq *seq, uint32_t cap)
+{
+	const struct lmd_tok_info *info = lmi_tokenizer_info(g->tok);
+	bool has_bos = info->bos >= 0 && seq->tokens[0] == info->bos;
+	uint64_t keep = cmd->n_keep < 0 ? seq->n_tokens : (uint64_t)cmd->n_keep + has_bos;
+	uint32_t most = cap > SHIFT_LEAST ? cap - SHIFT_LEAST : 0;
+
+	g->shifts = cmd->shift && cap > 1;
+	g->n_keep = keep < most ? (uint32_t)keep : most;
+	g->n_discard = cmd->n_discard;
+}
+
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
 				      const struct lmi_sampler_vocab *vocab,
 				      const struct lmi_engine_generate *cmd,
@@ -169,6 +189,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 		memcpy(g->shown, cmd->shown, cmd->n_shown * sizeof(*g->shown));
 		lmi_detok_set_visible(&g->detok, g->shown, cmd->n_shown);
 	}
+	set_shift(g, cmd, seq, cap);
 	if (st == LMD_OK && cmd->n_stops)
 		st = lmi_stop_create(&g->stop, cmd->stops, cmd->n_stops, err);
 	if (st == LMD_OK)
@@ -240,7 +261,7 @@ static enum lmi_engine_finish why_finish(const struct lmi_engine_gen *g, lmd_tok
 		return LMI_ENGINE_FINISH_STOP;
 	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
 		return LMI_ENGINE_FINISH_LENGTH;
-	return room ? LMI_ENGINE_FINISH_NONE : LMI_ENGINE_FINISH_CONTEXT;
+	return room || g->shifts ? LMI_ENGINE_FINISH_NONE : LMI_ENGINE_FINISH_CONTEXT;
 }
 
 /* Returns the next tokens that the constraint allows, with a status other than LMD_OK if there are
@@ -336,6 +357,7 @@ static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token t
 	out->token = token;
 	out->n_text = n_text;
 	out->finish = g->finish;
+	out->is_full = !room && g->finish == LMI_ENGINE_FINISH_NONE;
 }
 
 /* logprobs: where the token's are written, if any were requested. */
@@ -459,12 +481,33 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times);
 }
 
+bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g)
+{
+	return g->shifts;
+}
+
+uint32_t lmi_engine_gen_shift(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token)
+{
+	uint32_t left = q->n_tokens - g->n_keep;
+	uint32_t n = g->n_discard ? g->n_discard : left / 2;
+
+	n = n < left ? n : left;
+	memmove(q->tokens + g->n_keep, q->tokens + g->n_keep + n,
+		(left - n) * sizeof(*q->tokens));
+	q->n_tokens -= n;
+	q->tokens[q->n_tokens++] = token;
+	g->n_shift++;
+	lmi_engine_speculation_restart(g->speculation);
+	return g->n_keep;
+}
+
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev)
 {
 	ev->u.done.finish = g->finish;
 	ev->u.done.n_prompt = g->n_prompt;
 	ev->u.done.n_out = g->n_out;
 	ev->u.done.n_forced = g->n_forced;
+	ev->u.done.n_shift = g->n_shift;
 	lmi_engine_speculation_count(g->speculation, &ev->u.done.n_drafted, &ev->u.done.n_accepted);
 	ev->u.done.prompt_ns = g->first_ns ? g->first_ns - g->begin_ns : 0;
 	ev->u.done.out_ns = g->last_ns - g->first_ns;

@@ -41,6 +41,7 @@ struct lmi_engine_gen_step {
 	size_t n_text;
 	const struct lmi_engine_logprobs *logprobs; /* of the token; NULL: none requested */
 	enum lmi_engine_finish finish; /* NONE: continue */
+	bool is_full; /* the context has no room for the token: shift it */
 };
 /* Chooses the next tokens: one for each row of logits, up to the first that differs from what was
  * guessed, that is from the tokens after the sequence's known ones; -1 if none is to be generated.
@@ -70,6 +71,11 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
  * number. Call after a step that did not finish. */
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
 			      const struct lmi_engine_step_times *times);
+/* Will a full context be shifted? */
+bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g);
+/* Drops tokens from the middle of a sequence that is full, and appends one. Returns how many of its
+ * first tokens are where they were. */
+uint32_t lmi_engine_gen_shift(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token);
 /* Fills in counts and times of the final event. */
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev);
 

@@ -183,6 +183,12 @@ static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
 		return false;
 	if (is_known)
 		return true;
+	if (g->is_full) {
+		uint32_t n_same = lmi_engine_gen_shift(q->session->gen, q, g->token);
+
+		lmi_sched_rewrite(e->sched, q->handle, n_same, q->n_tokens);
+		return true;
+	}
 	grown = lmi_sched_grow(e->sched, q->handle);
 	assert(grown); /* the token array had room */
 	(void)grown;
@@ -251,9 +257,16 @@ static void guess(struct lmi_engine *e, struct lmi_engine_seq *q)
 
 /* ---- the next step of a generation ---- */
 
+/* Would the next token make the engine shift the context? The sequence may be part of a step. */
+static bool must_shift(const struct lmi_engine_seq *q)
+{
+	return q->n_tokens == q->cap && lmi_engine_gen_shifts(q->session->gen);
+}
+
 /* Finds the next tokens of a generation, and takes those that are forced, so that the step computes
- * them all. If the events run out of space, the rest is taken after the step. If finding the tokens
- * takes time, a worker does it, and the sequence waits. Returns false if it waits or has ended. */
+ * them all. If the events run out of space or the context is full, the rest is taken after the step.
+ * If finding the tokens takes time, a worker does it, and the sequence waits. Returns false if it
+ * waits or has ended. */
 static bool find_next(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
 {
 	struct lmi_engine_constraint *c = lmi_engine_gen_constraint(q->session->gen);
@@ -271,7 +284,7 @@ static bool find_next(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n
 			}
 			lmi_engine_constraint_find(c);
 		}
-		if (i == LMI_ENGINE_JUMP_MAX || !has_room(e) ||
+		if (i == LMI_ENGINE_JUMP_MAX || !has_room(e) || must_shift(q) ||
 		    !take_forced(e, q, n_logits, &ended))
 			return !ended;
 	}

@@ -157,6 +157,16 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 	s->trust[s->last_trust].right += n_accepted;
 }
 
+void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)
+{
+	if (!s)
+		return;
+	if (s->ops->restart)
+		s->ops->restart(s->drafter);
+	else
+		s->most = 0;
+}
+
 void lmi_engine_speculation_count(const struct lmi_engine_speculation *s, uint32_t *n_drafted,
 				  uint32_t *n_accepted)
 {

@@ -40,6 +40,9 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended);
 
+/* The sequence begins again with other tokens. s may be NULL. */
+void lmi_engine_speculation_restart(struct lmi_engine_speculation *s);
+
 /* Number of tokens that were computed as guesses, and how many of them were right. */
 void lmi_engine_speculation_count(const struct lmi_engine_speculation *s, uint32_t *n_drafted,
 				  uint32_t *n_accepted);

@@ -253,6 +253,34 @@ void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n)
 	lmi_sched_restart(s, seq);
 }
 
+/* Lets the sequences that wait for rows of another one, of which only the first n stay, start
+ * without them. */
+static void forget_followers(struct lmi_sched *s, const struct lmi_sched_rec *r, uint32_t n)
+{
+	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		if (s->rec[i].o.share_rows > n && lmi_sched_parent_of(s, &s->rec[i]) == r)
+			s->rec[i].parent_arrival = 0;
+}
+
+void lmi_sched_rewrite(struct lmi_sched *s, uint32_t seq, uint32_t n_same, uint32_t n_known)
+{
+	struct lmi_sched_rec *r = rec_of(s, seq);
+
+	assert(!r->n_step && n_known && n_same <= n_known && n_known <= r->o.n_limit);
+	forget_followers(s, r, n_same);
+	forget_rows(r, n_same);
+	r->o.n_known = n_known;
+	r->grown = false; /* it has a prompt to compute */
+	if (r->n_done <= n_same)
+		return;
+	if (lmi_kv_truncate(s->kv, r->kv_seq, n_same)) {
+		r->n_done = r->n_planned = n_same;
+		return;
+	}
+	r->restarts = true; /* nothing may be found under its new tokens */
+	lmi_sched_restart(s, seq);
+}
+
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);

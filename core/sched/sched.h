@@ -137,6 +137,10 @@ void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held);
 /* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
  * are computed again. Must not be called while it is part of a pending step. */
 void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);
+/* Gives a sequence other rows: the first n_same stay as they are, and from now on n_known >= 1 are
+ * known, at most its limit. Their tokens may have changed. Must not be called while it is part of a
+ * pending step. */
+void lmi_sched_rewrite(struct lmi_sched *s, uint32_t seq, uint32_t n_same, uint32_t n_known);
 /* Ends a sequence and frees its memory, at once or after the last pending step that it is part of.
  * The number may be reused afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);

@@ -95,6 +95,24 @@ static void truncate_some(struct fixture *w, uint32_t seq)
 	MUST(lmi_sched_n_done(w->s, seq) == n || !lmi_sched_n_done(w->s, seq));
 }
 
+/* Gives a sequence other rows from some row on. */
+static void rewrite_some(struct fixture *w, uint32_t seq)
+{
+	struct client *c = &w->c[seq];
+	uint32_t n_same = fixture_below(w, c->n_known + 1);
+	uint32_t n = n_same + fixture_below(w, c->o.n_limit - n_same + 1);
+
+	n += !n;
+	for (uint32_t i = n_same; c->token && i < N_CTX; i++)
+		c->token[i] = (lmd_token)fixture_below(w, 2);
+	lmi_sched_rewrite(w->s, seq, n_same, n);
+	w->n_rewritten++;
+	c->n_known = n;
+	c->draft_from = NO_DRAFT;
+	c->out_done = c->out_done < n_same ? c->out_done : n_same;
+	MUST(lmi_sched_n_done(w->s, seq) <= n_same);
+}
+
 /* The known rows of a sequence, if they are all computed now, are followed by others or the end. */
 static void go_on(struct fixture *w, uint32_t seq)
 {
@@ -105,6 +123,8 @@ static void go_on(struct fixture *w, uint32_t seq)
 	c->draft_from = NO_DRAFT;
 	if (!c->o.whole && !fixture_below(w, 40))
 		truncate_some(w, seq);
+	else if (!c->o.whole && !fixture_below(w, 40))
+		rewrite_some(w, seq);
 	if (lmi_sched_n_done(w->s, seq) == c->n_known)
 		grow(w, seq);
 }
@@ -249,7 +269,8 @@ START_TEST(random_traffic)
 	lmi_sched_stats(w.s, &st);
 	printf("%llu submitted, %llu finished, %llu cancelled, %llu steps, %llu failed, "
 	       "%llu preempted, %llu shared rows, %llu mixed, %llu marks, %llu encoded, %u idle, "
-	       "%llu ahead, %llu void, %llu held, %llu rejected, %llu accepted, %llu truncated\n",
+	       "%llu ahead, %llu void, %llu held, %llu rejected, %llu accepted, %llu truncated, "
+	       "%llu rewritten\n",
 	       (unsigned long long)w.n_born, (unsigned long long)w.n_finished,
 	       (unsigned long long)w.n_cancelled, (unsigned long long)st.n_step,
 	       (unsigned long long)w.n_failed, (unsigned long long)st.n_preempted,
@@ -257,12 +278,12 @@ START_TEST(random_traffic)
 	       (unsigned long long)w.n_marked, (unsigned long long)w.n_encoded, idle,
 	       (unsigned long long)w.n_ahead, (unsigned long long)w.n_void, (unsigned long long)w.n_held,
 	       (unsigned long long)w.n_rejected, (unsigned long long)w.n_accepted,
-	       (unsigned long long)w.n_truncated);
+	       (unsigned long long)w.n_truncated, (unsigned long long)w.n_rewritten);
 	ck_assert_uint_eq(w.n_finished + w.n_cancelled, w.n_born);
 	ck_assert(w.n_finished > 1000 && w.n_cancelled > 500 && st.n_preempted > 100 &&
 		  st.n_shared_rows > 1000 && w.n_mixed > 1000 && (n_group == 2 || w.n_marked > 20) &&
 		  (w.cached || w.n_encoded > 100) && w.n_rejected > 100 && w.n_accepted > 100 && w.n_dropped > 100 &&
-		  w.n_truncated > 100 && w.n_held > 100);
+		  w.n_truncated > 100 && w.n_rewritten > 100 && w.n_held > 100);
 	ck_assert(depth > 1 ? w.n_ahead > 1000 && w.n_void > 20 : !w.n_ahead && !w.n_void);
 	if (w.cached) {
 		printf("%llu of %llu found rows\n", (unsigned long long)st.n_hit,

@@ -213,6 +213,7 @@ static struct lmi_http_answer_end sum_of(const struct run *r)
 		sum.n_drafted += e->n_drafted;
 		sum.n_accepted += e->n_accepted;
 		sum.n_reasoning += e->n_reasoning;
+		sum.n_shift += e->n_shift;
 		sum.prompt_ns += e->prompt_ns;
 		sum.out_ns += e->out_ns;
 	}
@@ -315,6 +316,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.n_drafted = (uint32_t)item->u.done.n_drafted;
 	c->end.n_accepted = (uint32_t)item->u.done.n_accepted;
 	c->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
+	c->end.n_shift = (uint32_t)item->u.done.n_shift;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)

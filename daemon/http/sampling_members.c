@@ -181,6 +181,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
+	{.name = "context_shift", .wire = "context_shift"},
+	{.name = "n_keep", .wire = "n_keep"},
+	{.name = "n_discard", .wire = "n_discard"},
 	{.name = "speculative.n_max", .read = read_draft_max},
 	{.name = "min_tokens", .wire = "min_tokens"},
 	{.name = "stop_token_ids", .wire = "stop_tokens"},
@@ -200,8 +203,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "speculative.n_min"}, /* the engine measures what pays */
 	{.name = "speculative.p_min"},
 	{.name = "speculative.type"},
-	{.name = "n_keep"}, /* the context is never shifted */
-	{.name = "n_discard"},
 	{.name = "id_slot"}, /* the scheduler chooses */
 	{.name = "slot_id"},
 	{.name = "timings_per_token"},

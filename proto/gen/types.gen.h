@@ -650,6 +650,9 @@ struct lmi_wire_item {
 			/* Tokens of the answer that are reasoning; 0 if the answer was not
 			 * parsed. (tokens; >= 0; default 0) */
 			int64_t n_reasoning;
+			/* How often the context was full and tokens were dropped from its
+			 * middle (context_shift). (>= 0; default 0) */
+			int64_t n_shift;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -915,6 +918,20 @@ struct lmi_wire_req_generate {
 	 * server's setting. (tokens; -1..1073741824) */
 	bool has_n;
 	int64_t n;
+	/* When the context is full, drop tokens from its middle and go on, instead of ending
+	 * the answer with the reason context. The rest is computed again, as if the prompt had
+	 * been so. An answer without a limit then ends at the server's. Defaults to the
+	 * preset's value, or false. */
+	bool has_context_shift;
+	bool context_shift;
+	/* With context_shift: how many tokens at the beginning stay, not counting a BOS token,
+	 * which always does; -1 = the whole prompt. All but four tokens of the context can
+	 * stay. Defaults to the preset's value, or 0. (tokens; -1..2097152) */
+	bool has_n_keep;
+	int64_t n_keep;
+	/* With context_shift: how many tokens after those are dropped at a time; 0 = half of
+	 * them. (tokens; 0..2097152; default 0) */
+	int64_t n_discard;
 	/* Stop sequences. The answer ends before the first of them. */
 	const struct lmd_str *stop;
 	uint32_t n_stop;

@@ -681,6 +681,9 @@ class DoneItem(Message):
     #: Tokens of the answer that are reasoning; 0 if the answer was not parsed. (tokens, at least
     #: 0)
     n_reasoning: int = field(default=0, metadata={"wire": "n_reasoning", "default": 0})
+    #: How often the context was full and tokens were dropped from its middle (context_shift). (at
+    #: least 0)
+    n_shift: int = field(default=0, metadata={"wire": "n_shift", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1112,6 +1115,18 @@ class GenerateRequest(Request[GenerateReply]):
     #: Maximum length of the answer; -1 = until the context is full. Defaults to the server's
     #: setting. (tokens, at least -1, at most 1073741824)
     n: Union[int, None] = field(default=None, metadata={"wire": "n"})
+    #: When the context is full, drop tokens from its middle and go on, instead of ending the
+    #: answer with the reason context. The rest is computed again, as if the prompt had been so.
+    #: An answer without a limit then ends at the server's. Defaults to the preset's value, or
+    #: false.
+    context_shift: Union[bool, None] = field(default=None, metadata={"wire": "context_shift"})
+    #: With context_shift: how many tokens at the beginning stay, not counting a BOS token, which
+    #: always does; -1 = the whole prompt. All but four tokens of the context can stay. Defaults
+    #: to the preset's value, or 0. (tokens, at least -1, at most 2097152)
+    n_keep: Union[int, None] = field(default=None, metadata={"wire": "n_keep"})
+    #: With context_shift: how many tokens after those are dropped at a time; 0 = half of them.
+    #: (tokens, at least 0, at most 2097152)
+    n_discard: int = field(default=0, metadata={"wire": "n_discard", "default": 0})
     #: Stop sequences. The answer ends before the first of them.
     stop: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "stop", "default": []})
     #: Tokens that end the answer, which is what precedes them.
@@ -1298,6 +1313,18 @@ class GenerateParams(TypedDict, total=False):
     #: Maximum length of the answer; -1 = until the context is full. Defaults to the server's
     #: setting. (tokens, at least -1, at most 1073741824)
     n: Union[int, None]
+    #: When the context is full, drop tokens from its middle and go on, instead of ending the
+    #: answer with the reason context. The rest is computed again, as if the prompt had been so.
+    #: An answer without a limit then ends at the server's. Defaults to the preset's value, or
+    #: false.
+    context_shift: Union[bool, None]
+    #: With context_shift: how many tokens at the beginning stay, not counting a BOS token, which
+    #: always does; -1 = the whole prompt. All but four tokens of the context can stay. Defaults
+    #: to the preset's value, or 0. (tokens, at least -1, at most 2097152)
+    n_keep: Union[int, None]
+    #: With context_shift: how many tokens after those are dropped at a time; 0 = half of them.
+    #: (tokens, at least 0, at most 2097152)
+    n_discard: Union[int, None]
     #: Stop sequences. The answer ends before the first of them.
     stop: Union[Union[str, bytes, Sequence[Union[str, bytes]]], None]
     #: Tokens that end the answer, which is what precedes them.

@@ -77,7 +77,7 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "seed", head->seeds ? head->seeds[choice] : 0);
 	lmi_json_text_end(j);
-	lmi_http_json_put_bool(j, "truncated", false);
+	lmi_http_json_put_bool(j, "truncated", end->n_shift > 0);
 	lmi_http_json_put_text(j, "stop_type", stop_type(end));
 	lmi_http_json_put_str(j, "stopping_word",
 			      end->finish == LMI_WIRE_FINISH_STOP ? s->stop
@@ -86,6 +86,8 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_json_text_key(j, "timings");
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "cache_n", end->n_cached);
+	if (end->n_shift)
+		lmi_http_json_put_int(j, "shift_n", end->n_shift);
 	put_times(j, "prompt", computed, end->prompt_ns);
 	put_times(j, "predicted", end->n_out, end->out_ns);
 	if (end->n_drafted) {

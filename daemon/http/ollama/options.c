@@ -34,6 +34,7 @@ static const struct lmi_http_member option_rows[] = {
 	{.name = "mirostat_tau", .wire = "mirostat_tau"},
 	{.name = "mirostat_eta", .wire = "mirostat_eta"},
 	{.name = "stop", .wire = "stop"},
+	{.name = "num_keep", .wire = "n_keep"},
 	/* without effect: how a model is loaded is up to op load */
 	{.name = "num_ctx"},
 	{.name = "num_batch"},
@@ -48,8 +49,7 @@ static const struct lmi_http_member option_rows[] = {
 	{.name = "vocab_only"},
 	{.name = "logits_all"},
 	{.name = "embedding_only"},
-	/* without effect: the context is never shifted, and Ollama has dropped the others */
-	{.name = "num_keep"},
+	/* without effect: Ollama has dropped them */
 	{.name = "penalize_newline"},
 	{.name = "tfs_z"},
 };
@@ -169,9 +169,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "logprobs", .read = read_logprobs},
 	{.name = "top_logprobs"}, /* read after the others */
 	{.name = "keep_alive", .read = read_keep_alive},
+	{.name = "shift", .wire = "context_shift"},
 	/* without effect */
 	{.name = "truncate"}, /* a prompt that is too long is refused */
-	{.name = "shift"},
 };
 
 const struct lmi_http_members lmi_ollama_members = {
