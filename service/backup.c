@@ -11,6 +11,7 @@
 #include "service/names.h"
 #include "service/ops.h"
 #include "service/preset_rows.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
@@ -143,6 +144,7 @@ static void answer_restore(struct lmi_svc_call *c)
 	const struct lmi_service_hooks *h = &c->request.svc->hooks;
 	struct backup *b = c->data;
 	struct lmi_wire_reply r;
+	struct lmd_error err;
 
 	lmi_svc_names_clear(c->request.svc);
 	if (c->err.status != LMD_OK) {
@@ -150,6 +152,9 @@ static void answer_restore(struct lmi_svc_call *c)
 		end(c);
 		return;
 	}
+	if (lmi_svc_quotas_set(c->request.svc, &b->after, &err) != LMD_OK)
+		c->request.svc->o.host->log(c->request.svc->o.host->ctx, "service", LMD_LOG_ERROR,
+					    "%s: some quotas are the old ones", err.text);
 	lmi_svc_preset_rows_replace(c->request.svc, b->rows);
 	b->rows = NULL;
 	for (uint32_t i = 0; i < b->before.n && h->key_removed; i++)

@@ -72,13 +72,22 @@ static void job_run(void *arg)
 	c->request.work_ns = lmi_clock_thread_ns() - from;
 }
 
+static void charge_work(const struct lmi_svc_call *c)
+{
+	const struct lmi_svc_used used = {.work_ns = c->request.work_ns};
+
+	lmi_svc_user_charge_work(c->request.svc, &c->request.principal, used.work_ns);
+	if (c->loaded && used.work_ns)
+		lmi_svc_usage_add(c->request.svc, &c->request.principal,
+				  lmi_svc_model_record_name(c->loaded->record), &used);
+}
+
 static void job_done(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 
 	if (c->job.jobs == c->request.svc->o.work)
-		lmi_svc_user_charge_work(c->request.svc, &c->request.principal,
-					 c->request.work_ns);
+		charge_work(c);
 	c->request.svc->n_job--;
 	c->submitted = false;
 	if (lmi_cancel_is_set(&c->job.cancel) && c->err.status == LMD_OK)

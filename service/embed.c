@@ -14,6 +14,7 @@
 #include "service/names.h"
 #include "service/ops.h"
 #include "service/pair.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
@@ -41,6 +42,7 @@ struct embed {
 	uint32_t n, n_started, n_running;
 	uint32_t width; /* of the reply's vectors; 0: not known yet */
 	uint64_t n_number, n_token;
+	uint64_t begun_ns; /* when the first evaluation was started; 0: not yet */
 	bool starting; /* start_some() is running */
 };
 
@@ -54,10 +56,19 @@ static const char *inputs_of(const struct embed *e)
 	return e->query.ptr ? "documents" : "inputs";
 }
 
+/* Counts usage, while the model is known. */
+static void count(struct lmi_svc_call *c, const struct lmi_svc_used *used)
+{
+	lmi_svc_usage_add(c->request.svc, &c->request.principal,
+			  lmi_svc_model_record_name(c->loaded->record), used);
+}
+
 static void end(struct lmi_svc_call *c)
 {
 	struct embed *e = c->data;
 
+	if (e->begun_ns)
+		count(c, &(struct lmi_svc_used){.run_ns = c->request.svc->now - e->begun_ns});
 	for (uint32_t i = 0; i < e->n; i++)
 		lmi_text_token_buf_fini(&e->v[i].tokens);
 	lmi_svc_call_destroy(c);
@@ -283,8 +294,14 @@ static void cancelled(struct lmi_svc_call *c)
 
 static void tokenized(struct lmi_svc_call *c)
 {
+	struct embed *e = c->data;
+
 	c->cancel = cancelled;
-	start_some(c->data);
+	if (c->err.status == LMD_OK) {
+		e->begun_ns = c->request.svc->now;
+		count(c, &(struct lmi_svc_used){.n_request = 1, .n_prompt = e->n_token});
+	}
+	start_some(e);
 }
 
 /* ---- the model ---- */
@@ -411,6 +428,8 @@ static enum lmd_status begin(struct lmi_svc_request *a, const char *what,
 				(unsigned long long)a->svc->limits.text_bytes);
 	st = lmi_svc_user_admit_work(a->svc, &a->principal, retry_ms, err);
 	if (st == LMD_OK)
+		st = lmi_svc_quota_take_request(a->svc, &a->principal, retry_ms, err);
+	if (st == LMD_OK)
 		st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
@@ -419,6 +438,7 @@ static enum lmd_status begin(struct lmi_svc_request *a, const char *what,
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u inputs", n);
 	}
 	c->lookup.found = found;
+	c->lookup.principal = &c->request.principal;
 	c->drops = true;
 	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;

@@ -8,6 +8,7 @@
 #include "service/ops.h"
 #include "service/preset.h"
 #include "service/prompt.h"
+#include "service/quota.h"
 #include "service/stream.h"
 
 static void encode(void *arg)
@@ -59,6 +60,8 @@ static void encode_done(void *arg)
 	svc->n_job--;
 	g->job_runs = false;
 	lmi_svc_user_charge_work(svc, &g->request.principal, g->request.work_ns);
+	lmi_svc_usage_add(svc, &g->request.principal, lmi_svc_model_record_name(g->encoder->record),
+			  &(struct lmi_svc_used){.work_ns = g->request.work_ns});
 	if (g->ended)
 		lmi_svc_gen_drop_constraint(g);
 	lmi_svc_loaded_model_unref(g->encoder, svc->now);
@@ -149,6 +152,8 @@ static enum lmd_status admit(struct lmi_svc_request *a, uint32_t *retry_ms,
 		st = lmi_svc_user_admit_generation(a->svc, &a->principal, a->bytes.n, err);
 	if (st == LMD_OK)
 		st = lmi_svc_stream_admit(a->svc, &a->principal, err);
+	if (st == LMD_OK)
+		st = lmi_svc_quota_take_request(a->svc, &a->principal, retry_ms, err);
 	if (st == LMD_BUSY && !*retry_ms)
 		*retry_ms = lmi_svc_retry_ms(a->svc);
 	return st;
@@ -213,6 +218,7 @@ enum lmd_status lmi_svc_do_generate(struct lmi_svc_request *a, uint32_t *retry_m
 	a->svc->count.n_request++;
 	g->lookup.found = found;
 	g->job_runs = true; /* until the name has been looked up */
+	g->lookup.principal = &g->request.principal;
 	lmi_svc_lookup_start(a->svc, a->now, &g->lookup, &lmi_svc_gen_request(g)->model);
 	return LMD_OK;
 }

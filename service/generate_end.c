@@ -92,6 +92,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		svc->run[g->slot] = NULL;
 		g->loaded->n_running--;
 		svc->mean_ns += (now - g->begun_ns) / 8 - svc->mean_ns / 8;
+		lmi_svc_usage_ended(g, now, end);
 	}
 	lmi_svc_request_release(&g->request);
 	*(g->prev ? &g->prev->next : &svc->generations) = g->next;

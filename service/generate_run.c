@@ -63,6 +63,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	lmi_svc_user_hold(svc, g->request.user, &g->request.held);
 	g->loaded->n_running++;
 	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
+	lmi_svc_usage_started(g, now);
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);

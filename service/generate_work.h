@@ -58,6 +58,10 @@ struct lmi_svc_generation {
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
 	uint32_t n_out;
+	struct {
+		uint32_t n_out;
+		uint64_t n_prompt, until_ns;
+	} counted; /* for usage, while it runs */
 	uint32_t n_logprobs; /* entries of `logprobs`, which are those of the next token */
 	struct lmi_wire_buf logprobs;
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ops key_add, key_rm and keys.  API keys can be managed only on the unix socket, so that a
+ * The ops key_add, key_set, key_rm and keys.  API keys can be managed only on the unix socket, so that a
  * stolen key cannot be used to create others. */
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +9,15 @@
 #include "core/base/clock.h"
 #include "service/call.h"
 #include "service/ops.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
 struct key_call {
 	char label[LMI_WIRE_LIMIT_LABEL_BYTES + 1];
 	struct lmi_store_key key; /* key_add */
-	struct lmi_store_keys keys;
+	struct lmi_store_keys keys; /* those of the changed registry */
+	char *models;               /* key_set: the new list, in the arena */
 	int64_t now_ns;
 };
 
@@ -73,6 +75,63 @@ static enum lmd_status submit(struct lmi_svc_call *c, void (*run)(void *arg),
 	return st;
 }
 
+/* Joins the names of models with commas, in the arena; NULL if there is no memory. */
+static char *join_models(struct lmi_svc_call *c, const struct lmd_str *v, uint32_t n)
+{
+	size_t bytes = 1, at = 0;
+	char *out;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += v[i].len + 1;
+	out = lmi_arena_alloc(c->request.arena, bytes, 1);
+	if (!out)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		out[at] = ',';
+		at += i > 0;
+		memcpy(out + at, v[i].ptr, v[i].len);
+		at += v[i].len;
+	}
+	out[at] = 0;
+	return out;
+}
+
+static enum lmd_status check_models(const struct lmd_str *v, uint32_t n, struct lmd_error *err)
+{
+	char name[LMI_STORE_NAME_MAX + 1];
+
+	for (uint32_t i = 0; i < n; i++) {
+		enum lmd_status st;
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)v[i].len, v[i].ptr);
+		st = lmi_store_name_check(name, err);
+		if (st == LMD_OK && memchr(v[i].ptr, 0, v[i].len))
+			st = lmd_fail(err, LMD_INVALID, "name: contains a zero byte");
+		if (st != LMD_OK) {
+			lmd_error_prefix(err, "models");
+			return st;
+		}
+	}
+	return LMD_OK;
+}
+
+/* Lists the keys within the job that has changed them. */
+static void list_changed(struct lmi_svc_call *c)
+{
+	struct key_call *k = c->data;
+
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_key_list(c->request.svc->o.store, &k->keys, &c->err);
+}
+
+static void take_quotas(struct lmi_svc_call *c)
+{
+	struct key_call *k = c->data;
+
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_svc_quotas_set(c->request.svc, &k->keys, &c->err);
+}
+
 /* ---- key_add ---- */
 
 static void add_run(void *arg)
@@ -81,6 +140,7 @@ static void add_run(void *arg)
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
+	list_changed(c);
 }
 
 static void add_done(struct lmi_svc_call *c)
@@ -89,6 +149,7 @@ static void add_done(struct lmi_svc_call *c)
 	struct lmi_wire_reply r;
 
 	lmi_wire_reply_init(&r, c->request.req);
+	take_quotas(c);
 	if (c->err.status == LMD_OK && h->key_added)
 		h->key_added(h->arg);
 	if (c->err.status == LMD_OK)
@@ -104,9 +165,11 @@ enum lmd_status lmi_svc_do_key_add(struct lmi_svc_request *a, uint32_t *retry_ms
 	const struct lmi_wire_req_key_add *q = &a->req->u.key_add;
 	struct lmi_svc_call *c;
 	struct key_call *k;
-	enum lmd_status st = begin(&c, a, &q->label, err);
+	enum lmd_status st = check_models(q->models, q->n_models, err);
 
 	(void)retry_ms;
+	if (st == LMD_OK)
+		st = begin(&c, a, &q->label, err);
 	if (st != LMD_OK)
 		return st;
 	k = c->data;
@@ -115,7 +178,15 @@ enum lmd_status lmi_svc_do_key_add(struct lmi_svc_request *a, uint32_t *retry_ms
 		.role = q->role == LMI_WIRE_ROLE_ADMIN ? LMI_STORE_ADMIN : LMI_STORE_USER,
 		.created_at = k->now_ns,
 		.expires_at = q->expires_ms * (int64_t)LMI_NS_PER_MS,
+		.quota = {.rpm = (uint64_t)q->rpm,
+			  .tpm = (uint64_t)q->tpm,
+			  .tpd = (uint64_t)q->tpd,
+			  .models = join_models(c, q->models, q->n_models)},
 	};
+	if (!k->key.quota.models) {
+		end(c);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	}
 	(void)snprintf(k->key.hash, sizeof(k->key.hash), "%.*s", (int)q->digest.len, q->digest.ptr);
 	if (q->expires_ms && k->key.expires_at <= k->now_ns) {
 		end(c);
@@ -123,6 +194,79 @@ enum lmd_status lmi_svc_do_key_add(struct lmi_svc_request *a, uint32_t *retry_ms
 				(long long)q->expires_ms);
 	}
 	return submit(c, add_run, add_done, err);
+}
+
+/* ---- key_set ---- */
+
+static const struct lmi_store_key *find_key(const struct lmi_store_keys *keys, const char *label)
+{
+	for (uint32_t i = 0; i < keys->n; i++)
+		if (!strcmp(keys->v[i].label, label))
+			return &keys->v[i];
+	return NULL;
+}
+
+static void set_run(void *arg)
+{
+	struct lmi_svc_call *c = arg;
+	const struct lmi_wire_req_key_set *q = &c->request.message.u.key_set;
+	struct lmi_store *store = c->request.svc->o.store;
+	struct key_call *k = c->data;
+	const struct lmi_store_key *key;
+	struct lmi_store_quota quota = {0};
+
+	list_changed(c);
+	if (c->err.status != LMD_OK)
+		return;
+	key = find_key(&k->keys, k->label);
+	if (key)
+		quota = key->quota;
+	if (q->has_rpm)
+		quota.rpm = (uint64_t)q->rpm;
+	if (q->has_tpm)
+		quota.tpm = (uint64_t)q->tpm;
+	if (q->has_tpd)
+		quota.tpd = (uint64_t)q->tpd;
+	if (q->has_models)
+		quota.models = k->models;
+	c->err.status = lmi_store_key_set_quota(store, k->label, &quota, &c->err);
+	lmi_store_keys_fini(&k->keys);
+	list_changed(c);
+}
+
+static void set_done(struct lmi_svc_call *c)
+{
+	struct lmi_wire_reply r;
+
+	lmi_wire_reply_init(&r, c->request.req);
+	take_quotas(c);
+	if (c->err.status == LMD_OK)
+		lmi_svc_request_reply(&c->request, &r);
+	else
+		lmi_svc_request_fail(&c->request, &c->err, 0);
+	end(c);
+}
+
+enum lmd_status lmi_svc_do_key_set(struct lmi_svc_request *a, uint32_t *retry_ms,
+				   struct lmd_error *err)
+{
+	const struct lmi_wire_req_key_set *q = &a->req->u.key_set;
+	struct lmi_svc_call *c;
+	struct key_call *k;
+	enum lmd_status st = check_models(q->models, q->n_models, err);
+
+	(void)retry_ms;
+	if (st == LMD_OK)
+		st = begin(&c, a, &q->label, err);
+	if (st != LMD_OK)
+		return st;
+	k = c->data;
+	k->models = join_models(c, q->models, q->n_models);
+	if (!k->models) {
+		end(c);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	}
+	return submit(c, set_run, set_done, err);
 }
 
 /* ---- key_rm ---- */
@@ -133,6 +277,7 @@ static void rm_run(void *arg)
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_remove(c->request.svc->o.store, k->label, &c->err);
+	list_changed(c);
 }
 
 static void rm_done(struct lmi_svc_call *c)
@@ -143,6 +288,7 @@ static void rm_done(struct lmi_svc_call *c)
 
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.key_rm.found = c->err.status == LMD_OK;
+	take_quotas(c);
 	if (r.u.key_rm.found && h->key_removed)
 		h->key_removed(h->arg, k->label);
 	if (r.u.key_rm.found || c->err.status == LMD_NOTFOUND)
@@ -172,6 +318,25 @@ static void list_run(void *arg)
 	c->err.status = lmi_store_key_list(c->request.svc->o.store, &k->keys, &c->err);
 }
 
+static bool split_models(struct lmi_svc_call *c, const char *list, struct lmi_wire_key *out)
+{
+	struct lmd_str *v;
+	uint32_t n = *list != 0;
+
+	for (const char *p = list; *p; p++)
+		n += *p == ',';
+	v = lmi_arena_array(c->request.arena, n + 1u, sizeof(*v));
+	out->models = v;
+	out->n_models = n < 64 ? n : 64;
+	for (uint32_t i = 0; v && i < n; i++) {
+		size_t bytes = strcspn(list, ",");
+
+		v[i] = (struct lmd_str){.ptr = list, .len = bytes};
+		list += bytes + 1;
+	}
+	return v != NULL;
+}
+
 static enum lmd_status fill(struct lmi_svc_call *c, struct lmi_wire_reply *r)
 {
 	const struct key_call *k = c->data;
@@ -190,7 +355,12 @@ static enum lmd_status fill(struct lmi_svc_call *c, struct lmi_wire_reply *r)
 			.created_ms = key->created_at / (int64_t)LMI_NS_PER_MS,
 			.expires_ms = key->expires_at / (int64_t)LMI_NS_PER_MS,
 			.expired = key->expires_at && key->expires_at <= k->now_ns,
+			.rpm = (int64_t)key->quota.rpm,
+			.tpm = (int64_t)key->quota.tpm,
+			.tpd = (int64_t)key->quota.tpd,
 		};
+		if (!split_models(c, key->quota.models, &rows[i]))
+			return lmd_fail(&c->err, LMD_NOMEM, "no memory for %u keys", n);
 	}
 	r->u.keys.keys = rows;
 	r->u.keys.n_keys = n;

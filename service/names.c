@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "service/quota.h"
 #include "service/service_state.h"
 
 #define NAMES_MAX 1024u
@@ -86,6 +87,17 @@ static void find_file(struct lmi_service *svc, uint64_t now, struct lmi_svc_look
 	l->found(l, now, m, &l->err);
 }
 
+/* Reports the model, unless the quota of the principal's key excludes it. */
+static void report(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m)
+{
+	if (m && l->principal &&
+	    !lmi_svc_quota_allows(l->svc, l->principal, lmi_svc_model_name(m), l->name)) {
+		l->err.status = lmd_fail(&l->err, LMD_NOTFOUND, LMI_SVC_MODEL_UNKNOWN, l->name);
+		m = NULL;
+	}
+	l->found(l, now, m, &l->err);
+}
+
 static void run(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
@@ -108,7 +120,7 @@ static void done(void *arg)
 		l->err.status = lmi_svc_model_get_or_create(svc, record, &m, &l->err);
 	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
 		remember(svc, l->name, m);
-	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);
+	report(l, svc->now, l->err.status == LMD_OK ? m : NULL);
 }
 
 static enum lmd_status submit_lookup(struct lmi_service *svc, struct lmi_svc_lookup *l)
@@ -151,7 +163,7 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 	memcpy(l->name, name->ptr, name->len);
 	m = find(svc, l->name);
 	if (m) {
-		l->found(l, now, m, &l->err);
+		report(l, now, m);
 		return;
 	}
 	if (submit_lookup(svc, l) != LMD_OK) {

@@ -11,6 +11,8 @@ struct lmi_svc_lookup {
 	/* If m is NULL, err gives the reason.  The model is valid during the call. */
 	void (*found)(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		      const struct lmd_error *err);
+	/* whose quota may exclude the model, which is then unknown to them; NULL: nobody's */
+	const struct lmi_svc_principal *principal;
 	/* private */
 	struct lmi_service *svc;
 	struct lmi_job job;

@@ -28,6 +28,7 @@ enum lmi_svc_op_flags {
 	X(info, INFO, LMI_SVC_OP_CLOSED_OK)                        \
 	X(key_add, KEY_ADD, 0)                                     \
 	X(key_rm, KEY_RM, LMI_SVC_OP_CLOSED_OK)                    \
+	X(key_set, KEY_SET, LMI_SVC_OP_CLOSED_OK)                  \
 	X(keys, KEYS, LMI_SVC_OP_CLOSED_OK)                        \
 	X(limits, LIMITS, LMI_SVC_OP_CLOSED_OK)                    \
 	X(load, LOAD, 0)                                           \
@@ -48,7 +49,8 @@ enum lmi_svc_op_flags {
 	X(status, STATUS, LMI_SVC_OP_CLOSED_OK)                    \
 	X(streams, STREAMS, LMI_SVC_OP_CLOSED_OK)                  \
 	X(tokenize, TOKENIZE, 0)                                   \
-	X(unload, UNLOAD, 0)
+	X(unload, UNLOAD, 0)                                       \
+	X(usage, USAGE, LMI_SVC_OP_CLOSED_OK)
 
 /* Each function is an lmi_svc_do_fn. */
 #define LMI_SVC_OP_PROTOTYPE(name, NAME, flags)                                                    \

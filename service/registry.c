@@ -17,6 +17,7 @@
 #include "service/names.h"
 #include "service/ops.h"
 #include "service/preset_rows.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -115,6 +116,25 @@ static enum lmi_wire_model_state state_of(const struct lmi_service *svc,
 	return LMI_WIRE_MODEL_STATE_QUARANTINED;
 }
 
+/* A key whose quota has only aliases of the model sees these: the first one is the name. */
+static void hide_names(const struct lmi_svc_call *c, const char *name, struct lmi_wire_model *out,
+		       struct lmd_str *aliases)
+{
+	const struct lmi_svc_principal *p = &c->request.principal;
+	uint32_t n = 0;
+
+	if (lmi_svc_quota_allows(c->request.svc, p, name, NULL))
+		return;
+	for (uint32_t i = 0; i < out->n_aliases; i++)
+		if (lmi_svc_quota_allows(c->request.svc, p, aliases[i].ptr, NULL))
+			aliases[n++] = aliases[i];
+	if (!n)
+		return;
+	out->name = aliases[0];
+	out->aliases = aliases + 1;
+	out->n_aliases = n - 1;
+}
+
 /* Fills the row of model number k. */
 static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *out, uint32_t k)
 {
@@ -141,6 +161,7 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 			aliases[n++] = lmi_svc_str(f->aliases.v[i].alias);
 	out->aliases = aliases;
 	out->n_aliases = n;
+	hide_names(c, m->name, out, aliases);
 	out->state = state_of(c->request.svc, m, &f->quarantine[k], &out->reason);
 	if (m->digest[0]) {
 		const char *digest = lmi_arena_printf(c->request.arena, "sha256:%s", m->digest);
@@ -198,6 +219,21 @@ static void run_models(void *arg)
 		c->err.status = find_quarantine(c);
 }
 
+/* Returns whether the quota of the principal's key has the model or one of its aliases. */
+static bool is_allowed(const struct lmi_svc_call *c, const struct lmi_store_model *m)
+{
+	const struct lmi_svc_principal *p = &c->request.principal;
+	const struct found *f = c->data;
+
+	if (lmi_svc_quota_allows(c->request.svc, p, m->name, NULL))
+		return true;
+	for (uint32_t i = 0; i < f->aliases.n; i++)
+		if (!strcmp(f->aliases.v[i].name, m->name) &&
+		    lmi_svc_quota_allows(c->request.svc, p, f->aliases.v[i].alias, NULL))
+			return true;
+	return false;
+}
+
 static void answer_models(struct lmi_svc_call *c)
 {
 	const struct lmi_wire_req_models *q = &c->request.message.u.models;
@@ -212,6 +248,8 @@ static void answer_models(struct lmi_svc_call *c)
 	v = lmi_arena_array(c->request.arena, f->models.n + 1u, sizeof(*v));
 	for (uint32_t i = 0; v && i < f->models.n; i++) {
 		if (f->other[0] && strcmp(f->models.v[i].name, f->other) <= 0)
+			continue;
+		if (!is_allowed(c, &f->models.v[i]))
 			continue;
 		if (n == q->max) {
 			r.u.models.more = true;
@@ -477,8 +515,12 @@ static void run_find(void *arg)
 
 static void found_info(struct lmi_svc_call *c)
 {
+	const struct found *f = c->data;
 	struct lmd_error err;
 
+	if (c->err.status == LMD_OK &&
+	    !lmi_svc_quota_allows(c->request.svc, &c->request.principal, f->models.v[0].name, f->name))
+		c->err.status = lmd_fail(&c->err, LMD_NOTFOUND, LMI_SVC_MODEL_UNKNOWN, f->name);
 	if (failed(c))
 		return;
 	c->done = answer_info;

@@ -19,6 +19,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/preset_rows.h"
+#include "service/quota.h"
 #include "service/service_state.h"
 #include "service/stream.h"
 #include "service/stream_writer.h"
@@ -134,12 +135,15 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	streams(svc, now);
 	lmi_svc_generate_defer_wakeups(svc, now);
 	lmi_svc_idempotency_keys_expire(&svc->idempotency_keys, now);
+	lmi_svc_usage_tick(svc, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
 {
 	uint64_t when = lmi_svc_generate_deadline(svc), end = lmi_svc_models_deadline(svc);
 
+	when = end < when ? end : when;
+	end = lmi_svc_usage_deadline(svc);
 	when = end < when ? end : when;
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
 		end = lmi_svc_stream_deadline(s);
@@ -156,6 +160,14 @@ static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_erro
 	enum lmd_status st = lmi_svc_preset_rows_read(&svc->preset_rows, svc, err);
 
 	return st == LMD_NOMEM ? st : LMD_OK;
+}
+
+/* The keys of a corrupt store are not known either: they heal together. */
+static enum lmd_status read_quotas(struct lmi_service *svc, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_svc_quotas_read(svc, err);
+
+	return st == LMD_CORRUPT ? LMD_OK : st;
 }
 
 enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_service_opts *opts,
@@ -184,7 +196,10 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
 	if (st == LMD_OK && opts->store)
 		st = read_preset_rows(svc, err);
+	if (st == LMD_OK && opts->store)
+		st = read_quotas(svc, err);
 	if (st != LMD_OK) {
+		lmi_svc_quotas_fini(svc);
 		lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 		lmi_svc_streams_fini(&svc->streams);
 		lmi_free(svc);
@@ -270,6 +285,10 @@ void lmi_service_destroy(struct lmi_service *svc)
 		lmi_svc_stream_give_up(svc, s, svc->now, LMI_SVC_CANCEL_SHUTDOWN);
 	}
 	drain(svc);
+	lmi_svc_usage_flush(svc, svc->now);
+	drain(svc);
+	lmi_svc_usage_fini(svc);
+	lmi_svc_quotas_fini(svc);
 	lmi_svc_streams_fini(&svc->streams);
 	lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 	lmi_svc_names_clear(svc);

@@ -191,4 +191,9 @@ struct lmi_service_stats {
 };
 void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *out);
 
+/* Returns whether the principal's key has used up its quota, so that LMD_BUSY is the client's limit
+ * and not the server's. */
+bool lmi_service_over_quota(const struct lmi_service *svc,
+			    const struct lmi_svc_principal *principal);
+
 #endif /* LLAMAD_SERVICE_SERVICE_H */

@@ -11,6 +11,7 @@
 #include "service/limits.h"
 #include "service/service.h"
 #include "service/stream.h"
+#include "service/usage.h"
 #include "service/user.h"
 
 struct lmi_svc_call;
@@ -20,6 +21,7 @@ struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
+struct lmi_svc_quota;
 
 struct lmi_service {
 	struct lmi_service_opts o;
@@ -55,6 +57,8 @@ struct lmi_service {
 	struct lmi_svc_evaluation *evaluations; /* submitted to an engine */
 	struct lmi_svc_user *users; /* those that hold something */
 	struct lmi_svc_account held; /* by all users together */
+	struct lmi_svc_quota *quotas; /* of all keys */
+	struct lmi_svc_usage usage;
 	struct lmi_svc_call *calls;  /* pending requests */
 	uint32_t n_job; /* jobs of the service that are not done */
 

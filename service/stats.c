@@ -7,6 +7,7 @@
 #include "core/engine/engine.h"
 #include "service/model.h"
 #include "service/ops.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -131,6 +132,8 @@ enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 		const char *name = lmi_svc_model_name(res->model);
 
 		if (res->state != LMI_SVC_MODEL_READY && res->state != LMI_SVC_MODEL_DRAINING)
+			continue;
+		if (!lmi_svc_quota_allows(svc, &a->principal, name, NULL))
 			continue;
 		if (q->has_model &&
 		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))

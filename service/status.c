@@ -14,6 +14,7 @@
 #include "service/model.h"
 #include "service/model_status.h"
 #include "service/ops.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -157,7 +158,8 @@ enum lmd_status lmi_svc_do_ps(struct lmi_svc_request *a, uint32_t *retry_ms,
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_loaded_model);
 	for (const struct lmi_svc_loaded_model *res = svc->loaded_models; res; res = res->next)
-		lmi_svc_fill_resident(svc, res, &v[n++]);
+		if (lmi_svc_quota_allows(svc, &a->principal, lmi_svc_model_name(res->model), NULL))
+			lmi_svc_fill_resident(svc, res, &v[n++]);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
 	r.u.ps.n_models = n;

@@ -257,6 +257,7 @@ static enum lmd_status begin(struct lmi_svc_request *a, const struct lmd_str *mo
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	c->lookup.found = found;
+	c->lookup.principal = &c->request.principal;
 	c->drops = true;
 	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;

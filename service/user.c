@@ -43,7 +43,7 @@ static void forget_idle(struct lmi_service *svc)
 	struct lmi_svc_user **p = &svc->users, *u;
 
 	while ((u = *p)) {
-		if (u->n_ref || lmi_svc_work_time_sum(&u->work, svc->now)) {
+		if (u->n_ref || lmi_svc_window_sum(&u->work, svc->now, LMI_SVC_WORK_SECONDS)) {
 			p = &u->next;
 			continue;
 		}
@@ -239,7 +239,7 @@ void lmi_svc_user_charge_work(struct lmi_service *svc, const struct lmi_svc_prin
 
 	if (!u)
 		return;
-	lmi_svc_work_time_add(&u->work, svc->now, ns);
+	lmi_svc_window_add(&u->work, svc->now, ns);
 	lmi_svc_user_unref(svc, u);
 }
 
@@ -248,7 +248,7 @@ static bool others_work(const struct lmi_service *svc, const struct lmi_svc_user
 {
 	for (const struct lmi_svc_user *o = svc->users; o; o = o->next)
 		if (o != u && (o->held.n_running || o->held.n_waiting || o->held.n_call ||
-			       lmi_svc_work_time_sum(&o->work, svc->now)))
+			       lmi_svc_window_sum(&o->work, svc->now, LMI_SVC_WORK_SECONDS)))
 			return true;
 	return false;
 }
@@ -264,14 +264,14 @@ enum lmd_status lmi_svc_user_admit_work(const struct lmi_service *svc,
 
 	if (!u || principal->role == LMI_SVC_ROLE_ADMIN)
 		return LMD_OK;
-	wait_ms = lmi_svc_work_time_retry_ms(&u->work, svc->now, most);
+	wait_ms = lmi_svc_window_retry_ms(&u->work, svc->now, LMI_SVC_WORK_SECONDS, most);
 	if (!wait_ms || !others_work(svc, u))
 		return LMD_OK;
 	*retry_ms = wait_ms;
 	return lmd_fail(err, LMD_BUSY,
 			"too much processor time: your texts took %llu ms in the last %u s, the maximum "
 			"is %llu ms while others use the server (work_percent_per_user)",
-			(unsigned long long)(lmi_svc_work_time_sum(&u->work, svc->now) / 1000000),
+			(unsigned long long)(lmi_svc_window_sum(&u->work, svc->now, LMI_SVC_WORK_SECONDS) / 1000000),
 			LMI_SVC_WORK_SECONDS, (unsigned long long)(most / 1000000));
 }
 

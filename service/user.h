@@ -11,7 +11,7 @@
 #include "core/engine/device_arbiter.h"
 #include "service/service.h"
 #include "service/stream.h"
-#include "service/work_time.h"
+#include "service/window.h"
 
 /* What a user, or all users together, hold at this moment.  All hard caps of a user are checked
  * against it here, except connections: those exist before their user is known, and are counted by
@@ -30,7 +30,7 @@ struct lmi_svc_user {
 	uint32_t n_ref;
 	struct lmi_svc_account held;
 	uint64_t served[LMI_ENGINE_N_CLASS]; /* tokens, see fair_queue.h */
-	struct lmi_svc_work_time work; /* processor time of work threads */
+	struct lmi_svc_window work; /* processor time of work threads */
 };
 
 /* Finds or adds the user of a principal; NULL if out of memory. Give it back with

@@ -37,20 +37,20 @@ static struct lmi_wire_request tokenize_long(void)
 
 START_TEST(a_window_of_time)
 {
-	struct lmi_svc_work_time t = {0};
+	struct lmi_svc_window t = {0};
 
-	lmi_svc_work_time_add(&t, 100 * SECOND_NS + 500 * FX_MS, 7);
-	lmi_svc_work_time_add(&t, 103 * SECOND_NS, 5);
-	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 103 * SECOND_NS), 12);
-	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 110 * SECOND_NS - 1), 12);
-	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 110 * SECOND_NS), 5);
-	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 113 * SECOND_NS), 0);
-	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 13), 0);
-	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 12), 7000);
-	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 103 * SECOND_NS, 5), 10000);
-	ck_assert_uint_eq(lmi_svc_work_time_retry_ms(&t, 113 * SECOND_NS, 1), 0);
-	lmi_svc_work_time_add(&t, 1000 * SECOND_NS, 3); /* all others have left long ago */
-	ck_assert_uint_eq(lmi_svc_work_time_sum(&t, 1000 * SECOND_NS), 3);
+	lmi_svc_window_add(&t, 100 * SECOND_NS + 500 * FX_MS, 7);
+	lmi_svc_window_add(&t, 103 * SECOND_NS, 5);
+	ck_assert_uint_eq(lmi_svc_window_sum(&t, 103 * SECOND_NS, LMI_SVC_WORK_SECONDS), 12);
+	ck_assert_uint_eq(lmi_svc_window_sum(&t, 110 * SECOND_NS - 1, LMI_SVC_WORK_SECONDS), 12);
+	ck_assert_uint_eq(lmi_svc_window_sum(&t, 110 * SECOND_NS, LMI_SVC_WORK_SECONDS), 5);
+	ck_assert_uint_eq(lmi_svc_window_sum(&t, 113 * SECOND_NS, LMI_SVC_WORK_SECONDS), 0);
+	ck_assert_uint_eq(lmi_svc_window_retry_ms(&t, 103 * SECOND_NS, LMI_SVC_WORK_SECONDS, 13), 0);
+	ck_assert_uint_eq(lmi_svc_window_retry_ms(&t, 103 * SECOND_NS, LMI_SVC_WORK_SECONDS, 12), 7000);
+	ck_assert_uint_eq(lmi_svc_window_retry_ms(&t, 103 * SECOND_NS, LMI_SVC_WORK_SECONDS, 5), 10000);
+	ck_assert_uint_eq(lmi_svc_window_retry_ms(&t, 113 * SECOND_NS, LMI_SVC_WORK_SECONDS, 1), 0);
+	lmi_svc_window_add(&t, 1000 * SECOND_NS, 3); /* all others have left long ago */
+	ck_assert_uint_eq(lmi_svc_window_sum(&t, 1000 * SECOND_NS, LMI_SVC_WORK_SECONDS), 3);
 }
 END_TEST
 
@@ -105,7 +105,7 @@ static uint64_t work_of(const struct lmi_svc_principal *who)
 {
 	for (const struct lmi_svc_user *u = fx.svc->users; u; u = u->next)
 		if (u->owner.uid == who->uid)
-			return lmi_svc_work_time_sum(&u->work, fx.now);
+			return lmi_svc_window_sum(&u->work, fx.now, LMI_SVC_WORK_SECONDS);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #define SHOW 128
 
 /* Interprets one line of the check.  A page that could not be read is also reported as a line, with
- * sqlite's error code at its end; that is no sign of corruption. */
+ * sqlite's error code at its end, or for a free page without; that is no sign of corruption. */
 static enum lmd_status check_line(const char *text, struct lmd_error *err)
 {
 	static const char before_code[] = "error code=";
@@ -24,6 +24,8 @@ static enum lmd_status check_line(const char *text, struct lmd_error *err)
 	if (code && (code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_NOTADB)
 		return lmd_fail(err, LMD_IO, "registry: error during its check: %s (%lu)",
 				sqlite3_errstr((int)code), code);
+	if (strstr(text, "freelist: failed to get page"))
+		return lmd_fail(err, LMD_IO, "registry: a free page could not be read");
 	if (strcmp(text, "ok") == 0)
 		return LMD_OK;
 	return lmd_fail(err, LMD_CORRUPT, "registry: %s",

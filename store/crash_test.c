@@ -47,7 +47,7 @@ static bool act(struct ledger *l, uint64_t *seed, bool live)
 	uint64_t r = lmd_rand(seed);
 	unsigned i = (unsigned)(r >> 8) % N_NAME, j = (unsigned)(r >> 16) % N_NAME;
 	unsigned version = 1 + (unsigned)(r >> 32) % 100000;
-	struct lmi_store_usage u = {"p", 1, version};
+	struct lmi_store_usage u = {.principal = "p", .model = "m", .day = 1, .n_out = version};
 	enum lmd_status st = LMD_OK;
 	bool ok = true;
 

@@ -80,7 +80,11 @@ static int done_large(void)
 
 static enum lmd_status do_usage(void)
 {
-	struct lmi_store_usage u[] = {{"p", 1, 5}, {"p", 2, 7}};
+	struct lmi_store_usage u[] = {
+		{.principal = "p", .model = "m", .day = 1, .n_out = 5},
+		{.principal = "p", .model = "m", .day = 2, .n_prompt = 7},
+	};
+
 
 	return lmi_store_usage_add(store, u, 2, &err);
 }

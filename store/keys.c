@@ -21,6 +21,23 @@ static enum lmd_status check_hash(const char *hash, struct lmd_error *err)
 	return LMD_OK;
 }
 
+static enum lmd_status check_quota(const struct lmi_store_quota *q, struct lmd_error *err)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} v[] = {{"rpm", q->rpm}, {"tpm", q->tpm}, {"tpd", q->tpd}};
+
+	for (size_t i = 0; i < LMD_LEN(v); i++)
+		if (v[i].value > LMI_STORE_QUOTA_MAX)
+			return lmd_fail(err, LMD_INVALID, "quota %s: %llu, the maximum is %llu",
+					v[i].name, (unsigned long long)v[i].value,
+					(unsigned long long)LMI_STORE_QUOTA_MAX);
+	return q->models ? lmi_store_text_check("models of a quota", q->models, 0,
+						LMI_STORE_QUOTA_MODELS_MAX, err)
+			 : LMD_OK;
+}
+
 static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 			   struct lmd_error *err)
 {
@@ -45,9 +62,11 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 	if (st == LMD_OK)
 		st = lmi_store_db_run(
 			s, err,
-			"INSERT INTO keys (hash, label, role, created_at, expires_at) "
-			"VALUES (?1, ?2, ?3, ?4, ?5)",
-			"ttiii", k->hash, k->label, (int64_t)k->role, k->created_at, k->expires_at);
+			"INSERT INTO keys (hash, label, role, created_at, expires_at, rpm, tpm, tpd, "
+			"models) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+			"ttiiiiiit", k->hash, k->label, (int64_t)k->role, k->created_at,
+			k->expires_at, (int64_t)k->quota.rpm, (int64_t)k->quota.tpm,
+			(int64_t)k->quota.tpd, k->quota.models ? k->quota.models : "");
 	return st;
 }
 
@@ -61,6 +80,8 @@ enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_ke
 	if (st == LMD_OK && (unsigned)k->role > LMI_STORE_ADMIN)
 		st = lmd_fail(err, LMD_INVALID,
 			      "role of a key: %d, allowed are 0 (user) and 1 (admin)", (int)k->role);
+	if (st == LMD_OK)
+		st = check_quota(&k->quota, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
@@ -80,18 +101,41 @@ enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label, str
 	return lmi_store_db_end(s, st, err);
 }
 
+enum lmd_status lmi_store_key_set_quota(struct lmi_store *s, const char *label,
+					const struct lmi_store_quota *q, struct lmd_error *err)
+{
+	enum lmd_status st = check_quota(q, err);
+
+	if (st == LMD_OK)
+		st = lmi_store_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_db_run(s, err,
+			      "UPDATE keys SET rpm = ?2, tpm = ?3, tpd = ?4, models = ?5 "
+			      "WHERE label = ?1",
+			      "tiiit", label, (int64_t)q->rpm, (int64_t)q->tpm, (int64_t)q->tpd,
+			      q->models ? q->models : "");
+	if (st == LMD_OK && !sqlite3_changes(s->db))
+		st = lmd_fail(err, LMD_NOTFOUND, "key '%.64s': does not exist", label);
+	return lmi_store_db_end(s, st, err);
+}
+
 static enum lmd_status get(struct lmd_arena *a, sqlite3_stmt *q, struct lmi_store_key *k,
 			   struct lmd_error *err)
 {
 	const char *hash = (const char *)sqlite3_column_text(q, 0);
 
 	k->label = lmi_store_db_text(a, q, 1);
-	if (!hash || !k->label)
+	k->quota.models = lmi_store_db_text(a, q, 8);
+	if (!hash || !k->label || !k->quota.models)
 		return lmi_store_rows_nomem(err);
 	(void)snprintf(k->hash, sizeof(k->hash), "%s", hash);
 	k->role = (enum lmi_store_role)sqlite3_column_int(q, 2);
 	k->created_at = sqlite3_column_int64(q, 3);
 	k->expires_at = sqlite3_column_int64(q, 4);
+	k->quota.rpm = (uint64_t)sqlite3_column_int64(q, 5);
+	k->quota.tpm = (uint64_t)sqlite3_column_int64(q, 6);
+	k->quota.tpd = (uint64_t)sqlite3_column_int64(q, 7);
 	return LMD_OK;
 }
 
@@ -110,8 +154,8 @@ static enum lmd_status select_keys(struct lmi_store *s, const char *hash,
 		return st;
 	k = (struct lmi_store_keys){.v = rows.v, .arena = rows.arena};
 	st = lmi_store_db_query(s, &q, err,
-				"SELECT hash, label, role, created_at, expires_at FROM keys "
-				"WHERE ?1 = '' OR hash = ?1 ORDER BY created_at, hash",
+				"SELECT hash, label, role, created_at, expires_at, rpm, tpm, tpd, "
+				"models FROM keys WHERE ?1 = '' OR hash = ?1 ORDER BY created_at, hash",
 				"t", hash);
 	while (st == LMD_OK) {
 		st = lmi_store_db_step(s, q, &row, err);

@@ -533,6 +533,7 @@ static const char *const rows_of[] = {
 	"INSERT INTO usage VALUES ('uid:0', 20000, 12)",
 	"INSERT INTO settings VALUES ('key', 'value');"
 	"INSERT INTO kv VALUES ('space', 'key', x'0102')",
+	"INSERT INTO usage VALUES (1, '', 20001, 1, 2, 3, 4, 5, 6, 7)",
 };
 
 static void expect_rows(unsigned schema)
@@ -607,6 +608,8 @@ START_TEST(migrations_are_frozen)
 		 "763cf5954ce21becf7c541e9d3b3c914f459d83f2484b09f4ddbf644a3cf9472"},
 		{"003-values.sql",
 		 "47ce326898f9b7695727ee379bcfc88cba4fd2ff96355d2ae4cc3173246bada9"},
+		{"004-usage.sql",
+		 "c67f54495ebae4b521e063a8b42b26fc16575568a2ce0c5bb5f8842d342f2672"},
 	};
 
 	ck_assert_uint_eq(LMD_LEN(t), lmi_store_sql_n);

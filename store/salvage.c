@@ -6,24 +6,25 @@
 #include "store/salvage.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* In the order of their references.  `by` has the columns of the primary key in both orders. */
 static const struct {
 	const char *name, *up, *down;
-	int n_column;
 } tables[] = {
-	{"models", "id", "id DESC", 16},
-	{"model_files", "model_id, part", "model_id DESC, part DESC", 9},
-	{"aliases", "alias", "alias DESC", 2},
-	{"keys", "hash", "hash DESC", 5},
-	{"usage", "principal, day", "principal DESC, day DESC", 3},
-	{"settings", "key", "key DESC", 2},
-	{"kv", "rowid", "rowid DESC", 3},
+	{"models", "id", "id DESC"},
+	{"model_files", "model_id, part", "model_id DESC, part DESC"},
+	{"aliases", "alias", "alias DESC"},
+	{"keys", "hash", "hash DESC"},
+	{"usage", "day, principal, model", "day DESC, principal DESC, model DESC"},
+	{"settings", "key", "key DESC"},
+	{"kv", "rowid", "rowid DESC"},
 };
 
-static uint64_t copy_row(sqlite3_stmt *from, sqlite3_stmt *to, int n_column)
+static uint64_t copy_row(sqlite3_stmt *from, sqlite3_stmt *to)
 {
-	bool ok = sqlite3_column_count(from) == n_column;
+	int n_column = sqlite3_column_count(from);
+	bool ok = true;
 
 	for (int i = 0; i < n_column && ok; i++)
 		ok = sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i)) == SQLITE_OK;
@@ -32,24 +33,43 @@ static uint64_t copy_row(sqlite3_stmt *from, sqlite3_stmt *to, int n_column)
 	return ok && sqlite3_changes(sqlite3_db_handle(to)) ? 1 : 0;
 }
 
+/* Writes the statement that inserts the columns of `from`: the new ones of a later schema get their
+ * defaults.  Returns false if a name is damaged. */
+static bool write_insert(char *out, size_t size, const char *table, sqlite3_stmt *from)
+{
+	int n = sqlite3_column_count(from);
+	size_t at = (size_t)snprintf(out, size, "INSERT OR IGNORE INTO %s (", table);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = sqlite3_column_name(from, i);
+
+		if (!name || strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name))
+			return false;
+		at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "", name);
+		if (at >= size)
+			return false;
+	}
+	at += (size_t)snprintf(out + at, size - at, ") VALUES (");
+	for (int i = 0; i < n && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, i ? ", ?" : "?");
+	if (at < size)
+		at += (size_t)snprintf(out + at, size - at, ")");
+	return n && at < size;
+}
+
 static uint64_t copy_table(sqlite3 *from, sqlite3 *to, size_t table, bool down)
 {
 	sqlite3_stmt *in = NULL, *out = NULL;
-	char select[128], insert[128];
+	char select[128], insert[512];
 	uint64_t n = 0;
-	int at;
 
 	(void)snprintf(select, sizeof(select), "SELECT * FROM %s ORDER BY %s", tables[table].name,
 		       down ? tables[table].down : tables[table].up);
-	at = snprintf(insert, sizeof(insert), "INSERT OR IGNORE INTO %s VALUES (?",
-		      tables[table].name);
-	for (int i = 1; i < tables[table].n_column; i++)
-		at += snprintf(insert + at, sizeof(insert) - (size_t)at, ", ?");
-	(void)snprintf(insert + at, sizeof(insert) - (size_t)at, ")");
 	if (sqlite3_prepare_v2(from, select, -1, &in, NULL) == SQLITE_OK &&
+	    write_insert(insert, sizeof(insert), tables[table].name, in) &&
 	    sqlite3_prepare_v2(to, insert, -1, &out, NULL) == SQLITE_OK)
 		while (sqlite3_step(in) == SQLITE_ROW)
-			n += copy_row(in, out, tables[table].n_column);
+			n += copy_row(in, out);
 	sqlite3_finalize(in);
 	sqlite3_finalize(out);
 	return n;

@@ -278,11 +278,21 @@ enum lmi_store_role {
 	LMI_STORE_ADMIN,
 };
 
+/* What a key may use; 0 and "": no limit. */
+struct lmi_store_quota {
+	uint64_t rpm, tpm, tpd; /* requests per minute, tokens per minute and per day */
+	const char *models;     /* names of models, separated by commas; NULL is "" */
+};
+
+#define LMI_STORE_QUOTA_MAX	 1000000000000u /* of rpm, tpm, tpd */
+#define LMI_STORE_QUOTA_MODELS_MAX 8192		/* bytes of models */
+
 struct lmi_store_key {
 	char hash[LMI_STORE_DIGEST_HEX];
 	const char *label; /* name for people and for removal */
 	enum lmi_store_role role;
 	int64_t created_at, expires_at; /* expires_at 0: never; checked by the caller */
+	struct lmi_store_quota quota;
 };
 
 struct lmi_store_keys {
@@ -302,23 +312,52 @@ LMD_NODISCARD enum lmd_status lmi_store_key_remove(struct lmi_store *s, const ch
 /* Finds a key; *out has one key. */
 LMD_NODISCARD enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,
 						 struct lmi_store_keys *out, struct lmd_error *err);
+/* Sets the quota of the key `label`. */
+LMD_NODISCARD enum lmd_status lmi_store_key_set_quota(struct lmi_store *s, const char *label,
+						      const struct lmi_store_quota *q,
+						      struct lmd_error *err);
 /* Lists all keys, sorted by time of creation. */
 LMD_NODISCARD enum lmd_status lmi_store_key_list(struct lmi_store *s, struct lmi_store_keys *out,
 						 struct lmd_error *err);
 
-/* Usage: tokens per principal and day (days since 1970-01-01 UTC). */
+/* Usage: counts per principal, model and day (days since 1970-01-01 UTC). */
 
 struct lmi_store_usage {
-	const char *principal;
+	const char *principal, *model;
 	int32_t day;
-	uint64_t tokens;
+	uint64_t n_request;
+	uint64_t n_prompt, n_cached, n_out; /* tokens; n_cached of n_prompt were in the prefix cache */
+	uint64_t queue_ns, run_ns;          /* time in the queue, and with the engine */
+	uint64_t work_ns;                   /* processor time of work threads */
 };
 
-/* Adds n counts in one transaction; sums saturate at 2^63 - 1. */
+/* A list of counts, owned by the caller and freed as a whole. */
+struct lmi_store_usages {
+	uint32_t n;
+	bool more; /* there are more than `max` */
+	struct lmi_store_usage *v;
+	struct lmd_arena *arena;
+};
+
+void lmi_store_usages_fini(struct lmi_store_usages *u);
+
+struct lmi_store_usage_filter {
+	const char *principal, *model; /* NULL: all */
+	int32_t first;                 /* day */
+	uint32_t max;                  /* number of rows */
+};
+
+/* Lists counts, the latest day first, then by principal and model. */
+LMD_NODISCARD enum lmd_status lmi_store_usage_list(struct lmi_store *s,
+						   const struct lmi_store_usage_filter *f,
+						   struct lmi_store_usages *out,
+						   struct lmd_error *err);
+
+/* Adds n counts in one transaction; each sum saturates at 2^63 - 1. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_add(struct lmi_store *s,
 						  const struct lmi_store_usage *u, uint32_t n,
 						  struct lmd_error *err);
-/* Returns the sum over the days first..last inclusive; 0 if there are none. */
+/* Returns the sum of n_prompt and n_out over the days first..last inclusive; 0 if there are none. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal,
 						  int32_t first, int32_t last, uint64_t *tokens,
 						  struct lmd_error *err);

@@ -297,7 +297,11 @@ END_TEST
 
 START_TEST(usage)
 {
-	struct lmi_store_usage u[] = {{"uid:0", 20000, 5}, {"uid:0", 20001, 7}, {"k", 20000, 1}};
+	struct lmi_store_usage u[] = {
+		{.principal = "uid:0", .model = "m", .day = 20000, .n_out = 5},
+		{.principal = "uid:0", .model = "m", .day = 20001, .n_prompt = 7},
+		{.principal = "k", .model = "m", .day = 20000, .n_prompt = 1},
+	};
 	uint64_t n = 0;
 
 	OK(lmi_store_usage_add(store, u, 3, &err));
@@ -313,13 +317,83 @@ START_TEST(usage)
 	REFUSED(lmi_store_usage_add(store, u, 3, &err), LMD_INVALID, "principal: empty");
 	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20001, &n, &err));
 	ck_assert_uint_eq(n, 17); /* all or none */
-	u[0].tokens = UINT64_MAX;
+	u[0].n_out = UINT64_MAX;
 	OK(lmi_store_usage_add(store, u, 2, &err));
 	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20001, &n, &err));
 	ck_assert_uint_eq(n, INT64_MAX);
 	OK(lmi_store_usage_forget(store, 20001, &err));
 	OK(lmi_store_usage_sum(store, "uid:0", 0, 20001, &n, &err));
 	ck_assert_uint_eq(n, 14);
+}
+END_TEST
+
+static uint32_t n_usage(const struct lmi_store_usage_filter *f, struct lmi_store_usages *out)
+{
+	OK(lmi_store_usage_list(store, f, out, &err));
+	return out->n;
+}
+
+START_TEST(usage_by_model)
+{
+	const struct lmi_store_usage u[] = {
+		{"key:a", "m", 20000, 1, 10, 4, 5, 6, 7, 8},
+		{"key:a", "n", 20000, 1, 20, 0, 2, 0, 0, 0},
+		{"key:b", "m", 20001, 3, 30, 0, 9, 0, 0, 0},
+	};
+	struct lmi_store_usages got;
+
+	OK(lmi_store_usage_add(store, u, 3, &err));
+	OK(lmi_store_usage_add(store, u, 1, &err));
+	reopen();
+	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.max = 3}, &got), 3);
+	ck_assert(!got.more && got.v[0].day == 20001 && !strcmp(got.v[0].principal, "key:b"));
+	ck_assert_str_eq(got.v[1].model, "m");
+	ck_assert_uint_eq(got.v[1].n_request, 2);
+	ck_assert_uint_eq(got.v[1].n_prompt, 20);
+	ck_assert_uint_eq(got.v[1].n_cached, 8);
+	ck_assert_uint_eq(got.v[1].n_out, 10);
+	ck_assert_uint_eq(got.v[1].queue_ns, 12);
+	ck_assert_uint_eq(got.v[1].run_ns, 14);
+	ck_assert_uint_eq(got.v[1].work_ns, 16);
+	lmi_store_usages_fini(&got);
+	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.max = 2}, &got), 2);
+	ck_assert(got.more);
+	lmi_store_usages_fini(&got);
+	ck_assert_uint_eq(
+		n_usage(&(struct lmi_store_usage_filter){.principal = "key:a", .max = 9}, &got), 2);
+	lmi_store_usages_fini(&got);
+	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.model = "n", .max = 9}, &got),
+			  1);
+	lmi_store_usages_fini(&got);
+	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.first = 20001, .max = 9}, &got),
+			  1);
+	lmi_store_usages_fini(&got);
+}
+END_TEST
+
+START_TEST(quotas)
+{
+	struct lmi_store_key k = {.label = "a", .created_at = 4, .quota = {1, 2, 3, "m,n"}};
+	struct lmi_store_quota q = {.rpm = LMI_STORE_QUOTA_MAX};
+	struct lmi_store_keys got;
+
+	memset(k.hash, '1', sizeof(k.hash) - 1);
+	OK(lmi_store_key_add(store, &k, &err));
+	reopen();
+	OK(lmi_store_key_list(store, &got, &err));
+	ck_assert(got.v[0].quota.rpm == 1 && got.v[0].quota.tpm == 2 && got.v[0].quota.tpd == 3);
+	ck_assert_str_eq(got.v[0].quota.models, "m,n");
+	lmi_store_keys_fini(&got);
+	OK(lmi_store_key_set_quota(store, "a", &q, &err));
+	q.rpm++;
+	REFUSED(lmi_store_key_set_quota(store, "a", &q, &err), LMD_INVALID,
+		"quota rpm: 1000000000001, the maximum is 1000000000000");
+	REFUSED(lmi_store_key_set_quota(store, "b", &(struct lmi_store_quota){0}, &err), LMD_NOTFOUND,
+		"key 'b': does not exist");
+	OK(lmi_store_key_find(store, k.hash, &got, &err));
+	ck_assert(got.v[0].quota.rpm == LMI_STORE_QUOTA_MAX && !got.v[0].quota.tpm);
+	ck_assert_str_eq(got.v[0].quota.models, "");
+	lmi_store_keys_fini(&got);
 }
 END_TEST
 
@@ -375,6 +449,8 @@ int main(void)
 	tcase_add_test(tc, replacing);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, usage);
+	tcase_add_test(tc, usage_by_model);
+	tcase_add_test(tc, quotas);
 	tcase_add_test(tc, changed);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 6
+	Revision = 7
 )
 
 // ID is the id of a stream.
@@ -507,6 +507,39 @@ type StreamInfo struct {
 	LeaseMS int64 `msgpack:"lease_ms"`
 }
 
+// UsageRow: What a principal used of a model on one day.
+type UsageRow struct {
+	// The day as YYYY-MM-DD (UTC).
+	Date string `msgpack:"date"`
+
+	// 'key:' and the label of a key, or 'uid:' and the number of a user of this machine.
+	Principal string `msgpack:"principal"`
+
+	// The model by name.
+	Model string `msgpack:"model"`
+
+	// Requests: generations, embeddings and rerankings.
+	NRequest int64 `msgpack:"n_request"`
+
+	// Tokens of the prompts.
+	NPrompt int64 `msgpack:"n_prompt"`
+
+	// How many of n_prompt were in the prefix cache.
+	NCached int64 `msgpack:"n_cached"`
+
+	// Tokens of the answers.
+	NOut int64 `msgpack:"n_out"`
+
+	// Time that requests waited after their model was ready.
+	QueueMS int64 `msgpack:"queue_ms"`
+
+	// Time that requests ran, added up.
+	RunMS int64 `msgpack:"run_ms"`
+
+	// Processor time of the threads that tokenise texts, fill in templates and read grammars.
+	WorkMS int64 `msgpack:"work_ms"`
+}
+
 // Key: An API key that authenticates clients over TCP.
 type Key struct {
 	// Its label.
@@ -523,6 +556,18 @@ type Key struct {
 
 	// The key has expired.
 	Expired bool `msgpack:"expired,omitempty"`
+
+	// Requests per minute; 0 = any number.
+	Rpm int64 `msgpack:"rpm,omitempty"`
+
+	// Tokens per minute, of prompts and answers; 0 = any number.
+	Tpm int64 `msgpack:"tpm,omitempty"`
+
+	// Tokens per day (UTC), of prompts and answers; 0 = any number.
+	Tpd int64 `msgpack:"tpd,omitempty"`
+
+	// Names of the models that the key may use, or aliases; an empty list = all.
+	Models []string `msgpack:"models,omitempty"`
 }
 
 // ErrorInfo: Why a request failed.
@@ -1311,6 +1356,18 @@ type KeyAddRequest struct {
 
 	// Expiry time since 1970-01-01 UTC; 0 = never. Nil means 0.
 	ExpiresMS *int64 `msgpack:"expires_ms,omitempty"`
+
+	// Requests per minute; 0 = any number. Nil means 0.
+	Rpm *int64 `msgpack:"rpm,omitempty"`
+
+	// Tokens per minute, of prompts and answers; 0 = any number. Nil means 0.
+	Tpm *int64 `msgpack:"tpm,omitempty"`
+
+	// Tokens per day (UTC), of prompts and answers; 0 = any number. Nil means 0.
+	Tpd *int64 `msgpack:"tpd,omitempty"`
+
+	// Names of the models that the key may use, or aliases; an empty list = all.
+	Models []Text `msgpack:"models,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1339,6 +1396,33 @@ type KeyRmReply struct {
 	// The key existed.
 	Found bool `msgpack:"found"`
 }
+
+// KeySetRequest: Changes the quota of an API key, also for clients that are connected; fields that are missing stay as they are. Only on the unix socket.
+type KeySetRequest struct {
+	// Label of the key.
+	Label string `msgpack:"label"`
+
+	// Requests per minute; 0 = any number.
+	Rpm *int64 `msgpack:"rpm,omitempty"`
+
+	// Tokens per minute, of prompts and answers; 0 = any number.
+	Tpm *int64 `msgpack:"tpm,omitempty"`
+
+	// Tokens per day (UTC), of prompts and answers; 0 = any number.
+	Tpd *int64 `msgpack:"tpd,omitempty"`
+
+	// Names of the models that the key may use, or aliases; an empty list = all.
+	Models []Text `msgpack:"models,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*KeySetRequest) Op() string { return "key_set" }
+
+// Changes tells whether the request changes something; see Request.
+func (*KeySetRequest) Changes() string { return "again" }
+
+// KeySetReply: the reply to key_set.
+type KeySetReply struct{}
 
 // KeysRequest: Lists the API keys, oldest first. Only on the unix socket.
 type KeysRequest struct{}
@@ -1875,4 +1959,31 @@ func (*UnloadRequest) Changes() string { return "once" }
 type UnloadReply struct {
 	// The stream of the job.
 	ID ID `msgpack:"id"`
+}
+
+// UsageRequest: Returns what was used per principal, model and day: all rows for admins, otherwise those of the client. Rows are kept for 400 days.
+type UsageRequest struct {
+	// Only this day and later ones, as YYYY-MM-DD (UTC).
+	Since *Text `msgpack:"since,omitempty"`
+
+	// Only this principal: 'key:' and the label of a key, or 'uid:' and the number of a user of this machine.
+	Principal *Text `msgpack:"principal,omitempty"`
+
+	// Only this model, by name.
+	Model *Text `msgpack:"model,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*UsageRequest) Op() string { return "usage" }
+
+// Changes tells whether the request changes something; see Request.
+func (*UsageRequest) Changes() string { return "no" }
+
+// UsageReply: the reply to usage.
+type UsageReply struct {
+	// The rows, the latest day first.
+	Usage []UsageRow `msgpack:"usage"`
+
+	// There are more rows: ask for fewer days, one principal or one model.
+	More bool `msgpack:"more,omitempty"`
 }

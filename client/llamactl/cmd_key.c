@@ -69,6 +69,74 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 		      stderr);
 }
 
+/* ---- quotas ---- */
+
+#define QUOTA_OPTS(none)                                                                           \
+	{.name = "rpm",                                                                            \
+	 .type = LMI_OPT_INT,                                                                      \
+	 .value = "N",                                                                             \
+	 .min = 0,                                                                                 \
+	 .max = LMI_STORE_QUOTA_MAX,                                                               \
+	 .def_text = none,                                                                         \
+	 .doc = "Quota: at most N requests in a minute; 0 = any number."},                         \
+		{.name = "tpm",                                                                    \
+		 .type = LMI_OPT_INT,                                                              \
+		 .value = "N",                                                                     \
+		 .min = 0,                                                                         \
+		 .max = LMI_STORE_QUOTA_MAX,                                                       \
+		 .def_text = none,                                                                 \
+		 .doc = "Quota: at most N tokens of prompts and answers in a minute; 0 = any "     \
+			"number. A request that has begun runs to its end."},                      \
+		{.name = "tpd",                                                                    \
+		 .type = LMI_OPT_INT,                                                              \
+		 .value = "N",                                                                     \
+		 .min = 0,                                                                         \
+		 .max = LMI_STORE_QUOTA_MAX,                                                       \
+		 .def_text = none,                                                                 \
+		 .doc = "Quota: at most N tokens in a day (UTC); 0 = any number."},                \
+		{.name = "models",                                                                 \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "NAMES",                                                                 \
+		 .def_text = none,                                                                 \
+		 .doc = "Names or aliases of the models that the key may use, separated by commas; "\
+			"an empty text = all. Others are unknown to its clients."}
+
+/* Writes the names of --models as an array; NULL if they are not UTF-8. */
+static json_t *model_names(const char *list)
+{
+	json_t *names = json_array();
+
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n && json_array_append_new(names, json_stringn(list, n))) {
+			json_decref(names);
+			return NULL;
+		}
+		list += n + (list[n] == ',');
+	}
+	return names;
+}
+
+/* Adds the options of a quota that were given. */
+static enum lmd_status put_quota(const struct lmi_args *a, json_t *row, struct lmd_error *err)
+{
+	static const char *const numbers[] = {"rpm", "tpm", "tpd"};
+	json_t *names;
+
+	for (size_t i = 0; i < LMD_LEN(numbers); i++)
+		if (lmi_arg_given(a, numbers[i]))
+			(void)json_object_set_new(row, numbers[i],
+						  json_integer(lmi_arg_int(a, numbers[i])));
+	if (!lmi_arg_given(a, "models"))
+		return LMD_OK;
+	names = model_names(lmi_arg_str(a, "models"));
+	if (!names)
+		return lmd_fail(err, LMD_INVALID, "--models is not valid UTF-8");
+	(void)json_object_set_new(row, "models", names);
+	return LMD_OK;
+}
+
 /* Adds the key to the registry of a daemon that does not run. */
 static enum lmd_status add_to_folder(const struct lmi_args *a, const char *digest, int64_t expires_ms,
 				     struct lmd_error *err)
@@ -79,10 +147,14 @@ static enum lmd_status add_to_folder(const struct lmi_args *a, const char *diges
 				    .role = lmi_arg_int(a, "role") ? LMI_STORE_ADMIN
 								   : LMI_STORE_USER,
 				    .created_at = now_ns,
-				    .expires_at = expires_ms * 1000000};
+				    .expires_at = expires_ms * 1000000,
+				    .quota = {.models = lmi_arg_str(a, "models")}};
 	struct lmi_store *store = NULL;
 	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, false, err);
 
+	key.quota.rpm = lmi_arg_given(a, "rpm") ? (uint64_t)lmi_arg_int(a, "rpm") : 0;
+	key.quota.tpm = lmi_arg_given(a, "tpm") ? (uint64_t)lmi_arg_int(a, "tpm") : 0;
+	key.quota.tpd = lmi_arg_given(a, "tpd") ? (uint64_t)lmi_arg_int(a, "tpd") : 0;
 	memcpy(key.hash, digest, sizeof(key.hash));
 	if (st == LMD_BUSY)
 		return lmd_fail(err, st, "a daemon uses %.200s: leave --state-dir out", dir);
@@ -113,6 +185,8 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 		if (!row)
 			st = lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
 	}
+	if (st == LMD_OK)
+		st = put_quota(a, row, err);
 	if (st == LMD_OK && lmi_arg_str(a, "state-dir")) {
 		st = add_to_folder(a, digest, expires, err);
 	} else if (st == LMD_OK) {
@@ -145,6 +219,7 @@ static const struct lmi_opt add_opts[] = {
 	 .max = 87600.0 * 3600000,
 	 .def_text = "until it is removed",
 	 .doc = "Lifetime of the key from now on, such as 720h."},
+	QUOTA_OPTS("any number"),
 	{.name = "state-dir",
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
@@ -160,11 +235,46 @@ const struct lmi_cli_cmd lmi_ctl_cmd_key_add = {
 	.brief = "Create a key for clients on other machines",
 	.doc = "Prints the secret of the key once; the daemon stores only its digest. A client "
 	       "presents it with --key-file or LLAMAD_KEY.\n\n    umask 077; llamactl key add "
-	       "laptop >laptop.key\n\nWith --json: an object with label, role, expires_ms and "
-	       "secret.",
+	       "laptop >laptop.key\n\nWith --json: an object with label, role, expires_ms, "
+	       "secret, and the quota as it was given.",
 	.opts = add_opts,
 	.n_opts = LMD_LEN(add_opts),
 	.run = add,
+};
+
+static enum lmd_status set(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *row = json_pack("{s:s}", "label", lmi_arg_pos(&ctl->args, 0));
+	enum lmd_status st;
+
+	if (!row)
+		return lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
+	st = put_quota(&ctl->args, row, err);
+	if (st == LMD_OK && json_object_size(row) < 2)
+		st = lmi_ctl_usage(ctl, err, "nothing to set: give --rpm, --tpm, --tpd or --models");
+	if (st != LMD_OK) {
+		json_decref(row);
+		return st;
+	}
+	return lmi_ctl_remote_run(ctl, "key_set", row, err);
+}
+
+static const struct lmi_opt set_opts[] = {
+	QUOTA_OPTS("unchanged"),
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cli_cmd lmi_ctl_cmd_key_set = {
+	.name = "key set",
+	.args = "LABEL",
+	.brief = "Change the quota of a key",
+	.doc = "Takes effect at once, also for clients that are connected. Requests over the quota "
+	       "fail as busy, over HTTP with 429 and Retry-After. What a key has used is shown by "
+	       "llamactl usage.\n\n    llamactl key set laptop --rpm 60 --tpd 1000000 --models "
+	       "smollm2,qwen3\n\nWith --json: an empty object.",
+	.opts = set_opts,
+	.n_opts = LMD_LEN(set_opts),
+	.run = set,
 };
 
 /* Replaces a time member with readable text. */
@@ -180,6 +290,18 @@ static void show_time(json_t *row, const char *member, const char *none)
 	(void)json_object_set_new(row, member, json_string(ms ? text : none));
 }
 
+/* Replaces the members of the quota with readable text. */
+static void show_quota(json_t *row)
+{
+	static const char *const numbers[] = {"rpm", "tpm", "tpd"};
+
+	for (size_t i = 0; i < LMD_LEN(numbers); i++)
+		if (!json_integer_value(json_object_get(row, numbers[i])))
+			(void)json_object_set_new(row, numbers[i], json_string("-"));
+	if (!json_array_size(json_object_get(row, "models")))
+		(void)json_object_set_new(row, "models", json_string("all"));
+}
+
 static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_ctl_column cols[] = {
@@ -188,6 +310,10 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"CREATED", "created_ms", LMI_CTL_COL_TEXT},
 		{"EXPIRES", "expires_ms", LMI_CTL_COL_TEXT},
 		{"STATE", "state", LMI_CTL_COL_TEXT},
+		{"RPM", "rpm", LMI_CTL_COL_TEXT},
+		{"TPM", "tpm", LMI_CTL_COL_TEXT},
+		{"TPD", "tpd", LMI_CTL_COL_TEXT},
+		{"MODELS", "models", LMI_CTL_COL_TEXT},
 	};
 	json_t *reply, *rows, *row;
 	size_t i;
@@ -207,6 +333,7 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 						  json_string(over ? "expired" : "good"));
 			show_time(row, "created_ms", "-");
 			show_time(row, "expires_ms", "never");
+			show_quota(row);
 		}
 		lmi_ctl_remote_table(rows, cols, LMD_LEN(cols));
 	}
@@ -218,7 +345,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_key_list = {
 	.name = "key list",
 	.brief = "List the keys of clients on other machines",
 	.doc = "Times are UTC. With --json: a list of objects with label, role, created_ms, "
-	       "expires_ms and expired.",
+	       "expires_ms, expired, rpm, tpm, tpd and models.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = list,

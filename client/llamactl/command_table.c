@@ -9,8 +9,8 @@
 #define RUN(X) X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
-	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
-	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
+	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
+	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
 #define FILES(X)                                                                                   \
 	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \

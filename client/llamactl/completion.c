@@ -65,7 +65,7 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 		return "none"; /* the new name */
 	if (is(cmd, "cancel"))
 		return "streams";
-	if (is(cmd, "key rm"))
+	if (is(cmd, "key rm") || is(cmd, "key set"))
 		return "keys";
 	if (is(cmd, "key add") || (is(cmd, "detokenize") && arg > 0))
 		return "none";

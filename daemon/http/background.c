@@ -65,7 +65,9 @@ static void go_on(struct lmi_http_background *b, enum step step)
 
 static void fail(struct lmi_http_background *b, enum lmd_status st, const char *text)
 {
-	const struct lmi_http_error e = {.code = lmi_http_code(st), .cause = st, .text = text};
+	const struct lmi_http_error e = {.code = lmi_http_code_for(b->h, &b->principal, st),
+					 .cause = st,
+					 .text = text};
 
 	b->o.done(b->o.arg, &b->head, NULL, 0, &e);
 	go_on(b, STEP_END);

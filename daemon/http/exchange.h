@@ -20,6 +20,7 @@
 
 struct lmd_arena;
 struct lmi_http_exchange;
+struct lmi_http_server;
 struct lmi_http_objects;
 
 /* ---- the request ---- */
@@ -64,6 +65,9 @@ void lmi_http_reply_text(struct lmi_http_exchange *x, int code, const char *type
 void lmi_http_reply_error(struct lmi_http_exchange *x, const struct lmi_http_error *e);
 /* Returns the code of HTTP for a status. */
 int lmi_http_code(enum lmd_status st);
+/* Does so for a request of the principal: 429 if its quota is used up, and not the server busy. */
+int lmi_http_code_for(const struct lmi_http_server *h, const struct lmi_svc_principal *principal,
+		      enum lmd_status st);
 /* Sends the error of a service request.  The code of HTTP comes from the one table of statuses. */
 void lmi_http_reply_status(struct lmi_http_exchange *x, const struct lmd_error *err,
 			   uint32_t retry_ms);

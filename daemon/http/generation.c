@@ -108,7 +108,10 @@ static void read_context_error(const char *text, struct lmi_http_error *e)
 static void fail_status(struct run *r, enum lmd_status st, const char *text, uint32_t retry_ms)
 {
 	struct lmi_http_error e = {
-		.code = lmi_http_code(st), .cause = st, .text = text, .retry_ms = retry_ms};
+		.code = lmi_http_code_for(r->x->h, &r->x->principal, st),
+		.cause = st,
+		.text = text,
+		.retry_ms = retry_ms};
 
 	read_context_error(text, &e);
 	fail(r, &e);

@@ -179,7 +179,7 @@ void lmi_http_reply_error(struct lmi_http_exchange *x, const struct lmi_http_err
 void lmi_http_reply_status(struct lmi_http_exchange *x, const struct lmd_error *err,
 			   uint32_t retry_ms)
 {
-	const struct lmi_http_error e = {.code = lmi_http_code(err->status),
+	const struct lmi_http_error e = {.code = lmi_http_code_for(x->h, &x->principal, err->status),
 					 .cause = err->status,
 					 .text = err->text,
 					 .retry_ms = retry_ms};

@@ -4,6 +4,14 @@
  * clients repeat a request for; all others say that the request itself must change. */
 #include "daemon/http/http_impl.h"
 
+int lmi_http_code_for(const struct lmi_http_server *h, const struct lmi_svc_principal *principal,
+		      enum lmd_status st)
+{
+	return st == LMD_BUSY && h->svc && lmi_service_over_quota(h->svc, principal)
+		       ? 429
+		       : lmi_http_code(st);
+}
+
 int lmi_http_code(enum lmd_status st)
 {
 	switch (st) {

@@ -33,29 +33,31 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_INFO = 13,
 	LMI_WIRE_OP_KEY_ADD = 14,
 	LMI_WIRE_OP_KEY_RM = 15,
-	LMI_WIRE_OP_KEYS = 16,
-	LMI_WIRE_OP_LIMITS = 17,
-	LMI_WIRE_OP_LOAD = 18,
-	LMI_WIRE_OP_MODELS = 19,
-	LMI_WIRE_OP_NEXT = 20,
-	LMI_WIRE_OP_PING = 21,
-	LMI_WIRE_OP_PLUGINS = 22,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 23,
-	LMI_WIRE_OP_PS = 24,
-	LMI_WIRE_OP_PULL = 25,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 26,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 27,
-	LMI_WIRE_OP_RELOAD = 28,
-	LMI_WIRE_OP_RERANK = 29,
-	LMI_WIRE_OP_RM = 30,
-	LMI_WIRE_OP_SHUTDOWN = 31,
-	LMI_WIRE_OP_STATS = 32,
-	LMI_WIRE_OP_STATUS = 33,
-	LMI_WIRE_OP_STREAMS = 34,
-	LMI_WIRE_OP_TOKENIZE = 35,
-	LMI_WIRE_OP_UNLOAD = 36
+	LMI_WIRE_OP_KEY_SET = 16,
+	LMI_WIRE_OP_KEYS = 17,
+	LMI_WIRE_OP_LIMITS = 18,
+	LMI_WIRE_OP_LOAD = 19,
+	LMI_WIRE_OP_MODELS = 20,
+	LMI_WIRE_OP_NEXT = 21,
+	LMI_WIRE_OP_PING = 22,
+	LMI_WIRE_OP_PLUGINS = 23,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 24,
+	LMI_WIRE_OP_PS = 25,
+	LMI_WIRE_OP_PULL = 26,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 27,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 28,
+	LMI_WIRE_OP_RELOAD = 29,
+	LMI_WIRE_OP_RERANK = 30,
+	LMI_WIRE_OP_RM = 31,
+	LMI_WIRE_OP_SHUTDOWN = 32,
+	LMI_WIRE_OP_STATS = 33,
+	LMI_WIRE_OP_STATUS = 34,
+	LMI_WIRE_OP_STREAMS = 35,
+	LMI_WIRE_OP_TOKENIZE = 36,
+	LMI_WIRE_OP_UNLOAD = 37,
+	LMI_WIRE_OP_USAGE = 38
 };
-#define LMI_WIRE_N_OP 37
+#define LMI_WIRE_N_OP 39
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -454,6 +456,31 @@ struct lmi_wire_stream {
 	int64_t lease_ms;
 };
 
+/* What a principal used of a model on one day. */
+struct lmi_wire_usage_row {
+	/* The day as YYYY-MM-DD (UTC). */
+	struct lmd_str date;
+	/* 'key:' and the label of a key, or 'uid:' and the number of a user of this machine. */
+	struct lmd_str principal;
+	/* The model by name. */
+	struct lmd_str model;
+	/* Requests: generations, embeddings and rerankings. (>= 0) */
+	int64_t n_request;
+	/* Tokens of the prompts. (tokens; >= 0) */
+	int64_t n_prompt;
+	/* How many of n_prompt were in the prefix cache. (tokens; >= 0) */
+	int64_t n_cached;
+	/* Tokens of the answers. (tokens; >= 0) */
+	int64_t n_out;
+	/* Time that requests waited after their model was ready. (ms; >= 0) */
+	int64_t queue_ms;
+	/* Time that requests ran, added up. (ms; >= 0) */
+	int64_t run_ms;
+	/* Processor time of the threads that tokenise texts, fill in templates and read
+	 * grammars. (ms; >= 0) */
+	int64_t work_ms;
+};
+
 /* An API key that authenticates clients over TCP. */
 struct lmi_wire_key {
 	/* Its label. */
@@ -466,6 +493,17 @@ struct lmi_wire_key {
 	int64_t expires_ms;
 	/* The key has expired. */
 	bool expired;
+	/* Requests per minute; 0 = any number. (0..1000000000000; default 0) */
+	int64_t rpm;
+	/* Tokens per minute, of prompts and answers; 0 = any number. (tokens; 0..1000000000000;
+	 * default 0) */
+	int64_t tpm;
+	/* Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens;
+	 * 0..1000000000000; default 0) */
+	int64_t tpd;
+	/* Names of the models that the key may use, or aliases; an empty list = all. */
+	const struct lmd_str *models;
+	uint32_t n_models;
 };
 
 /* Why a request failed. */
@@ -1236,6 +1274,17 @@ struct lmi_wire_req_key_add {
 	enum lmi_wire_role role;
 	/* Expiry time since 1970-01-01 UTC; 0 = never. (ms; 0..9000000000000; default 0) */
 	int64_t expires_ms;
+	/* Requests per minute; 0 = any number. (0..1000000000000; default 0) */
+	int64_t rpm;
+	/* Tokens per minute, of prompts and answers; 0 = any number. (tokens; 0..1000000000000;
+	 * default 0) */
+	int64_t tpm;
+	/* Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens;
+	 * 0..1000000000000; default 0) */
+	int64_t tpd;
+	/* Names of the models that the key may use, or aliases; an empty list = all. */
+	const struct lmd_str *models;
+	uint32_t n_models;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
@@ -1255,6 +1304,33 @@ struct lmi_wire_req_key_rm {
 struct lmi_wire_rep_key_rm {
 	/* The key existed. */
 	bool found;
+};
+
+/* Changes the quota of an API key, also for clients that are connected; fields that are missing
+ * stay as they are. Only on the unix socket. */
+struct lmi_wire_req_key_set {
+	/* Label of the key. */
+	struct lmd_str label;
+	/* Requests per minute; 0 = any number. (0..1000000000000) */
+	bool has_rpm;
+	int64_t rpm;
+	/* Tokens per minute, of prompts and answers; 0 = any number. (tokens; 0..1000000000000) */
+	bool has_tpm;
+	int64_t tpm;
+	/* Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens;
+	 * 0..1000000000000) */
+	bool has_tpd;
+	int64_t tpd;
+	/* Names of the models that the key may use, or aliases; an empty list = all. */
+	bool has_models;
+	const struct lmd_str *models;
+	uint32_t n_models;
+};
+
+/* Changes the quota of an API key, also for clients that are connected; fields that are missing
+ * stay as they are. Only on the unix socket. */
+struct lmi_wire_rep_key_set {
+	char none; /* no fields */
 };
 
 /* Lists the API keys, oldest first. Only on the unix socket. */
@@ -1680,6 +1756,31 @@ struct lmi_wire_rep_unload {
 	struct lmi_wire_id id;
 };
 
+/* Returns what was used per principal, model and day: all rows for admins, otherwise those of
+ * the client. Rows are kept for 400 days. */
+struct lmi_wire_req_usage {
+	/* Only this day and later ones, as YYYY-MM-DD (UTC). */
+	bool has_since;
+	struct lmd_str since;
+	/* Only this principal: 'key:' and the label of a key, or 'uid:' and the number of a
+	 * user of this machine. */
+	bool has_principal;
+	struct lmd_str principal;
+	/* Only this model, by name. */
+	bool has_model;
+	struct lmd_str model;
+};
+
+/* Returns what was used per principal, model and day: all rows for admins, otherwise those of
+ * the client. Rows are kept for 400 days. */
+struct lmi_wire_rep_usage {
+	/* The rows, the latest day first. */
+	const struct lmi_wire_usage_row *usage;
+	uint32_t n_usage;
+	/* There are more rows: ask for fewer days, one principal or one model. */
+	bool more;
+};
+
 union lmi_wire_reqs {
 	struct lmi_wire_req_add add;
 	struct lmi_wire_req_alias alias;
@@ -1696,6 +1797,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_info info;
 	struct lmi_wire_req_key_add key_add;
 	struct lmi_wire_req_key_rm key_rm;
+	struct lmi_wire_req_key_set key_set;
 	struct lmi_wire_req_keys keys;
 	struct lmi_wire_req_limits limits;
 	struct lmi_wire_req_load load;
@@ -1717,6 +1819,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_streams streams;
 	struct lmi_wire_req_tokenize tokenize;
 	struct lmi_wire_req_unload unload;
+	struct lmi_wire_req_usage usage;
 };
 
 union lmi_wire_reps {
@@ -1735,6 +1838,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_info info;
 	struct lmi_wire_rep_key_add key_add;
 	struct lmi_wire_rep_key_rm key_rm;
+	struct lmi_wire_rep_key_set key_set;
 	struct lmi_wire_rep_keys keys;
 	struct lmi_wire_rep_limits limits;
 	struct lmi_wire_rep_load load;
@@ -1756,6 +1860,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_streams streams;
 	struct lmi_wire_rep_tokenize tokenize;
 	struct lmi_wire_rep_unload unload;
+	struct lmi_wire_rep_usage usage;
 };
 
 #endif /* LLAMAD_PROTO_GEN_TYPES_GEN_H */

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 6
+REVISION = 7
 
 
 M = TypeVar("M", bound="Message")
@@ -437,6 +437,33 @@ class Stream(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class UsageRow(Message):
+    """What a principal used of a model on one day."""
+
+    #: The day as YYYY-MM-DD (UTC).
+    date: str = field(metadata={"wire": "date"})
+    #: 'key:' and the label of a key, or 'uid:' and the number of a user of this machine.
+    principal: str = field(metadata={"wire": "principal"})
+    #: The model by name.
+    model: str = field(metadata={"wire": "model"})
+    #: Requests: generations, embeddings and rerankings. (at least 0)
+    n_request: int = field(metadata={"wire": "n_request"})
+    #: Tokens of the prompts. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+    #: How many of n_prompt were in the prefix cache. (tokens, at least 0)
+    n_cached: int = field(metadata={"wire": "n_cached"})
+    #: Tokens of the answers. (tokens, at least 0)
+    n_out: int = field(metadata={"wire": "n_out"})
+    #: Time that requests waited after their model was ready. (ms, at least 0)
+    queue_ms: int = field(metadata={"wire": "queue_ms"})
+    #: Time that requests ran, added up. (ms, at least 0)
+    run_ms: int = field(metadata={"wire": "run_ms"})
+    #: Processor time of the threads that tokenise texts, fill in templates and read grammars.
+    #: (ms, at least 0)
+    work_ms: int = field(metadata={"wire": "work_ms"})
+
+
+@dataclass(kw_only=True, repr=False)
 class Key(Message):
     """An API key that authenticates clients over TCP."""
 
@@ -450,6 +477,16 @@ class Key(Message):
     expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
     #: The key has expired.
     expired: bool = field(default=False, metadata={"wire": "expired", "default": False})
+    #: Requests per minute; 0 = any number. (at least 0, at most 1000000000000)
+    rpm: int = field(default=0, metadata={"wire": "rpm", "default": 0})
+    #: Tokens per minute, of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpm: int = field(default=0, metadata={"wire": "tpm", "default": 0})
+    #: Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpd: int = field(default=0, metadata={"wire": "tpd", "default": 0})
+    #: Names of the models that the key may use, or aliases; an empty list = all.
+    models: list[str] = field(default_factory=list, metadata={"wire": "models", "default": []})
 
     def __repr__(self) -> str:
         return f"<Key {self.label} of {self.role}>"
@@ -1649,6 +1686,16 @@ class KeyAddRequest(Request[KeyAddReply]):
     role: str = field(default='user', metadata={"wire": "role", "default": 'user'})
     #: Expiry time since 1970-01-01 UTC; 0 = never. (ms, at least 0, at most 9000000000000)
     expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
+    #: Requests per minute; 0 = any number. (at least 0, at most 1000000000000)
+    rpm: int = field(default=0, metadata={"wire": "rpm", "default": 0})
+    #: Tokens per minute, of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpm: int = field(default=0, metadata={"wire": "tpm", "default": 0})
+    #: Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpd: int = field(default=0, metadata={"wire": "tpd", "default": 0})
+    #: Names of the models that the key may use, or aliases; an empty list = all.
+    models: list[str] = field(default_factory=list, metadata={"wire": "models", "default": []})
 
 
 class KeyAddParams(TypedDict, total=False):
@@ -1658,6 +1705,16 @@ class KeyAddParams(TypedDict, total=False):
     role: str
     #: Expiry time since 1970-01-01 UTC; 0 = never. (ms, at least 0, at most 9000000000000)
     expires_ms: int
+    #: Requests per minute; 0 = any number. (at least 0, at most 1000000000000)
+    rpm: int
+    #: Tokens per minute, of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpm: int
+    #: Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpd: int
+    #: Names of the models that the key may use, or aliases; an empty list = all.
+    models: list[str]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1678,6 +1735,48 @@ class KeyRmRequest(Request[KeyRmReply]):
     REPLY: ClassVar[Any] = KeyRmReply
     #: Label of the key.
     label: str = field(metadata={"wire": "label"})
+
+
+@dataclass(kw_only=True, repr=False)
+class KeySetReply(Message):
+    """Reply to key_set."""
+
+
+@dataclass(kw_only=True, repr=False)
+class KeySetRequest(Request[KeySetReply]):
+    """Changes the quota of an API key, also for clients that are connected; fields that are missing stay as they are. Only on the unix socket."""
+
+    OP: ClassVar[str] = "key_set"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = KeySetReply
+    #: Label of the key.
+    label: str = field(metadata={"wire": "label"})
+    #: Requests per minute; 0 = any number. (at least 0, at most 1000000000000)
+    rpm: Union[int, None] = field(default=None, metadata={"wire": "rpm"})
+    #: Tokens per minute, of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpm: Union[int, None] = field(default=None, metadata={"wire": "tpm"})
+    #: Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpd: Union[int, None] = field(default=None, metadata={"wire": "tpd"})
+    #: Names of the models that the key may use, or aliases; an empty list = all.
+    models: Union[list[str], None] = field(default=None, metadata={"wire": "models"})
+
+
+class KeySetParams(TypedDict, total=False):
+    """Optional fields of key_set."""
+
+    #: Requests per minute; 0 = any number. (at least 0, at most 1000000000000)
+    rpm: Union[int, None]
+    #: Tokens per minute, of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpm: Union[int, None]
+    #: Tokens per day (UTC), of prompts and answers; 0 = any number. (tokens, at least 0, at most
+    #: 1000000000000)
+    tpd: Union[int, None]
+    #: Names of the models that the key may use, or aliases; an empty list = all.
+    models: Union[list[str], None]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2370,6 +2469,45 @@ class UnloadParams(TypedDict, total=False):
     force: bool
 
 
+@dataclass(kw_only=True, repr=False)
+class UsageReply(Message):
+    """Reply to usage."""
+
+    #: The rows, the latest day first.
+    usage: list[UsageRow] = field(metadata={"wire": "usage", "make": "UsageRow", "many": True})
+    #: There are more rows: ask for fewer days, one principal or one model.
+    more: bool = field(default=False, metadata={"wire": "more", "default": False})
+
+
+@dataclass(kw_only=True, repr=False)
+class UsageRequest(Request[UsageReply]):
+    """Returns what was used per principal, model and day: all rows for admins, otherwise those of the client. Rows are kept for 400 days."""
+
+    OP: ClassVar[str] = "usage"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = UsageReply
+    #: Only this day and later ones, as YYYY-MM-DD (UTC).
+    since: Union[str, None] = field(default=None, metadata={"wire": "since"})
+    #: Only this principal: 'key:' and the label of a key, or 'uid:' and the number of a user of
+    #: this machine.
+    principal: Union[str, None] = field(default=None, metadata={"wire": "principal"})
+    #: Only this model, by name.
+    model: Union[str, None] = field(default=None, metadata={"wire": "model"})
+
+
+class UsageParams(TypedDict, total=False):
+    """Optional fields of usage."""
+
+    #: Only this day and later ones, as YYYY-MM-DD (UTC).
+    since: Union[str, None]
+    #: Only this principal: 'key:' and the label of a key, or 'uid:' and the number of a user of
+    #: this machine.
+    principal: Union[str, None]
+    #: Only this model, by name.
+    model: Union[str, None]
+
+
 __all__ = [
     "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
     "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
@@ -2381,20 +2519,21 @@ __all__ = [
     "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply",
     "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams",
     "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply",
-    "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
-    "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
-    "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
-    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "Phase", "PingReply",
-    "PingRequest", "Placement", "Plugin", "PluginsParams", "PluginsReloadParams",
-    "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling",
-    "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest", "PullParams", "PullReply",
-    "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
-    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
-    "RerankParams", "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
-    "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
-    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
-    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
-    "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply",
-    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
-    "V_MIN"
+    "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest",
+    "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest",
+    "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model",
+    "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams",
+    "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin",
+    "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply",
+    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
+    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
+    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
+    "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
+    "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
+    "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "UsageParams", "UsageReply",
+    "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
 ]

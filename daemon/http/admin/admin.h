@@ -15,6 +15,7 @@ void lmi_http_admin_live(struct lmi_http_exchange *x);
 void lmi_http_admin_metrics(struct lmi_http_exchange *x);
 void lmi_http_admin_ping(struct lmi_http_exchange *x);
 void lmi_http_admin_ready(struct lmi_http_exchange *x);
+void lmi_http_admin_usage(struct lmi_http_exchange *x);
 void lmi_http_admin_version(struct lmi_http_exchange *x);
 
 /* Endpoints of vLLM. */

@@ -9,6 +9,7 @@ static const char *error_type(const struct lmi_http_error *e)
 	return e->code == 401   ? "authentication_error"
 	       : e->code == 403 ? "permission_error"
 	       : e->code == 404 ? "not_found_error"
+	       : e->code == 429 ? "rate_limit_error"
 	       : e->code == 501 ? "not_supported_error"
 	       : e->code == 503 ? "unavailable_error"
 	       : e->code >= 500 ? "server_error"
@@ -88,6 +89,15 @@ static const struct lmi_http_route routes[] = {
 	 .summary = "Returns how many generations run or wait, as vLLM does.",
 	 .answer = "{\"type\":\"object\",\"properties\":{\"server_load\":{\"type\":\"integer\"}},"
 		   "\"required\":[\"server_load\"]}"},
+	{.method = LMI_HTTP_GET,
+	 .path = "/v1/usage",
+	 .access = LMI_HTTP_USER,
+	 .handle = lmi_http_admin_usage,
+	 .summary = "Returns the usage of the client, or that of all for administrators, per model "
+		    "and day. Query: since (YYYY-MM-DD), principal, model.",
+	 .answer = "{\"type\":\"object\",\"properties\":{\"object\":{\"type\":\"string\"},"
+		   "\"data\":{\"type\":\"array\"},\"has_more\":{\"type\":\"boolean\"}},"
+		   "\"required\":[\"data\"]}"},
 	{.method = LMI_HTTP_POST,
 	 .path = "/sleep",
 	 .access = LMI_HTTP_ADMIN,

@@ -16,6 +16,8 @@ static const char *error_type(const struct lmi_http_error *e)
 		return "permission_error";
 	case 404:
 		return "not_found_error";
+	case 429:
+		return "rate_limit_error";
 	case 501:
 		return "not_supported_error";
 	case 503:

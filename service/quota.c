@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The quotas of keys.  A minute is a sliding window in slots of one second; a day is one of UTC, and
+ * begins with what the registry says was used since midnight. */
+#include "service/quota.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "service/service_state.h"
+#include "service/usage.h"
+
+#define DAY_MS 86400000
+
+static int64_t wall_ms(const struct lmi_service *svc)
+{
+	return svc->hooks.wall_ns ? svc->hooks.wall_ns(svc->hooks.arg) / (int64_t)LMI_NS_PER_MS : 0;
+}
+
+int32_t lmi_svc_today(const struct lmi_service *svc)
+{
+	return (int32_t)(wall_ms(svc) / DAY_MS);
+}
+
+static struct lmi_svc_quota *find(const struct lmi_service *svc, const char *label)
+{
+	struct lmi_svc_quota *q = svc->quotas;
+
+	while (q && strcmp(q->label, label) != 0)
+		q = q->next;
+	return q;
+}
+
+struct lmi_svc_quota *lmi_svc_quota_find(const struct lmi_service *svc,
+					 const struct lmi_svc_principal *principal)
+{
+	return *principal->key_label ? find(svc, principal->key_label) : NULL;
+}
+
+/* ---- the list ---- */
+
+static void destroy(struct lmi_svc_quota *q)
+{
+	lmi_free(q->models);
+	lmi_free(q);
+}
+
+void lmi_svc_quotas_fini(struct lmi_service *svc)
+{
+	struct lmi_svc_quota *q;
+
+	while ((q = svc->quotas)) {
+		svc->quotas = q->next;
+		destroy(q);
+	}
+}
+
+static enum lmd_status set(struct lmi_service *svc, const struct lmi_store_key *key)
+{
+	struct lmi_svc_quota *q = find(svc, key->label);
+	const char *names = key->quota.models;
+	char *models = names && *names ? lmi_strndup(names, strlen(names)) : NULL;
+
+	if (names && *names && !models)
+		return LMD_NOMEM;
+	if (!q) {
+		q = lmi_alloc(1, sizeof(*q));
+		if (!q) {
+			lmi_free(models);
+			return LMD_NOMEM;
+		}
+		(void)snprintf(q->label, sizeof(q->label), "%s", key->label);
+		q->next = svc->quotas;
+		svc->quotas = q;
+	}
+	lmi_free(q->models);
+	q->models = models;
+	q->rpm = key->quota.rpm;
+	q->tpm = key->quota.tpm;
+	q->tpd = key->quota.tpd;
+	return LMD_OK;
+}
+
+static bool is_in(const struct lmi_store_keys *keys, const char *label)
+{
+	for (uint32_t i = 0; i < keys->n; i++)
+		if (!strcmp(keys->v[i].label, label))
+			return true;
+	return false;
+}
+
+enum lmd_status lmi_svc_quotas_set(struct lmi_service *svc, const struct lmi_store_keys *keys,
+				   struct lmd_error *err)
+{
+	struct lmi_svc_quota **p = &svc->quotas, *q;
+
+	while ((q = *p)) {
+		if (is_in(keys, q->label)) {
+			p = &q->next;
+			continue;
+		}
+		*p = q->next;
+		destroy(q);
+	}
+	for (uint32_t i = 0; i < keys->n; i++)
+		if (set(svc, &keys->v[i]) != LMD_OK)
+			return lmd_fail(err, LMD_NOMEM, "no memory for the quota of a key");
+	return LMD_OK;
+}
+
+enum lmd_status lmi_svc_quotas_read(struct lmi_service *svc, struct lmd_error *err)
+{
+	struct lmi_store_keys keys = {0};
+	enum lmd_status st = lmi_store_key_list(svc->o.store, &keys, err);
+	char principal[LMI_SVC_USAGE_PRINCIPAL];
+
+	if (st == LMD_OK)
+		st = lmi_svc_quotas_set(svc, &keys, err);
+	lmi_store_keys_fini(&keys);
+	for (struct lmi_svc_quota *q = svc->quotas; q && st == LMD_OK; q = q->next) {
+		q->day = lmi_svc_today(svc);
+		(void)snprintf(principal, sizeof(principal), "key:%s", q->label);
+		st = lmi_store_usage_sum(svc->o.store, principal, q->day, q->day, &q->day_tokens, err);
+	}
+	return st;
+}
+
+/* ---- bounds ---- */
+
+static uint64_t day_tokens(const struct lmi_service *svc, const struct lmi_svc_quota *q)
+{
+	return q->day == lmi_svc_today(svc) ? q->day_tokens : 0;
+}
+
+static uint32_t until_midnight_ms(const struct lmi_service *svc)
+{
+	return (uint32_t)(DAY_MS - wall_ms(svc) % DAY_MS);
+}
+
+/* Checks one quantity in the last minute. */
+static enum lmd_status check_minute(const struct lmi_service *svc, const struct lmi_svc_quota *q,
+				    const struct lmi_svc_window *used, uint64_t most,
+				    const char *what, uint32_t *retry_ms, struct lmd_error *err)
+{
+	uint32_t wait_ms = most ? lmi_svc_window_retry_ms(used, svc->now, LMI_SVC_QUOTA_SECONDS, most)
+				: 0;
+
+	if (!wait_ms)
+		return LMD_OK;
+	*retry_ms = wait_ms;
+	return lmd_fail(err, LMD_BUSY,
+			"quota of the key '%s': %llu %s in the last minute, the maximum is %llu; "
+			"retry in %u s",
+			q->label,
+			(unsigned long long)lmi_svc_window_sum(used, svc->now, LMI_SVC_QUOTA_SECONDS),
+			what, (unsigned long long)most, (wait_ms + 999) / 1000);
+}
+
+/* Checks the day first, which is the longest wait. */
+static enum lmd_status check(const struct lmi_service *svc, const struct lmi_svc_quota *q,
+			     uint32_t *retry_ms, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (q->tpd && day_tokens(svc, q) >= q->tpd) {
+		*retry_ms = until_midnight_ms(svc);
+		return lmd_fail(err, LMD_BUSY,
+				"quota of the key '%s': %llu tokens today, the maximum of a day is "
+				"%llu; retry after midnight UTC",
+				q->label, (unsigned long long)day_tokens(svc, q),
+				(unsigned long long)q->tpd);
+	}
+	st = check_minute(svc, q, &q->tokens, q->tpm, "tokens", retry_ms, err);
+	return st == LMD_OK ? check_minute(svc, q, &q->requests, q->rpm, "requests", retry_ms, err)
+			    : st;
+}
+
+enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,
+					   const struct lmi_svc_principal *principal,
+					   uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+	enum lmd_status st;
+
+	if (!q)
+		return LMD_OK;
+	if (q->tpm || q->tpd)
+		lmi_svc_usage_count_running(svc, svc->now);
+	st = check(svc, q, retry_ms, err);
+	if (st == LMD_OK)
+		lmi_svc_window_add(&q->requests, svc->now, 1);
+	return st;
+}
+
+void lmi_svc_quota_charge(struct lmi_service *svc, const struct lmi_svc_principal *principal,
+			  uint64_t n_token)
+{
+	struct lmi_svc_quota *q = n_token ? lmi_svc_quota_find(svc, principal) : NULL;
+
+	if (!q)
+		return;
+	q->day_tokens = day_tokens(svc, q) + n_token;
+	q->day = lmi_svc_today(svc);
+	lmi_svc_window_add(&q->tokens, svc->now, n_token);
+}
+
+bool lmi_service_over_quota(const struct lmi_service *svc, const struct lmi_svc_principal *principal)
+{
+	const struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+	uint32_t retry_ms;
+
+	return q && check(svc, q, &retry_ms, NULL) != LMD_OK;
+}
+
+/* ---- models ---- */
+
+static bool list_has(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = list; p; p = strchr(p, ',')) {
+		p += *p == ',';
+		if (!strncmp(p, name, n) && (p[n] == ',' || !p[n]))
+			return true;
+	}
+	return false;
+}
+
+bool lmi_svc_quota_allows(const struct lmi_service *svc, const struct lmi_svc_principal *principal,
+			  const char *name, const char *alias)
+{
+	const struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+
+	return !q || !q->models || list_has(q->models, name) || (alias && list_has(q->models, alias));
+}
