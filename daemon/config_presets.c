@@ -14,6 +14,7 @@
 #include "core/quant/quant.h"
 #include "daemon/config.h"
 #include "llamad/attr.h"
+#include "service/adapters.h"
 
 /* The keys besides the sampling parameters. */
 static const struct lmi_opt keys[] = {
@@ -52,6 +53,17 @@ static const struct lmi_opt keys[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
 	 .doc = "Data type of the values in the KV cache, in place of kv_type."},
+	{.name = "adapters",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME=FILE[:SCALE],...",
+	 .doc = "LoRA adapters and control vectors that are loaded with the model, at most 16. A "
+		"request chooses one by its name; others are not affected. The files are GGUF files "
+		"or PEFT folders, by absolute paths; SCALE multiplies the adapter's own scale."},
+	{.name = "adapter",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .doc = "The adapter of requests that name none. In the section of an alias, it makes the "
+		"alias the adapted model."},
 	{.name = "context_shift",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "on|off",
@@ -171,6 +183,18 @@ static enum lmd_status set_kv_type(struct lmi_svc_preset *p, const char *key, co
 			    : st;
 }
 
+static enum lmd_status set_adapters(struct lmi_svc_preset *p, const char *text,
+				    struct lmd_arena *arena, struct lmd_error *err)
+{
+	struct lmi_svc_adapters parsed;
+	enum lmd_status st = lmi_svc_adapters_parse(&parsed, text, err);
+
+	if (st != LMD_OK)
+		return st;
+	lmi_svc_adapters_fini(&parsed);
+	return set_text(&p->adapters, text, false, arena, err);
+}
+
 static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o, const char *text,
 			       struct lmd_arena *arena, struct lmd_error *err)
 {
@@ -183,6 +207,10 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_text(&p->system, text, o->name[6] == '_', arena, err);
 	if (!strncmp(o->name, "template", 8))
 		return set_text(&p->template, text, o->name[8] == '_', arena, err);
+	if (!strcmp(o->name, "adapters"))
+		return set_adapters(p, text, arena, err);
+	if (!strcmp(o->name, "adapter"))
+		return set_text(&p->adapter, text, false, arena, err);
 	if (!strncmp(o->name, "kv_type", 7))
 		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
@@ -257,7 +285,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
-	       same_text(a->kv_type_v, b->kv_type_v) &&
+	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
+	       same_text(a->adapter, b->adapter) &&
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
@@ -296,6 +325,8 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		print_text(f, "kv_type", p->kv_type);
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);
+		print_text(f, "adapters", p->adapters);
+		print_text(f, "adapter", p->adapter);
 		if (p->has_context_shift)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
 		if (p->has_n_keep)

@@ -91,7 +91,8 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->ready_ns = now;
 	if (q->has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
-	if (lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena, &refused) != LMD_OK) {
+	if (lmi_svc_preset_adapter(r, q, &g->adapter, &refused) != LMD_OK ||
+	    lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena, &refused) != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;
 	}

@@ -38,6 +38,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .n_tokens = g->tokens.n,
 				   .prediction = &g->prediction,
 				   .draft_max = svc->o.draft_max,
+				   .adapter = g->adapter,
 				   .tenant = tenant_of(g),
 				   .client = client_of(g),
 				   .constraint = g->constraint,

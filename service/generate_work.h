@@ -42,6 +42,7 @@ struct lmi_svc_generation {
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
+	int32_t adapter; /* slot of the engine; 0: none */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */

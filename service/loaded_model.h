@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/engine/engine.h"
+#include "service/adapters.h"
 #include "service/model_record.h"
 #include "service/service.h"
 
@@ -74,6 +75,7 @@ struct lmi_svc_loaded_model {
 	bool job_waits; /* the queue was full; retry in the next tick */
 	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
+	struct lmi_svc_adapters adapters;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

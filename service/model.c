@@ -183,8 +183,15 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	preset = lmi_svc_preset_find(svc, name, strlen(name));
-	if (preset)
+	if (preset) {
+		enum lmd_status st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
+
+		if (st != LMD_OK) {
+			lmi_svc_loaded_model_destroy(svc, r);
+			return st;
+		}
 		lmi_svc_preset_set_load(preset, &r->load);
+	}
 	m->loading = r;
 	r->asked = m->asked;
 	m->asked = false;

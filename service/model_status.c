@@ -70,5 +70,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_NS_PER_MS);
 	if (r->placement)
 		lmi_svc_fill_placement(r->placement, out);
+	out->adapters = r->adapters.names;
+	out->n_adapters = r->adapters.n;
 	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_NS_PER_MS);
 }

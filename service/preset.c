@@ -56,6 +56,22 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load
 		load->v_dtype = v_dtype;
 }
 
+enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
+				       const struct lmi_wire_req_generate *q, int32_t *slot,
+				       struct lmd_error *err)
+{
+	const struct lmi_svc_preset *p = lmi_svc_preset_of(r, &q->model);
+	struct lmd_str name = q->adapter;
+
+	*slot = 0;
+	if (!q->has_adapter && p && p->adapter)
+		name = (struct lmd_str){p->adapter, strlen(p->adapter)};
+	if (!name.len)
+		return LMD_OK;
+	return lmi_svc_adapters_find(&r->adapters, lmi_svc_model_record_name(r->record), &name, slot,
+				     err);
+}
+
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,
 			     struct lmi_sampler_params *out)
 {

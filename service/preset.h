@@ -30,6 +30,8 @@ struct lmi_svc_preset {
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
 	/* names of the types of the KV cache, which exist; NULL: not set */
 	const char *kv_type, *kv_type_k, *kv_type_v;
+	const char *adapters; /* of the model, as lmi_svc_adapters_parse reads them; NULL: none */
+	const char *adapter;  /* that requests use if they name none; NULL: none */
 	bool has_context_shift, context_shift;
 	bool has_n_keep;
 	int64_t n_keep; /* as in op generate */
@@ -47,6 +49,11 @@ const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model
 
 /* Fills in the options of a load that are not set. */
 void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load *load);
+
+/* Finds the adapter of a request that names the model `asked`: its slot in the engine, or 0. */
+enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
+				       const struct lmi_wire_req_generate *q, int32_t *slot,
+				       struct lmd_error *err);
 
 /* Determines the sampling parameters of a request that has none. */
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,

@@ -44,6 +44,7 @@ struct lmi_svc_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
+	int32_t adapter; /* slot of the engine; 0: none */
 	uint64_t client; /* the user, with whom nobody shares a count of what was served */
 	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */

@@ -653,6 +653,9 @@ type Resident struct {
 	// What runs on which device.
 	Placement []Placement `msgpack:"placement,omitempty"`
 
+	// Names of its adapters, which requests can choose.
+	Adapters []string `msgpack:"adapters,omitempty"`
+
 	// Operations that run on another device than the others of their layers.
 	Moved []MovedOps `msgpack:"moved,omitempty"`
 }
@@ -1200,6 +1203,9 @@ type GenerateRequest struct {
 
 	// Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Nil means true.
 	CachePrompt *bool `msgpack:"cache_prompt,omitempty"`
+
+	// The adapter (LoRA) of the model that the answer is computed with, by its name in the server's configuration, or by its number in the list; empty = none. Defaults to that of the preset. Requests with different adapters are computed together.
+	Adapter *Text `msgpack:"adapter,omitempty"`
 
 	// Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer so far and the prediction, and verify them in one step; 0 = off. The answer stays the same. Fewer are guessed if that is faster. Defaults to the server's setting.
 	DraftMax *int64 `msgpack:"draft_max,omitempty"`

@@ -51,6 +51,12 @@
 	 .min = 0, \
 	 .max = 1 << 30, \
 	 .doc = "Do not let the model end the answer before N tokens."}, \
+	{.name = "adapter", \
+	 .type = LMI_OPT_STR, \
+	 .value = "NAME", \
+	 .def_text = "the server's", \
+	 .doc = "Adapter of a model of the daemon, by the name that its configuration gives it; with " \
+		"a FILE, use --lora."}, \
 	{.name = "draft-max", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

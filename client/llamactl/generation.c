@@ -59,6 +59,10 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->has_seed = lmi_arg_given(a, "seed");
 	q->seed = q->has_seed ? lmi_arg_int(a, "seed") : 0;
 	q->min_tokens = lmi_arg_int(a, "min-tokens");
+	q->has_adapter = lmi_arg_given(a, "adapter");
+	if (q->has_adapter)
+		q->adapter = (struct lmd_str){.ptr = lmi_arg_str(a, "adapter"),
+					      .len = strlen(lmi_arg_str(a, "adapter"))};
 	q->has_draft_max = lmi_arg_given(a, "draft-max");
 	q->draft_max = q->has_draft_max ? lmi_arg_int(a, "draft-max") : 0;
 	set_optional(&q->has_prediction, &q->prediction,

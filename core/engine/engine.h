@@ -31,6 +31,8 @@ struct lmd_host;
 
 /* ---- what to open ---- */
 
+#define LMI_ENGINE_FIRST_ADAPTER_SLOT 2
+
 /* A file applied to a model: adapter or control vector. */
 struct lmi_engine_adapter_ref {
 	const char *path;
@@ -52,7 +54,7 @@ struct lmi_engine_memory {
 	uint64_t file;	    /* mapped files; shared with other readers */
 	uint64_t copied;    /* files read into memory */
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
-	uint64_t adapters;  /* of adapter_files */
+	uint64_t adapters;  /* of adapter_files and slot_adapters */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */
@@ -95,6 +97,10 @@ struct lmi_engine_model_opts {
 	/* [n_adapter_files], applied together in slot 1 to all rows that name no slot */
 	const struct lmi_engine_adapter_ref *adapter_files;
 	uint32_t n_adapter_files;
+	/* [n_slot_adapters], number i alone in slot LMI_ENGINE_FIRST_ADAPTER_SLOT + i, for the rows
+	 * that name it, to which adapter_files then do not apply */
+	const struct lmi_engine_adapter_ref *slot_adapters;
+	uint32_t n_slot_adapters;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
 				        * value */

@@ -114,6 +114,9 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_engine_m
 		inst->own_adapter = 1;
 		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
 	}
+	for (uint32_t i = 0; i < o->n_slot_adapters && st == LMD_OK; i++)
+		st = lmi_inst_add_adapters(inst, &o->slot_adapters[i], 1,
+					   LMI_ENGINE_FIRST_ADAPTER_SLOT + i, err);
 	/* an observer chooses its own plan */
 	if (st == LMD_OK && !o->keep_values)
 		st = prepare(inst, err);
@@ -138,7 +141,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->keep_values = o->keep_values;
 	inst->unfused = o->unfused;
 	inst->cache_prefixes = !o->no_prefix_cache;
-	inst->has_adapters = o->adapters || o->n_adapter_files;
+	inst->has_adapters = o->adapters || o->n_adapter_files || o->n_slot_adapters;
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "core/base/alloc.h"
+#include "core/base/checked.h"
 #include "core/base/arena.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
@@ -294,6 +295,23 @@ static void log_sizes(const struct lmi_inst *inst, const struct lmi_engine_model
 			(unsigned long long)(inst->kv_bytes >> 20));
 }
 
+static enum lmd_status measure_adapters(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+					struct lmd_error *err)
+{
+	enum lmd_status st = lmi_inst_measure_adapters(inst, o->adapter_files, o->n_adapter_files,
+						       &inst->estimate.adapters, err);
+
+	for (uint32_t i = 0; i < o->n_slot_adapters && st == LMD_OK; i++) {
+		uint64_t bytes;
+
+		st = lmi_inst_measure_adapters(inst, &o->slot_adapters[i], 1, &bytes, err);
+		if (st == LMD_OK && !lmi_add_ok(inst->estimate.adapters, bytes,
+						&inst->estimate.adapters))
+			st = lmd_fail(err, LMD_INVALID, "the adapters are too large");
+	}
+	return st;
+}
+
 /* Chooses devices and context length, describes the model for it and sets the types of caches. */
 enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				       struct lmd_error *err)
@@ -308,8 +326,7 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 	if (st == LMD_OK)
 		st = choose_sizes(inst, o, err);
 	if (st == LMD_OK)
-		st = lmi_inst_measure_adapters(inst, o->adapter_files, o->n_adapter_files,
-					       &inst->estimate.adapters, err);
+		st = measure_adapters(inst, o, err);
 	if (st != LMD_OK)
 		return st;
 	st = lmi_engine_kv_types_choose(inst, o, err);

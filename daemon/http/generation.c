@@ -51,6 +51,7 @@ struct run {
 	bool began;    /* the stream */
 	bool finished; /* the response is complete */
 	bool fallback; /* the default model was looked for */
+	bool looks; /* for the default model; nothing is started meanwhile */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
 	struct event *ping;           /* NULL: no comments */
@@ -386,6 +387,7 @@ static void with_default(struct lmi_http_exchange *x, const char *model, void *a
 	struct run *r = arg;
 	struct lmd_str *name = &r->gen.req.u.generate.model;
 
+	r->looks = false;
 	if (model) {
 		*name = (struct lmd_str){.ptr = model, .len = strlen(model)};
 		r->head.model = r->head.model ? r->head.model : model;
@@ -423,6 +425,7 @@ static void take_end(struct choice *c, const struct lmi_wire_item *item,
 		return;
 	if (!item && err->status == LMD_NOTFOUND && !r->fallback && !c->index) {
 		r->n_started = 0;
+		r->looks = true;
 		lmi_http_later(r->x, look_for_default, r);
 	} else if (!item) {
 		fail_status(r, err->status, err->text, retry_ms);
@@ -495,7 +498,8 @@ static void start(struct lmi_http_exchange *x, void *arg)
 
 	if (!x->h->svc)
 		fail_status(r, LMD_CANCELLED, "shutting down", 0);
-	while (r->n_started < n && r->n_started - r->n_ended < AT_A_TIME && !r->finished)
+	while (r->n_started < n && r->n_started - r->n_ended < AT_A_TIME && !r->finished &&
+	       !r->looks)
 		start_choice(r, r->n_started++);
 }
 

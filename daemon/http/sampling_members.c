@@ -2,6 +2,8 @@
  *
  * Sampling parameters and constraints under the names that llama.cpp's server and vLLM gave them.
  * Clients send them to every API that is not Ollama's. */
+#include <stdio.h>
+
 #include "daemon/http/chat_body.h"
 
 /* A list of names becomes the order of the samplers. */
@@ -141,6 +143,51 @@ static void read_draft_max(struct lmi_http_translation *t, const struct lmi_http
 	lmi_http_wire_read(t, at, v, "draft_max", true);
 }
 
+/* A list of {id, scale} with the numbers of adapters in /lora-adapters: one of them has scale 1 at
+ * most, the others 0. */
+static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (!json_is_array(v)) {
+		lmi_http_fail(&t->r, at, "is not an array");
+		return;
+	}
+	t->q->has_adapter = true;
+	t->q->adapter = (struct lmd_str){.ptr = "", .len = 0};
+	json_array_foreach(v, i, entry)
+	{
+		double scale = json_number_value(json_object_get(entry, "scale"));
+		const json_t *id = json_object_get(entry, "id");
+		char *number;
+
+		if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+		    json_integer_value(id) > 999) {
+			lmi_http_fail(&t->r, at, "has an entry without an id of /lora-adapters");
+			return;
+		}
+		if (!(scale > 0) && !(scale < 0))
+			continue;
+		if (scale < 1 || scale > 1) {
+			lmi_http_fail(&t->r, at,
+				      "has scale %g: it must be 0 or 1, and llamad.conf has the "
+				      "adapter's own scale",
+				      scale);
+			return;
+		}
+		if (t->q->adapter.len) {
+			lmi_http_fail(&t->r, at, "applies two adapters, the maximum is one");
+			return;
+		}
+		number = lmi_http_alloc(&t->r, 4, 1);
+		if (!number)
+			return;
+		t->q->adapter.len = (size_t)snprintf(number, 4, "%d", (int)json_integer_value(id));
+		t->q->adapter.ptr = number;
+	}
+}
+
 /* In seconds; 0 and -1: never. */
 static void read_ping(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
@@ -184,6 +231,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "context_shift", .wire = "context_shift"},
 	{.name = "n_keep", .wire = "n_keep"},
 	{.name = "n_discard", .wire = "n_discard"},
+	{.name = "adapter", .wire = "adapter"},
+	{.name = "lora", .read = read_lora},
 	{.name = "speculative.n_max", .read = read_draft_max},
 	{.name = "min_tokens", .wire = "min_tokens"},
 	{.name = "stop_token_ids", .wire = "stop_tokens"},
@@ -228,7 +277,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "truncate_prompt_tokens", .refused = "prompts are not truncated"},
 	{.name = "n_indent", .refused = "is not supported"},
 	{.name = "t_max_predict_ms", .refused = "is not supported"},
-	{.name = "lora", .refused = "adapters cannot be chosen by request"},
 	{.name = "response_fields", .refused = "is not supported"},
 	{.name = "logits_processors", .refused = "is not supported"},
 	{.name = "kv_transfer_params", .refused = "is not supported"},

@@ -572,6 +572,9 @@ struct lmi_wire_resident {
 	/* What runs on which device. */
 	const struct lmi_wire_placement *placement;
 	uint32_t n_placement;
+	/* Names of its adapters, which requests can choose. */
+	const struct lmd_str *adapters;
+	uint32_t n_adapters;
 	/* Operations that run on another device than the others of their layers. */
 	const struct lmi_wire_moved_ops *moved;
 	uint32_t n_moved;
@@ -1145,6 +1148,11 @@ struct lmi_wire_req_generate {
 	 * let later requests find this one's. If false, the whole prompt is computed and
 	 * nothing of it is found later. (default true) */
 	bool cache_prompt;
+	/* The adapter (LoRA) of the model that the answer is computed with, by its name in the
+	 * server's configuration, or by its number in the list; empty = none. Defaults to that
+	 * of the preset. Requests with different adapters are computed together. */
+	bool has_adapter;
+	struct lmd_str adapter;
 	/* Speculative decoding: guess at most this many tokens at a time, from the prompt, the
 	 * answer so far and the prediction, and verify them in one step; 0 = off. The answer
 	 * stays the same. Fewer are guessed if that is faster. Defaults to the server's

@@ -563,6 +563,8 @@ class Resident(Message):
     keep_alive_ms: int = field(metadata={"wire": "keep_alive_ms"})
     #: What runs on which device.
     placement: list[Placement] = field(default_factory=list, metadata={"wire": "placement", "default": [], "make": "Placement", "many": True})
+    #: Names of its adapters, which requests can choose.
+    adapters: list[str] = field(default_factory=list, metadata={"wire": "adapters", "default": []})
     #: Operations that run on another device than the others of their layers.
     moved: list[MovedOps] = field(default_factory=list, metadata={"wire": "moved", "default": [], "make": "MovedOps", "many": True})
 
@@ -1300,6 +1302,10 @@ class GenerateRequest(Request[GenerateReply]):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
+    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
+    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
+    #: preset. Requests with different adapters are computed together.
+    adapter: Union[str, None] = field(default=None, metadata={"wire": "adapter"})
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
@@ -1498,6 +1504,10 @@ class GenerateParams(TypedDict, total=False):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: Union[bool, None]
+    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
+    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
+    #: preset. Requests with different adapters are computed together.
+    adapter: Union[str, None]
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,

@@ -119,10 +119,10 @@ static const struct lmi_http_route routes[] = {
 	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
 	 NULL, NULL},
-	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, NULL,
-	 "Adapters are not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, lmi_llamacpp_adapters,
+	 "Lists the adapters of a loaded model.", NULL, NULL},
 	{LMI_HTTP_POST, "/lora-adapters", LMI_HTTP_ADMIN, NULL,
-	 "Adapters are not available over HTTP.", NULL, NULL},
+	 "Adapters are set in the configuration, and chosen by each request.", NULL, NULL},
 };
 
 static const struct lmi_http_api api = {
