@@ -74,6 +74,13 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err);
 void lmi_daemon_fini(struct lmi_daemon *d);
 struct lmi_conn_limiter_limits lmi_daemon_conn_limits(const struct lmi_config *c);
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
+
+/* ---- start_http.c ---- */
+
+/* Takes the sockets that systemd has opened for HTTP. */
+enum lmd_status lmi_daemon_find_inherited(struct lmi_daemon *d, struct lmd_error *err);
+/* Opens d->http, if there is an address for it. */
+enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *err);
 struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c);
 
 /* ---- http_apis.c ---- */

@@ -18,19 +18,6 @@ static void teardown(void)
 	fx_fini(&fx);
 }
 
-#define LONG_TEXT 8192 /* bytes: too long for the main thread */
-
-static struct lmi_wire_request tokenize_long(void)
-{
-	static char text[LONG_TEXT];
-	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
-
-	memset(text, 'a', sizeof(text));
-	q.u.tokenize.model = (struct lmd_str){.ptr = "tiny", .len = 4};
-	q.u.tokenize.text = (struct lmd_str){.ptr = text, .len = sizeof(text)};
-	return q;
-}
-
 /* Jobs of a client that has left are dropped from the queue; those of others are not. */
 START_TEST(work_of_a_client_that_left)
 {
@@ -40,7 +27,7 @@ START_TEST(work_of_a_client_that_left)
 
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	for (int i = 0; i < 4; i++)
 		fx_ask(&fx, i == 3 ? &fx_other : &fx_user, &q, &a[i]);
 	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))
@@ -67,7 +54,7 @@ START_TEST(work_when_the_service_stops)
 
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	fx_ask(&fx, &fx_user, &q, &a);
 	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))
 		fx_turn(&fx);
@@ -83,13 +70,13 @@ END_TEST
 /* So is the prompt of a generation whose client has left. */
 START_TEST(prompt_of_a_client_that_left)
 {
-	static char text[LONG_TEXT + 1];
+	static char text[FX_LONG_TEXT + 1];
 	struct lmi_wire_request q;
 	struct fx_answer a;
 
 	fx_start(&fx);
 	fx_load(&fx);
-	memset(text, 'a', LONG_TEXT);
+	memset(text, 'a', FX_LONG_TEXT);
 	q = fx_generate(&fx, "tiny", text, 4);
 	fx_ask(&fx, &fx_user, &q, &a);
 	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))

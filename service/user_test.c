@@ -19,19 +19,6 @@ static void teardown(void)
 	fx_fini(&fx);
 }
 
-#define LONG_TEXT 8192 /* bytes: too long for the main thread */
-
-static struct lmi_wire_request tokenize_long(void)
-{
-	static char text[LONG_TEXT];
-	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
-
-	memset(text, 'a', sizeof(text));
-	q.u.tokenize.model = (struct lmd_str){.ptr = "tiny", .len = 4};
-	q.u.tokenize.text = (struct lmd_str){.ptr = text, .len = sizeof(text)};
-	return q;
-}
-
 /* ---- queue ---- */
 
 START_TEST(sessions_and_queue)
@@ -150,10 +137,10 @@ START_TEST(bytes_of_one_user)
 	struct lmi_wire_request q;
 	struct fx_answer a[4], other;
 
-	fx.o.limits.bytes_per_user = 2 * LONG_TEXT + LONG_TEXT / 2;
+	fx.o.limits.bytes_per_user = 2 * FX_LONG_TEXT + FX_LONG_TEXT / 2;
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	for (int i = 0; i < 3; i++)
 		fx_ask(&fx, &fx_user, &q, &a[i]);
 	ck_assert_int_eq(a[2].err.status, LMD_BUSY);
@@ -212,7 +199,7 @@ START_TEST(bytes_of_all_users)
 	fx.o.limits.stream_bytes = 4096;
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	q.u.tokenize.text = (struct lmd_str){text, sizeof(text)};
 	fx_ask(&fx, &fx_user, &q, &a[0]);
 	fx_ask(&fx, &fx_other, &q, &a[1]);

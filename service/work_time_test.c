@@ -20,19 +20,6 @@ static void teardown(void)
 	fx_fini(&fx);
 }
 
-#define LONG_TEXT 8192 /* bytes: too long for the main thread */
-
-static struct lmi_wire_request tokenize_long(void)
-{
-	static char text[LONG_TEXT];
-	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
-
-	memset(text, 'a', sizeof(text));
-	q.u.tokenize.model = (struct lmd_str){.ptr = "tiny", .len = 4};
-	q.u.tokenize.text = (struct lmd_str){.ptr = text, .len = sizeof(text)};
-	return q;
-}
-
 #define SECOND_NS (1000 * FX_MS)
 
 START_TEST(a_window_of_time)
@@ -65,7 +52,7 @@ START_TEST(processor_time_of_one_user)
 	fx.o.limits.work_percent_per_user = 1;
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	lmi_svc_user_charge_work(fx.svc, &fx_user, 2 * WORK_SHARE);
 	ck_assert(fx_call(&fx, &fx_user, &q)); /* nobody else is there */
 	fx.now += 20 * SECOND_NS - fx.now % SECOND_NS; /* all of it is charged in one second */
@@ -85,7 +72,7 @@ START_TEST(processor_time_of_one_user)
 	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q)); /* no such work */
 	lmi_svc_user_charge_work(fx.svc, &fx_admin, 2 * WORK_SHARE);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(fx_call(&fx, &fx_other, &q));
 	/* the time until a retry is honest */
@@ -114,17 +101,17 @@ START_TEST(jobs_are_charged)
 	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	uint64_t before;
-	char text[64], *prompt = malloc(LONG_TEXT + 1);
+	char text[64], *prompt = malloc(FX_LONG_TEXT + 1);
 
 	fx_start(&fx);
 	fx_load(&fx);
-	q = tokenize_long();
+	q = fx_tokenize_long(&fx);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	before = work_of(&fx_user);
 	ck_assert_uint_gt(before, 0);
 	/* a prompt that is too long for the context is tokenised all the same */
-	memset(prompt, 'a', LONG_TEXT);
-	prompt[LONG_TEXT] = 0;
+	memset(prompt, 'a', FX_LONG_TEXT);
+	prompt[FX_LONG_TEXT] = 0;
 	id = fx_begin(&fx, &fx_user, prompt, 1);
 	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
 	ck_assert_uint_gt(work_of(&fx_user), before);

@@ -68,7 +68,9 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	if (fstat(s->lock_fd, &sb) < 0)
 		return fail_at(s, LOCK_NAME, "fstat", err);
 	*unclean = sb.st_size > 0;
-	if (!*unclean && !s->opts.read_only && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
+	if (*unclean || s->opts.read_only)
+		return LMD_OK;
+	if (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0) {
 		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot write", err);
 
 		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary

@@ -320,6 +320,17 @@ struct lmi_wire_request fx_next(const struct lmi_wire_id *id, uint64_t after)
 	return q;
 }
 
+struct lmi_wire_request fx_tokenize_long(struct fx *fx)
+{
+	static char text[FX_LONG_TEXT];
+	struct lmi_wire_request q = fx_on(fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	memset(text, 'a', sizeof(text));
+	q.u.tokenize.model = str("tiny");
+	q.u.tokenize.text = (struct lmd_str){.ptr = text, .len = sizeof(text)};
+	return q;
+}
+
 struct lmi_wire_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model)
 {
 	struct lmi_wire_request q;

@@ -79,6 +79,9 @@ struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char
 				    int64_t n);
 struct lmi_wire_request fx_next(const struct lmi_wire_id *id, uint64_t after);
 struct lmi_wire_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model);
+#define FX_LONG_TEXT 8192 /* bytes: too long for the main thread */
+/* Tokenizes a text of that length with the model tiny. */
+struct lmi_wire_request fx_tokenize_long(struct fx *fx);
 
 /* Starts a generation with the model tiny and returns its id. */
 struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_svc_principal *who, const char *prompt,

@@ -226,33 +226,17 @@ static bool lacks_drop_in(const char *root, const char *name)
 	return unit && access(path, F_OK);
 }
 
-static void type_drop_in(struct lmi_ctl_finding *f, const char *name)
+/* The unit forbids devices and the network; drop-ins allow them. Reports one that is missing. */
+static void check_drop_in(struct lmi_ctl_health *h, const char *root, const char *name,
+			  enum lmi_ctl_health_state state, const char *subject, const char *text)
 {
-	lmi_ctl_health_type(f,
+	if (!lacks_drop_in(root, name))
+		return;
+	lmi_ctl_health_type(lmi_ctl_health_add(h, state, subject, "%s", text),
 			    "sudo install -Dm644 /usr/share/doc/llamad/%s "
 			    "/etc/systemd/system/llamad.service.d/%s; sudo systemctl daemon-reload; sudo "
 			    "systemctl restart llamad",
 			    name, name);
-}
-
-/* The unit has no access to GPUs without its drop-in. */
-static void check_unit(struct lmi_ctl_health *h, const char *root)
-{
-	if (lacks_drop_in(root, "gpu.conf"))
-		type_drop_in(lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "gpu",
-						"the service may not use it: its drop-in gpu.conf is "
-						"missing"),
-			     "gpu.conf");
-}
-
-/* Nor has it a network, which downloads and clients on other machines need. */
-static void check_network_unit(struct lmi_ctl_health *h, const char *root)
-{
-	if (lacks_drop_in(root, "net.conf"))
-		type_drop_in(lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "network",
-						"the service has none: `llamactl pull` and clients on "
-						"other machines need its drop-in net.conf"),
-			     "net.conf");
 }
 
 void lmi_ctl_health_devices(struct lmi_ctl_health *h)
@@ -269,9 +253,12 @@ void lmi_ctl_health_devices(struct lmi_ctl_health *h)
 			check_gpu(&s, root, &vendors[i], n[i]);
 		all += n[i];
 	}
-	check_network_unit(h, root);
+	check_drop_in(h, root, "net.conf", LMI_CTL_HEALTH_NOTE, "network",
+		      "the service has none: `llamactl pull` and clients on other machines need its drop-in "
+		      "net.conf");
 	if (all)
-		check_unit(h, root);
+		check_drop_in(h, root, "gpu.conf", LMI_CTL_HEALTH_WARN, "gpu",
+			      "the service may not use it: its drop-in gpu.conf is missing");
 	else
 		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "gpu",
 				   "there is none on the PCI bus; models run on the processor");

@@ -82,7 +82,7 @@ START_TEST(kinds)
 }
 END_TEST
 
-/* Whoever starts the daemon may choose a policy for it: `chrt --idle`, CPUSchedulingPolicy=batch. */
+/* The administrator may choose a policy for the daemon: `chrt --idle`, CPUSchedulingPolicy=batch. */
 START_TEST(other_policies_stay)
 {
 	int mine = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));

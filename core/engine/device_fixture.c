@@ -32,37 +32,40 @@ void lmt_device_teardown(void)
 	lmt_env_fini(&lmt_device_env);
 }
 
-enum lmd_status lmt_logits(int kind, const char *backend, uint32_t device, const char *settings,
-			   struct lmt_rows *rows, struct lmd_error *err)
+/* Opens an engine for each call. */
+static enum lmd_status hello_logits(struct lmi_engine_opts *o, const char *settings,
+				    struct lmt_rows *rows, struct lmd_error *err)
 {
 	const struct lmi_engine_input_seq in = lmt_tokens(lmt_hello, LMT_N_HELLO);
 	const struct lmi_engine_eval cmd = {
 		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+
+	o->inst.n_ctx = 64;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	return lmt_eval_once(o, &cmd, rows, err);
+}
+
+enum lmd_status lmt_logits(int kind, const char *backend, uint32_t device, const char *settings,
+			   struct lmt_rows *rows, struct lmd_error *err)
+{
 	struct lmi_engine_opts o = lmt_opts(&lmt_device_env, lmt_paths[kind]);
 
-	o.inst.n_ctx = 64;
 	o.inst.backend = backend;
 	o.inst.device = device;
-	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
-	return lmt_eval_once(&o, &cmd, rows, err);
+	return hello_logits(&o, settings, rows, err);
 }
 
 enum lmd_status lmt_placed(int kind, const char *list, const char *layers, const char *split,
 			   const char *override, const char *settings, struct lmt_rows *rows,
 			   struct lmd_error *err)
 {
-	const struct lmi_engine_input_seq in = lmt_tokens(lmt_hello, LMT_N_HELLO);
-	const struct lmi_engine_eval cmd = {
-		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
 	struct lmi_engine_opts o = lmt_opts(&lmt_device_env, lmt_paths[kind]);
 
-	o.inst.n_ctx = 64;
 	o.inst.device_list = list;
 	o.inst.gpu_layers = layers;
 	o.inst.split = split;
 	o.inst.override_tensor = override;
-	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
-	return lmt_eval_once(&o, &cmd, rows, err);
+	return hello_logits(&o, settings, rows, err);
 }
 
 void lmt_check_same(const struct lmt_rows *want, const struct lmt_rows *have, const char *what)

@@ -5,27 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
-#include "core/grammar/grammar.h"
+#include "core/grammar/byte_fixture.h"
 #include "tests/lmd_check.h"
-
-static struct lmi_grammar_vocab *vocab; /* of bytes */
-
-static void setup(void)
-{
-	struct lmd_error err;
-
-	ck_assert(lmi_gr_vocab_create(&vocab, NULL, &err) == LMD_OK);
-}
-
-static void teardown(void)
-{
-	struct lmi_alloc_stats s;
-
-	lmi_gr_vocab_destroy(vocab);
-	lmi_alloc_stats(&s);
-	ck_assert_uint_eq(s.n_live, 0);
-}
 
 static const struct {
 	const char *regex, *yes[4], *no[4];
@@ -57,30 +38,6 @@ static const struct {
 	{"((a)|(b(c|d)))*", {"", "abc", "bda"}, {"b", "c"}},
 };
 
-static bool allows(struct lmi_grammar_matcher *m, const char *text)
-{
-	struct lmd_error err = {0};
-	struct lmi_grammar_state *s = NULL;
-	size_t n;
-	bool ok;
-
-	ck_assert_msg(lmi_gr_state_create(&s, m, &err) == LMD_OK, "%s", err.text);
-	ok = lmi_gr_state_accept_text(s, text, strlen(text), &n) == LMD_OK &&
-	     lmi_gr_state_may_end(s);
-	lmi_gr_state_destroy(s);
-	return ok;
-}
-
-static struct lmi_grammar_matcher *matcher_of(const struct lmi_grammar *g)
-{
-	struct lmi_gr_matcher_opts o = {.grammar = g, .vocab = vocab};
-	struct lmi_grammar_matcher *m = NULL;
-	struct lmd_error err;
-
-	ck_assert(lmi_gr_matcher_create(&m, &o, &err) == LMD_OK);
-	return m;
-}
-
 START_TEST(texts)
 {
 	const char *regex = rows[_i].regex;
@@ -90,13 +47,13 @@ START_TEST(texts)
 
 	ck_assert_msg(lmi_grammar_from_regex(&g, regex, strlen(regex), &err) == LMD_OK, "%s: %s",
 		      regex, err.text);
-	m = matcher_of(g);
+	m = lmt_bytes_matcher(g);
 	for (int k = 0; k < 4; k++) {
 		if (rows[_i].yes[k])
-			ck_assert_msg(allows(m, rows[_i].yes[k]), "%s should match '%s'", regex,
+			ck_assert_msg(lmt_bytes_accepts(m, rows[_i].yes[k]), "%s should match '%s'", regex,
 				      rows[_i].yes[k]);
 		if (rows[_i].no[k])
-			ck_assert_msg(!allows(m, rows[_i].no[k]), "%s should not match '%s'", regex,
+			ck_assert_msg(!lmt_bytes_accepts(m, rows[_i].no[k]), "%s should not match '%s'", regex,
 				      rows[_i].no[k]);
 	}
 	lmi_gr_matcher_destroy(m);
@@ -131,7 +88,7 @@ START_TEST(patterns)
 		 searched[_i].regex);
 	ck_assert_msg(lmi_grammar_from_schema(&g, schema, strlen(schema), &err) == LMD_OK,
 		      "%s: %s", schema, err.text);
-	m = matcher_of(g);
+	m = lmt_bytes_matcher(g);
 	for (int k = 0; k < 8; k++) {
 		const char *text = k < 4 ? searched[_i].yes[k] : searched[_i].no[k - 4];
 		char quoted[100];
@@ -139,7 +96,7 @@ START_TEST(patterns)
 		if (!text)
 			continue;
 		snprintf(quoted, sizeof(quoted), "\"%s\"", text);
-		ck_assert_msg(allows(m, quoted) == (k < 4), "%s: '%s'", schema, text);
+		ck_assert_msg(lmt_bytes_accepts(m, quoted) == (k < 4), "%s: '%s'", schema, text);
 	}
 	lmi_gr_matcher_destroy(m);
 	lmi_grammar_destroy(g);
@@ -213,7 +170,7 @@ int main(void)
 	TCase *t = tcase_create("regex");
 	Suite *s = suite_create("regex");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, lmt_bytes_setup, lmt_bytes_teardown);
 	tcase_add_loop_test(t, texts, 0, LMD_LEN(rows));
 	tcase_add_loop_test(t, patterns, 0, LMD_LEN(searched));
 	tcase_add_loop_test(t, mistakes, 0, LMD_LEN(wrong));

@@ -8,25 +8,10 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/grammar/grammar.h"
+#include "core/grammar/byte_fixture.h"
 #include "tests/lmd_check.h"
 
-static struct lmi_grammar_vocab *bytes;
 static struct lmd_error err;
-
-static void setup(void)
-{
-	ck_assert_int_eq(lmi_gr_vocab_create(&bytes, NULL, &err), LMD_OK);
-}
-
-static void teardown(void)
-{
-	struct lmi_alloc_stats s;
-
-	lmi_gr_vocab_destroy(bytes);
-	lmi_alloc_stats(&s);
-	ck_assert_uint_eq(s.n_live, 0);
-}
 
 struct checker {
 	struct lmi_grammar *g;
@@ -35,25 +20,14 @@ struct checker {
 
 static void compile(struct checker *c, const char *schema)
 {
-	struct lmi_gr_matcher_opts o = {.vocab = bytes};
-
 	ck_assert_msg(lmi_grammar_from_schema(&c->g, schema, strlen(schema), &err) == LMD_OK,
 		      "%s: %s", schema, err.text);
-	o.grammar = c->g;
-	ck_assert_int_eq(lmi_gr_matcher_create(&c->m, &o, &err), LMD_OK);
+	c->m = lmt_bytes_matcher(c->g);
 }
 
 static bool takes(struct checker *c, const char *text)
 {
-	struct lmi_grammar_state *s;
-	size_t n;
-	bool ok;
-
-	ck_assert_int_eq(lmi_gr_state_create(&s, c->m, &err), LMD_OK);
-	ok = lmi_gr_state_accept_text(s, text, strlen(text), &n) == LMD_OK &&
-	     lmi_gr_state_may_end(s);
-	lmi_gr_state_destroy(s);
-	return ok;
+	return lmt_bytes_accepts(c->m, text);
 }
 
 static void release(struct checker *c)
@@ -619,7 +593,7 @@ int main(void)
 	Suite *s = suite_create("schema");
 	TCase *t = tcase_create("schema");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, lmt_bytes_setup, lmt_bytes_teardown);
 	tcase_add_test(t, verdicts);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, ranges);

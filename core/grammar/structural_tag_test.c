@@ -4,40 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
+#include "core/grammar/byte_fixture.h"
 #include "core/grammar/free_text.h"
-#include "core/grammar/grammar.h"
 #include "tests/lmd_check.h"
 
-static struct lmi_grammar_vocab *bytes;
 static struct lmd_error err;
-
-static void setup(void)
-{
-	ck_assert_int_eq(lmi_gr_vocab_create(&bytes, NULL, &err), LMD_OK);
-}
-
-static void teardown(void)
-{
-	struct lmi_alloc_stats s;
-
-	lmi_gr_vocab_destroy(bytes);
-	lmi_alloc_stats(&s);
-	ck_assert_uint_eq(s.n_live, 0);
-}
-
-static bool takes(struct lmi_grammar_matcher *m, const char *text)
-{
-	struct lmi_grammar_state *s;
-	size_t n;
-	bool ok;
-
-	ck_assert_int_eq(lmi_gr_state_create(&s, m, &err), LMD_OK);
-	ok = lmi_gr_state_accept_text(s, text, strlen(text), &n) == LMD_OK &&
-	     lmi_gr_state_may_end(s);
-	lmi_gr_state_destroy(s);
-	return ok;
-}
 
 #define TAG_AB                                                                                     \
 	"{\"type\":\"tag\",\"begin\":\"<a>\",\"content\":{\"type\":\"any_text\",\"excludes\":["    \
@@ -99,20 +70,18 @@ static const struct {
 
 START_TEST(texts)
 {
-	struct lmi_gr_matcher_opts o = {.vocab = bytes};
 	struct lmi_grammar_matcher *m;
 	struct lmi_grammar *g;
 	const char *doc = cases[_i].doc;
 
 	ck_assert_msg(lmi_grammar_from_structural_tag(&g, doc, strlen(doc), &err) == LMD_OK,
 		      "%s: %s", doc, err.text);
-	o.grammar = g;
-	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
+	m = lmt_bytes_matcher(g);
 	for (int k = 0; k < 9 && cases[_i].good[k]; k++)
-		ck_assert_msg(takes(m, cases[_i].good[k]), "%s rejects '%s'", doc,
+		ck_assert_msg(lmt_bytes_accepts(m, cases[_i].good[k]), "%s rejects '%s'", doc,
 			      cases[_i].good[k]);
 	for (int k = 0; k < 9 && cases[_i].bad[k]; k++)
-		ck_assert_msg(!takes(m, cases[_i].bad[k]), "%s accepts '%s'", doc,
+		ck_assert_msg(!lmt_bytes_accepts(m, cases[_i].bad[k]), "%s accepts '%s'", doc,
 			      cases[_i].bad[k]);
 	lmi_gr_matcher_destroy(m);
 	lmi_grammar_destroy(g);
@@ -126,14 +95,12 @@ START_TEST(searches)
 		"{\"format\":{\"type\":\"any_text\",\"excludes\":[\"abab\",\"bb\",\"babc\","
 		"\"cac\"]}}";
 	static const char *const words[] = {"abab", "bb", "babc", "cac"};
-	struct lmi_gr_matcher_opts o = {.vocab = bytes};
 	struct lmi_grammar_matcher *m;
 	struct lmi_grammar *g;
 	uint32_t seed = 1;
 
 	ck_assert(lmi_grammar_from_structural_tag(&g, doc, strlen(doc), &err) == LMD_OK);
-	o.grammar = g;
-	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
+	m = lmt_bytes_matcher(g);
 	for (int i = 0; i < 2000; i++) {
 		char text[13] = "";
 		bool found = false;
@@ -145,7 +112,7 @@ START_TEST(searches)
 		text[seed % 13] = 0;
 		for (size_t k = 0; k < LMD_LEN(words); k++)
 			found |= strstr(text, words[k]) != NULL;
-		ck_assert_msg(takes(m, text) == !found, "%s", text);
+		ck_assert_msg(lmt_bytes_accepts(m, text) == !found, "%s", text);
 	}
 	lmi_gr_matcher_destroy(m);
 	lmi_grammar_destroy(g);
@@ -243,7 +210,7 @@ int main(void)
 	TCase *t = tcase_create("structural_tag");
 	Suite *s = suite_create("structural tags");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, lmt_bytes_setup, lmt_bytes_teardown);
 	tcase_add_loop_test(t, texts, 0, LMD_LEN(cases));
 	tcase_add_test(t, searches);
 	tcase_add_loop_test(t, mistakes, 0, LMD_LEN(wrong));

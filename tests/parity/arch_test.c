@@ -233,6 +233,18 @@ static struct lmi_engine_eval command(const json_t *c, const struct input *in, u
 	return cmd;
 }
 
+static void set_options(struct lmi_engine_model_opts *o, const json_t *c, const struct input *in,
+			const struct lmi_engine_eval *cmd)
+{
+	o->n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
+	o->n_seq = in->n_seq;
+	o->pooling = cmd->pooling;
+	/* the reference used kernels that sum in half precision; exact sums would choose another
+	 * expert in a near tie */
+	if (json_integer_value(json_object_get(c, "flash")))
+		o->attention = LMD_ATTENTION_HALF;
+}
+
 static enum verdict run_one(const struct lmt_env *env, const char *dir, const char *models,
 			    const json_t *c, const json_t *e, uint32_t chunk)
 {
@@ -252,13 +264,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 		snprintf(batching, sizeof(batching), "%u at a time", chunk);
 	read_input(&in, c, models);
 	cmd = command(c, &in, chunk);
-	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
-	o.inst.n_seq = in.n_seq;
-	o.inst.pooling = cmd.pooling;
-	/* the reference used kernels that sum in half precision; exact sums would choose another
-	 * expert in a near tie */
-	if (json_integer_value(json_object_get(c, "flash")))
-		o.inst.attention = LMD_ATTENTION_HALF;
+	set_options(&o.inst, c, &in, &cmd);
 	st = lmt_eval_once(&o, &cmd, &rows, &err);
 	if (st == LMD_OK) {
 		v = judge(dir, name, batching, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
@@ -300,42 +306,64 @@ static json_t *load(const char *dir, const char *file)
 	return j;
 }
 
-START_TEST(architectures)
+/* ---- all cases ---- */
+
+struct pack {
+	const char *dir, *models;
+	struct lmt_env env;
+};
+
+/* Runs a case and counts its verdicts. e: what is expected. */
+typedef void (*case_fn)(const struct pack *p, const char *name, const json_t *c, const json_t *e,
+			uint32_t n[3]);
+
+static void run_cases(const char *what, case_fn run)
 {
-	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
+	struct pack p = {.dir = lmd_parity_dir(), .models = lmt_parity_models()};
 	uint32_t n[3] = {0};
 	struct lmd_error err;
-	struct lmt_env env;
 	json_t *archs, *index, *c;
 	size_t i;
 
-	if (!models) {
-		LMD_SKIP("architectures", "no parity pack, or no Python to make its models");
+	if (!p.models) {
+		LMD_SKIP(what, "no parity pack, or no Python to make its models");
 		return;
 	}
-	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
-	archs = load(dir, "archs.json");
-	index = load(dir, "expected/index.json");
+	ck_assert_msg(lmt_env_init(&p.env, &err) == LMD_OK, "%s", err.text);
+	archs = load(p.dir, "archs.json");
+	index = load(p.dir, "expected/index.json");
 	json_array_foreach(json_object_get(archs, "cases"), i, c)
 	{
 		const char *name = json_string_value(json_object_get(c, "name"));
-		const json_t *e = json_object_get(index, name);
-		bool by_step = json_object_get(c, "first") != NULL; /* token by token only */
 
-		if (!wanted(name))
-			continue;
-		if (!by_step)
-			n[run_one(&env, dir, models, c, e, 0)]++;
-		if (!is_mode(c, "logits") && !is_mode(c, "encdec"))
-			continue;
-		for (size_t k = 0; k < (lmd_long() && !by_step ? LMD_LEN(chunks) : 1); k++)
-			n[run_one(&env, dir, models, c, e, chunks[k])]++;
+		if (wanted(name))
+			run(&p, name, c, json_object_get(index, name), n);
 	}
 	json_decref(index);
 	json_decref(archs);
-	lmt_env_fini(&env);
-	LMD_CASES("architectures", n[PASSED], n[FAILED], n[SKIPPED]);
+	lmt_env_fini(&p.env);
+	LMD_CASES(what, n[PASSED], n[FAILED], n[SKIPPED]);
 	ck_assert_uint_eq(n[FAILED], 0);
+}
+
+static void on_one_device(const struct pack *p, const char *name, const json_t *c, const json_t *e,
+			  uint32_t n[3])
+{
+	bool by_step = json_object_get(c, "first") != NULL; /* token by token only */
+	size_t n_chunk = lmd_long() && !by_step ? LMD_LEN(chunks) : 1;
+
+	(void)name;
+	if (!by_step)
+		n[run_one(&p->env, p->dir, p->models, c, e, 0)]++;
+	if (!is_mode(c, "logits") && !is_mode(c, "encdec"))
+		return;
+	for (size_t k = 0; k < n_chunk; k++)
+		n[run_one(&p->env, p->dir, p->models, c, e, chunks[k])]++;
+}
+
+START_TEST(architectures)
+{
+	run_cases("architectures", on_one_device);
 }
 END_TEST
 
@@ -377,15 +405,17 @@ static enum lmd_status run_on(const struct lmt_env *env, const char *models, con
 	cmd = command(c, &in, is_mode(c, "logits") || is_mode(c, "encdec") ? 3 : 0);
 	o.inst.device_list = devices;
 	o.inst.split = split;
-	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
-	o.inst.n_seq = in.n_seq;
-	o.inst.pooling = cmd.pooling;
-	if (json_integer_value(json_object_get(c, "flash")))
-		o.inst.attention = LMD_ATTENTION_HALF;
+	set_options(&o.inst, c, &in, &cmd);
 	*rows = (struct lmt_rows){0};
 	st = lmt_eval_once(&o, &cmd, rows, err);
 	free_input(&in);
 	return st;
+}
+
+static bool same_bits(const struct lmt_rows *want, const struct lmt_rows *have)
+{
+	return have->n_row == want->n_row &&
+	       !memcmp(have->v, want->v, (size_t)want->n_row * want->width * sizeof(float));
 }
 
 /* Runs a case on ref, on one emulated device and on several ones; the bits must be the same. */
@@ -411,9 +441,7 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 	for (size_t i = 0; i < LMD_LEN(ways); i++) {
 		st = run_on(env, models, c, ways[i].devices, NULL, ways[i].settings, &have,
 			    &err);
-		if (st != LMD_OK || have.n_row != want.n_row ||
-		    memcmp(have.v, want.v,
-			   (size_t)want.n_row * want.width * sizeof(float)) != 0) {
+		if (st != LMD_OK || !same_bits(&want, &have)) {
 			printf("FAIL: %s on %s, %s: %s\n", name, ways[i].devices,
 			       ways[i].settings, st == LMD_OK ? "other bits" : err.text);
 			v = FAILED;
@@ -476,9 +504,7 @@ static enum verdict compare_ranks(const struct lmt_env *env, const char *dir, co
 
 		st = run_on(env, models, c, ways[i].devices, ways[i].split, ways[i].settings,
 			    &have, &err);
-		if (st != LMD_OK || have.n_row != want.n_row ||
-		    (same && memcmp(have.v, want.v,
-				    (size_t)want.n_row * want.width * sizeof(float)) != 0)) {
+		if (st != LMD_OK || have.n_row != want.n_row || (same && !same_bits(&want, &have))) {
 			printf("FAIL: %s on %s, %s: %s\n", name, ways[i].devices, ways[i].split,
 			       st == LMD_OK ? "other bits" : err.text);
 			v = FAILED;
@@ -493,63 +519,30 @@ static enum verdict compare_ranks(const struct lmt_env *env, const char *dir, co
 	return v;
 }
 
+static void by_ranks(const struct pack *p, const char *name, const json_t *c, const json_t *e,
+		     uint32_t n[3])
+{
+	if (is_by_tensor(name) && !json_object_get(c, "first"))
+		n[compare_ranks(&p->env, p->dir, p->models, c, e)]++;
+}
+
 START_TEST(architectures_by_tensors)
 {
-	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
-	uint32_t n[3] = {0};
-	struct lmd_error err;
-	struct lmt_env env;
-	json_t *archs, *index, *c;
-	size_t i;
-
-	if (!models) {
-		LMD_SKIP("tensor parallelism", "no parity pack, or no Python to make its models");
-		return;
-	}
-	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
-	archs = load(dir, "archs.json");
-	index = load(dir, "expected/index.json");
-	json_array_foreach(json_object_get(archs, "cases"), i, c)
-	{
-		const char *name = json_string_value(json_object_get(c, "name"));
-
-		if (is_by_tensor(name) && wanted(name) && !json_object_get(c, "first"))
-			n[compare_ranks(&env, dir, models, c, json_object_get(index, name))]++;
-	}
-	json_decref(index);
-	json_decref(archs);
-	lmt_env_fini(&env);
-	LMD_CASES("tensor parallelism", n[PASSED], n[FAILED], n[SKIPPED]);
-	ck_assert_uint_eq(n[FAILED], 0);
+	run_cases("tensor parallelism", by_ranks);
 }
 END_TEST
 
+static void on_devices(const struct pack *p, const char *name, const json_t *c, const json_t *e,
+		       uint32_t n[3])
+{
+	(void)e;
+	if (is_divided(name))
+		n[compare_devices(&p->env, p->models, c)]++;
+}
+
 START_TEST(architectures_on_several_devices)
 {
-	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
-	uint32_t n[3] = {0};
-	struct lmd_error err;
-	struct lmt_env env;
-	json_t *archs, *c;
-	size_t i;
-
-	if (!models) {
-		LMD_SKIP("several devices", "no parity pack, or no Python to make its models");
-		return;
-	}
-	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
-	archs = load(dir, "archs.json");
-	json_array_foreach(json_object_get(archs, "cases"), i, c)
-	{
-		const char *name = json_string_value(json_object_get(c, "name"));
-
-		if (is_divided(name) && wanted(name))
-			n[compare_devices(&env, models, c)]++;
-	}
-	json_decref(archs);
-	lmt_env_fini(&env);
-	LMD_CASES("several devices", n[PASSED], n[FAILED], n[SKIPPED]);
-	ck_assert_uint_eq(n[FAILED], 0);
+	run_cases("several devices", on_devices);
 }
 END_TEST
 
