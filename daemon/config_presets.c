@@ -52,6 +52,11 @@ static const struct lmi_opt keys[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
 	 .doc = "Data type of the values in the KV cache, in place of kv_type."},
+	{.name = "draft_model",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Speculative decoding: file of a smaller model with the same vocabulary, which "
+		"guesses tokens, when the model is loaded for a request."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -171,6 +176,10 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_text(&p->system, text, o->name[6] == '_', arena, err);
 	if (!strncmp(o->name, "template", 8))
 		return set_text(&p->template, text, o->name[8] == '_', arena, err);
+	if (!strcmp(o->name, "draft_model"))
+		return *text == '/' ? set_text(&p->draft_model, text, false, arena, err)
+				    : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path",
+					       text);
 	if (!strncmp(o->name, "kv_type", 7))
 		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
@@ -235,7 +244,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
-	       same_text(a->kv_type_v, b->kv_type_v) && a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
+	       same_text(a->kv_type_v, b->kv_type_v) &&
+	       same_text(a->draft_model, b->draft_model) && a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
 }
 
 bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
@@ -270,6 +280,7 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		print_text(f, "kv_type", p->kv_type);
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);
+		print_text(f, "draft_model", p->draft_model);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

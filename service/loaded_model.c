@@ -101,6 +101,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.k_dtype = l->k_dtype;
 	if (l->v_dtype >= 0)
 		o->inst.v_dtype = l->v_dtype;
+	if (l->draft_path[0])
+		o->inst.draft_path = l->draft_path;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
 	o->n_request = LMI_SVC_RUNNING_MAX;

@@ -30,6 +30,7 @@ struct lmi_svc_preset {
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
 	/* names of the types of the KV cache, which exist; NULL: not set */
 	const char *kv_type, *kv_type_k, *kv_type_v;
+	const char *draft_model; /* path of the draft model's file; NULL: none */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	struct lmi_sampler_scalars sampling;

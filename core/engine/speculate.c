@@ -125,7 +125,8 @@ static uint32_t choose_length(double p, uint32_t n, double cost_ns,
 
 	*gain = GAIN_LEAST;
 	for (uint32_t i = 1; i <= n; i++) {
-		double ns = t->ns(t->arg, t->n_row + i) + i * cost_ns, more;
+		double step_ns = t->ns(t->arg, t->n_row + i), more;
+		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns;
 
 		power *= p;
 		sum += power;
@@ -167,6 +168,9 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 	if (x->ops->cost_ns) {
 		cost_ns = x->ops->cost_ns(x->drafter);
 		o->n = cost_ns > 0 || most < FIRST_LENGTH ? most : FIRST_LENGTH;
+		/* guesses that take time are compared with a step without them */
+		if (!s->always && !(times->ns(times->arg, times->n_row) > 0))
+			o->n = 0;
 	} else {
 		o->n = x->ops->guess(x->drafter, tokens, n_tokens, most, o->guess, &o->trust);
 	}
