@@ -100,7 +100,7 @@ struct lmi_engine_eval {
 
 /* Maximum number of tokens that are guessed at a time. */
 #define LMI_ENGINE_DRAFT_MAX 15
-/* Who guesses the next tokens; with ANY, whoever is expected to save more time. */
+/* Where guesses come from; ANY: from the one that is expected to save more time. */
 enum lmi_engine_draft {
 	LMI_ENGINE_DRAFT_OFF = 0,
 	LMI_ENGINE_DRAFT_LOOKUP = 1, /* the prompt, the answer so far and the prediction */

@@ -6,8 +6,8 @@
  * that those before it were. A guess of n tokens is worth p + p^2 + ... + p^n tokens; it makes the
  * step longer by so many rows, and guessing takes its own time if a model does it. The drafter and the
  * number are chosen that make the whole step produce most tokens in its time. If nothing helps by a
- * twentieth, nothing is guessed for some tokens; then one guess is tried anyway, because probabilities
- * and times change. */
+ * twentieth (a fifth for a model), nothing is guessed for some tokens; then one guess is tried anyway,
+ * because probabilities and times change. */
 #include "core/engine/speculate.h"
 
 #include "core/base/alloc.h"
@@ -18,6 +18,8 @@
 /* What older guesses count for beside a new one. */
 #define KEEP	   0.96
 #define GAIN_LEAST 1.05
+/* For guesses that take time themselves: measured times vary, and a mistake costs more. */
+#define GAIN_LEAST_COSTLY 1.2
 /* How many tokens pass before a guess is tried that does not seem to help. */
 #define PAUSE_MIN 16u
 #define PAUSE_MAX 128u
@@ -123,7 +125,7 @@ static uint32_t choose_length(double p, uint32_t n, double cost_ns,
 	double now = t->ns(t->arg, t->n_row), sum = 0, power = 1;
 	uint32_t length = 0;
 
-	*gain = GAIN_LEAST;
+	*gain = cost_ns > 0 ? GAIN_LEAST_COSTLY : GAIN_LEAST;
 	for (uint32_t i = 1; i <= n; i++) {
 		double step_ns = t->ns(t->arg, t->n_row + i), more;
 		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns;
