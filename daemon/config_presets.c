@@ -76,6 +76,11 @@ static const struct lmi_opt keys[] = {
 	 .max = 1u << 30,
 	 .doc = "How many tokens at the beginning then stay, for requests that do not say; -1 = the "
 		"whole prompt."},
+	{.name = "draft_model",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Speculative decoding: file of a smaller model with the same vocabulary, which "
+		"guesses tokens, when the model is loaded for a request."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -211,6 +216,10 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_adapters(p, text, arena, err);
 	if (!strcmp(o->name, "adapter"))
 		return set_text(&p->adapter, text, false, arena, err);
+	if (!strcmp(o->name, "draft_model"))
+		return *text == '/' ? set_text(&p->draft_model, text, false, arena, err)
+				    : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path",
+					       text);
 	if (!strncmp(o->name, "kv_type", 7))
 		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
@@ -286,7 +295,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
-	       same_text(a->adapter, b->adapter) &&
+	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
@@ -331,6 +340,7 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
 		if (p->has_n_keep)
 			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
+		print_text(f, "draft_model", p->draft_model);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

@@ -23,6 +23,7 @@ struct load_work {
 	struct lmi_svc_load_waiter load_waiter;
 	struct lmi_svc_unload_waiter unload_waiter;
 	struct lmi_svc_load load;
+	bool finds_draft; /* the lookup is that of the draft model */
 	bool ended;
 	bool pending; /* a callback of the lookup, the load or the unload will come */
 	uint32_t retry_ms;
@@ -130,7 +131,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       a->v_dtype == b->v_dtype &&
 	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
 	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
-	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor);
+	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
+	       !strcmp(a->draft_path, b->draft_path);
 }
 
 /* May free w. */
@@ -203,6 +205,34 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 
 /* ---- all of them ---- */
 
+static struct lmd_str model_name(const struct load_work *w)
+{
+	const struct lmi_wire_request *q = w->request.req;
+
+	return q->op == LMI_WIRE_OP_LOAD     ? q->u.load.model
+	       : q->op == LMI_WIRE_OP_RELOAD ? q->u.reload.model
+					     : q->u.unload.model;
+}
+
+/* Takes the draft model's file, and looks up the model itself. */
+static void found_draft(struct load_work *w, uint64_t now, struct lmi_svc_model *m,
+			const struct lmd_error *err)
+{
+	const struct lmd_str name = model_name(w);
+	struct lmd_error why;
+
+	if (!m) {
+		(void)lmd_fail(&why, err->status, "draft %.400s", err->text);
+		fail(w, now, &why);
+		return;
+	}
+	(void)snprintf(w->load.draft_path, sizeof(w->load.draft_path), "%s",
+		       m->record->m.v[0].files[0].path);
+	w->finds_draft = false;
+	w->pending = true;
+	lmi_svc_lookup_start(w->request.svc, now, &w->lookup, &name);
+}
+
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		  const struct lmd_error *err)
 {
@@ -211,6 +241,10 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	w->pending = false;
 	if (w->ended) {
 		release(w);
+		return;
+	}
+	if (w->finds_draft) {
+		found_draft(w, now, m, err);
 		return;
 	}
 	if (!m) {
@@ -232,7 +266,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 
 static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 			     const struct lmd_str *model, const struct lmi_svc_load *load,
-			     struct lmd_error *err)
+			     const struct lmd_str *draft, struct lmd_error *err)
 {
 	static const struct lmi_svc_account no_places = {0};
 	struct load_work *w;
@@ -257,7 +291,8 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	}
 	w->lookup.found = found;
 	w->pending = true;
-	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, &name);
+	w->finds_draft = draft && draft->len;
+	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, w->finds_draft ? draft : &name);
 	return LMD_OK;
 }
 
@@ -307,7 +342,7 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
 		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",
 			       (int)(q->backend.len < 47 ? q->backend.len : 47), q->backend.ptr);
-	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, err);
+	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, &q->draft_model, err);
 }
 
 enum lmd_status lmi_svc_do_reload(struct lmi_svc_request *a, uint32_t *retry_ms,
@@ -316,7 +351,7 @@ enum lmd_status lmi_svc_do_reload(struct lmi_svc_request *a, uint32_t *retry_ms,
 	const struct lmi_svc_load none = {0};
 
 	(void)retry_ms;
-	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, err);
+	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, NULL, err);
 }
 
 enum lmd_status lmi_svc_do_unload(struct lmi_svc_request *a, uint32_t *retry_ms,
@@ -325,5 +360,5 @@ enum lmd_status lmi_svc_do_unload(struct lmi_svc_request *a, uint32_t *retry_ms,
 	const struct lmi_svc_load none = {0};
 
 	(void)retry_ms;
-	return begin(a, LMI_WIRE_STREAM_KIND_UNLOAD, &a->req->u.unload.model, &none, err);
+	return begin(a, LMI_WIRE_STREAM_KIND_UNLOAD, &a->req->u.unload.model, &none, NULL, err);
 }

@@ -103,6 +103,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.v_dtype = l->v_dtype;
 	o->inst.slot_adapters = r->adapters.refs;
 	o->inst.n_slot_adapters = r->adapters.n;
+	if (l->draft_path[0])
+		o->inst.draft_path = l->draft_path;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
 	o->n_request = LMI_SVC_RUNNING_MAX;

@@ -38,6 +38,7 @@ struct lmi_svc_load {
 	uint64_t memory_limit;
 	char backend[48]; /* "": the service's, also for the following ones */
 	char devices[513], gpu_layers[17], split[257], override_tensor[4097];
+	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model; "": the service's */
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 

@@ -309,6 +309,14 @@ START_TEST(loading_with_options)
 	q.u.load.kv_type_v = str("q8_1");
 	REFUSED(&fx_admin, LMD_INVALID, "kv_type_v: 'q8_1' is not a data type for a KV cache");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	q.u.load.draft_model = str("unknown");
+	REFUSED(&fx_admin, LMD_NOTFOUND, "draft model");
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	q.u.load.draft_model = str("tiny");
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	id = fx.a.r.u.load.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_admin, &id, NULL, 0).kind, LMI_WIRE_ITEM_DONE);
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.backend = str("nonsense");
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	id = fx.a.r.u.load.id;

@@ -4,6 +4,7 @@
  * run on the loop's thread, since a reload of the configuration replaces the presets. */
 #include "service/preset.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/arena.h"
@@ -48,6 +49,8 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load
 
 	if (!load->n_ctx)
 		load->n_ctx = p->n_ctx;
+	if (!load->draft_path[0] && p->draft_model)
+		(void)snprintf(load->draft_path, sizeof(load->draft_path), "%s", p->draft_model);
 	if (lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, NULL) != LMD_OK)
 		return; /* the configuration was checked */
 	if (load->k_dtype < 0)

@@ -35,6 +35,7 @@ struct lmi_svc_preset {
 	bool has_context_shift, context_shift;
 	bool has_n_keep;
 	int64_t n_keep; /* as in op generate */
+	const char *draft_model; /* path of the draft model's file; NULL: none */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	struct lmi_sampler_scalars sampling;

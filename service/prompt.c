@@ -292,7 +292,7 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 						 (q->sampled_probs ? LMI_ENGINE_GEN_SAMPLED_PROBS
 								   : 0),
 					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
-					.draft = LMI_ENGINE_DRAFT_LOOKUP,
+					.draft = LMI_ENGINE_DRAFT_ANY,
 					.n_draft = q->has_draft_max ? (uint32_t)q->draft_max
 								    : p->draft_max,
 					.prediction = p->prediction->id,

@@ -1510,6 +1510,9 @@ type LoadRequest struct {
 	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
 	OverrideTensor *Text `msgpack:"override_tensor,omitempty"`
 
+	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; empty = none, or that of the configuration.
+	DraftModel *Text `msgpack:"draft_model,omitempty"`
+
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
 }

@@ -185,6 +185,8 @@ static enum lmd_status fill_item(struct lmd_stream *s, const struct lmi_wire_ite
 		it.n_out = (uint64_t)w->u.done.n_out;
 		it.n_forced = (uint64_t)w->u.done.n_forced;
 		it.n_cached = (uint64_t)w->u.done.n_cached;
+		it.n_drafted = (uint32_t)w->u.done.n_drafted;
+		it.n_accepted = (uint32_t)w->u.done.n_accepted;
 		it.prompt_ns = (uint64_t)w->u.done.prompt_ns;
 		it.out_ns = (uint64_t)w->u.done.out_ns;
 		break;

@@ -26,10 +26,11 @@ static void end_turn(const struct lmi_ctl_chat *c, struct lmi_ctl_answer *a, enu
 		putc('\n', stderr);
 	if (st == LMD_OK && c->verbose)
 		fprintf(stderr,
-			"[%llu tokens, %.1f tokens/s; prompt %llu tokens, %llu of them cached, "
-			"%.0f ms]\n",
+			"[%llu tokens, %.1f tokens/s, %u of %u guesses right; prompt %llu tokens, "
+			"%llu of them cached, %.0f ms]\n",
 			(unsigned long long)a->done.n_out,
-			seconds > 0 ? (double)a->done.n_out / seconds : 0.0,
+			seconds > 0 ? (double)a->done.n_out / seconds : 0.0, a->done.n_accepted,
+			a->done.n_drafted,
 			(unsigned long long)a->done.n_prompt, (unsigned long long)a->done.n_cached,
 			(double)a->done.prompt_ns / 1e6);
 }

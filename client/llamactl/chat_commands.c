@@ -57,7 +57,7 @@ static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *n
 static bool is_fixed(const struct lmi_opt *opt)
 {
 	static const char *const fixed[] = {"prompt", "interactive", "yes", "backend", "threads",
-					    "ctx", "ctx-size", "kv-type", "kv-type-k", "kv-type-v",
+					    "ctx", "ctx-size", "kv-type", "kv-type-k", "kv-type-v", "draft-model",
 					    "device", "json"};
 
 	for (size_t i = 0; i < LMD_LEN(fixed); i++)

@@ -298,6 +298,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_text(m, types.both, "kv_type");
 	give_text(m, types.k, "kv_type_k");
 	give_text(m, types.v, "kv_type_v");
+	give_text(m, lmi_ctl_draft_model(a), "draft_model");
 	if (lmi_arg_int(a, "activations"))
 		give_str(m, a, "activations", "activations");
 	give_int(m, a, "keep-alive", "keep_alive_ms");
@@ -338,6 +339,7 @@ static const struct lmi_opt load_opts[] = {
 	 .def_text = "the daemon's choice",
 	 .doc = "Number of sessions that can run at the same time."},
 	LMI_CTL_OPTS_KV_TYPE,
+	LMI_CTL_OPTS_DRAFT_MODEL,
 	{.name = "activations",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "default|f32|int8",

@@ -115,6 +115,7 @@ static const struct lmi_opt run_opts[] = {
 	OPT_VERBOSE,
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
+	LMI_CTL_OPTS_DRAFT_MODEL,
 	LMI_OPT_JSON,
 };
 
@@ -124,6 +125,7 @@ static const struct lmi_opt chat_opts[] = {
 	OPT_VERBOSE,
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
+	LMI_CTL_OPTS_DRAFT_MODEL,
 };
 
 #define MODEL_DOC                                                                                  \

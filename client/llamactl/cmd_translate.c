@@ -57,6 +57,7 @@ static const struct row llamacpp[] = {
 	{" --no-mmap ", false, NOTE, "set `files = read` in [engine] of llamad.conf"},
 	{" -ctk --cache-type-k ", true, OPTION, "--kv-type-k"},
 	{" -ctv --cache-type-v ", true, OPTION, "--kv-type-v"},
+	{" -md --model-draft ", true, OPTION, "--draft-model"},
 	{" -ts --tensor-split ", true, NOTE, "set `split` in [engine] of llamad.conf"},
 };
 

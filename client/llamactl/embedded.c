@@ -30,6 +30,13 @@ struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a)
 		.both = lmi_arg_str(a, "kv-type"), .k = one_of(a, k), .v = one_of(a, v)};
 }
 
+const char *lmi_ctl_draft_model(const struct lmi_args *a)
+{
+	static const char *const names[3] = {"draft-model", "model-draft", "md"};
+
+	return one_of(a, names);
+}
+
 enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
 				    struct lmi_engine_adapter_ref *out, struct lmd_error *err)
 {
@@ -224,6 +231,7 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32
 	o = (struct lmi_embedded_opts){
 		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
 	o.model.n_seq = n_seq;
+	o.model.draft_path = lmi_ctl_draft_model(&ctl->args);
 	/* rows of logits in a step, and those of guessed tokens; 0: any */
 	o.model.n_out = n_seq ? n_seq + LMI_ENGINE_DRAFT_MAX : 0;
 	return lmi_embedded_open(&ctl->client, &o, err);

@@ -86,6 +86,17 @@
 	{                                                                                          \
 		.name = "ctv", .type = LMI_OPT_STR, .value = "TYPE"                                \
 	}
+/* with the spellings of llama.cpp */
+#define LMI_CTL_OPTS_DRAFT_MODEL                                                                   \
+	{.name = "draft-model",                                                                    \
+	 .type = LMI_OPT_STR,                                                                      \
+	 .value = "MODEL",                                                                         \
+	 .doc = "Speculative decoding: a smaller model with the same vocabulary, which guesses "   \
+		"tokens; the answers stay the same. Also -md."},                                   \
+		{.name = "model-draft", .type = LMI_OPT_STR, .value = "MODEL"},                    \
+	{                                                                                          \
+		.name = "md", .type = LMI_OPT_STR, .value = "MODEL"                                \
+	}
 #define LMI_CTL_OPT_ACTIVATIONS                                                                    \
 	{                                                                                          \
 		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8",        \
@@ -141,6 +152,9 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 
 /* Returns the names of types that LMI_CTL_OPTS_KV_TYPE were given; members are NULL if not. */
 struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a);
+
+/* Returns the value of LMI_CTL_OPTS_DRAFT_MODEL; NULL: none was given. */
+const char *lmi_ctl_draft_model(const struct lmi_args *a);
 
 /* Makes ctl's client one of an engine in this process with this model file, which the first request
  * loads. */

@@ -226,6 +226,8 @@ static void print_json(const struct lmi_ctl_answer *a, bool show_id)
 	lmi_ctl_json_uint(&j, "n_out", a->done.n_out);
 	lmi_ctl_json_uint(&j, "n_forced", a->done.n_forced);
 	lmi_ctl_json_uint(&j, "n_cached", a->done.n_cached);
+	lmi_ctl_json_uint(&j, "n_drafted", a->done.n_drafted);
+	lmi_ctl_json_uint(&j, "n_accepted", a->done.n_accepted);
 	lmi_ctl_json_f64(&j, "prompt_ms", (double)a->done.prompt_ns / 1e6);
 	lmi_ctl_json_f64(&j, "out_ms", (double)a->done.out_ns / 1e6);
 	if (show_id)

@@ -131,6 +131,13 @@ refused 2 'is below -1' run "$model" -p x -n -5
 refused 1 "kv-type" run "$model" -p x --kv-type q9
 refused 1 "kv-type-v: 'q8_1' is not a data type" run "$model" -p x --cache-type-v q8_1
 does run "$model" -p Hello -n 20 --temp 0 -ctk f32 --kv-type-v f16
+does run "$model" -p Hello -n 60 --temp 0 --json --draft-max 0
+cp "$dir/out" "$dir/off"
+does run "$model" -p Hello -n 60 --temp 0 --json -md "$model"
+holds "a draft model changes no token" \
+	[ "$(grep -v '_ms\|n_drafted\|n_accepted' "$dir/out")" = "$(grep -v '_ms\|n_drafted\|n_accepted' "$dir/off")" ]
+holds "the guesses of a draft model are counted" grep -q '"n_accepted": [1-9]' "$dir/out"
+refused 1 'draft model .*hybrid.gguf: ' run "$model" -p x --draft-model "$dir/hybrid.gguf"
 refused 2 "not one of" run "$model" -p x --activations f64
 refused 2 "exclude each other" run "$model" -i --json
 head -c 3000 "$model" >"$dir/cut.gguf"

@@ -10,9 +10,12 @@
 #ifndef LLAMAD_CORE_ENGINE_DRAFT_H
 #define LLAMAD_CORE_ENGINE_DRAFT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/engine/command.h"
+
+struct lmi_engine_draft_model;
 
 /* How sure a drafter is of a guess: 0 to LMI_ENGINE_DRAFT_N_TRUST - 1. The engine measures what each
  * level is worth. */
@@ -22,6 +25,9 @@ struct lmi_engine_draft_opts {
 	const lmd_token *prompt; /* [n_prompt] */
 	uint32_t n_prompt;
 	uint32_t cap; /* maximum length of the sequence, prompt included */
+	struct lmi_engine_draft_model *model; /* of the engine; NULL: none */
+	uint64_t tenant; /* with whom rows of the draft model are shared */
+	bool caches;	 /* they are shared */
 	/* [n_hint] a text that the answer is expected to resemble; copied. n_hint may be 0 */
 	const lmd_token *hint;
 	uint32_t n_hint;
@@ -37,6 +43,9 @@ struct lmi_engine_drafter {
 	 * Engine's thread; allocates nothing. */
 	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
 			  lmd_token *out, uint32_t *trust);
+	/* The measured time of one guessed token; 0: unknown. NULL: guesses take no time worth
+	 * mentioning. */
+	double (*cost_ns)(const void *drafter);
 	void (*destroy)(void *drafter); /* may be NULL */
 	/* The sequence begins again with other tokens, which the next call of guess has. NULL: nothing
 	 * is guessed for it any more. Engine's thread; allocates nothing. */
@@ -44,5 +53,6 @@ struct lmi_engine_drafter {
 };
 
 extern const struct lmi_engine_drafter lmi_engine_drafter_lookup;
+extern const struct lmi_engine_drafter lmi_engine_drafter_model; /* needs a draft model */
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_H */

@@ -14,6 +14,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/thread.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/engine_impl.h"
 #include "core/text/chat/chat.h"
 
@@ -187,6 +188,8 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	st = lmi_engine_read_suppressed(e, err);
 	if (st == LMD_OK && !o->no_tokenizer)
 		st = open_tokenizer(e, err);
+	if (st == LMD_OK && o->inst.draft_path && e->tok)
+		st = lmi_engine_draft_model_open(&e->inst->draft, e->inst, &o->inst, e->tok, err);
 	return st == LMD_OK ? open_queues(e, o, err) : st;
 }
 
@@ -216,6 +219,18 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	return LMD_OK;
 }
 
+/* Adds what an instance has in memory. */
+static void add_bytes(const struct lmi_inst *i, struct lmi_engine_info *out)
+{
+	out->weight_bytes += i->file_bytes;
+	out->kv_bytes += i->kv_bytes;
+	for (uint32_t k = 0; k < i->n_device; k++) {
+		out->weight_bytes += i->devices[k].weight_bytes;
+		out->scratch_bytes += i->devices[k].scratch_bytes + i->devices[k].link_bytes;
+		out->devices |= 1ull << i->devices[k].open->device->number;
+	}
+}
+
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 {
 	const struct lmi_inst *i = e->inst;
@@ -227,13 +242,11 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.n_thread = i->devices[0].open->n_thread,
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
-					.n_batch = i->n_batch,
-					.weight_bytes = i->file_bytes,
-					.kv_bytes = i->kv_bytes};
-	for (uint32_t k = 0; k < i->n_device; k++) {
-		out->weight_bytes += i->devices[k].weight_bytes;
-		out->scratch_bytes += i->devices[k].scratch_bytes + i->devices[k].link_bytes;
-		out->devices |= 1ull << i->devices[k].open->device->number;
+					.n_batch = i->n_batch};
+	add_bytes(i, out);
+	if (i->draft) {
+		out->draft = lmi_engine_draft_model_inst(i->draft)->model->name;
+		add_bytes(lmi_engine_draft_model_inst(i->draft), out);
 	}
 }
 

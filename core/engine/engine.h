@@ -101,6 +101,9 @@ struct lmi_engine_model_opts {
 	 * that name it, to which adapter_files then do not apply */
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
+	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
+	 * none */
+	const char *draft_path;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
 				        * value */
@@ -205,6 +208,7 @@ struct lmi_engine_info {
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
+	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
 };
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
 /* Tells which op runs where. */

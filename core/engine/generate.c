@@ -195,7 +195,8 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	if (st == LMD_OK)
 		st = make_chain(g, inst, vocab, cmd, err);
 	if (st == LMD_OK)
-		st = lmi_engine_speculation_create(&g->speculation, cmd, seq, cap, err);
+		st = lmi_engine_speculation_create(&g->speculation, inst->draft, cmd, seq, cap,
+						   err);
 	if (st != LMD_OK) {
 		lmi_engine_gen_destroy(g);
 		return st;

@@ -233,6 +233,32 @@ void lmi_inst_let_go(struct lmi_inst *inst)
 	}
 }
 
+static bool holds(const struct lmi_inst *inst, uint32_t number)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (inst->devices[i].held && inst->devices[i].open->device->number == number)
+			return true;
+	return false;
+}
+
+bool lmi_inst_hold_within(struct lmi_inst *inst, const struct lmi_inst *outer)
+{
+	bool all = true;
+
+	inst->n_held++;
+	for (uint32_t i = 0; i < inst->n_device && all; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		if (holds(outer, d->open->device->number))
+			continue;
+		all = d->held = lmi_device_arbiter_try_acquire(d->open->device->arbiter,
+							       d->arbiter_id, inst->step_class);
+	}
+	if (!all)
+		lmi_inst_let_go(inst);
+	return all;
+}
+
 bool lmi_inst_is_wanted(const struct lmi_inst *inst)
 {
 	for (uint32_t i = 0; i < inst->n_device; i++)

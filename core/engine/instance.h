@@ -149,6 +149,7 @@ struct lmi_inst_device {
 };
 
 struct lmi_engine_place;
+struct lmi_engine_draft_model;
 
 struct lmi_inst {
 	const struct lmd_host *host;
@@ -194,6 +195,7 @@ struct lmi_inst {
 	uint32_t n_slot;    /* usable ones: 1 if a device has no queue */
 	uint32_t n_running; /* steps submitted and not finished */
 	uint32_t n_pages;   /* length of each slot's pages */
+	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 };
 
 /* ---- devices of an instance: inst_devices.c ---- */
@@ -209,6 +211,9 @@ void lmi_inst_close_devices(struct lmi_inst *inst);
  * others (backend.h) need one. */
 void lmi_inst_hold(struct lmi_inst *inst);
 void lmi_inst_let_go(struct lmi_inst *inst);
+/* Takes a turn within that of `outer`, of the same set of devices, which holds its own. Returns false
+ * if another model uses a device that `outer` does not. End it with lmi_inst_let_go. */
+bool lmi_inst_hold_within(struct lmi_inst *inst, const struct lmi_inst *outer);
 /* Does another model wait for a device that this one holds? */
 bool lmi_inst_is_wanted(const struct lmi_inst *inst);
 /* Runs fn on the threads of the first device if nobody else uses them, otherwise on this one. */

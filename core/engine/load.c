@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/printable.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 
@@ -214,6 +215,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
+	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_inst_hold(inst);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
 		lmi_engine_exec_close(inst, inst->execs[i]);

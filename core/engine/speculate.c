@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many tokens to guess.
+ * Who guesses, and how many tokens.
  *
- * Each level of trust has a measured probability p that a guessed token is right, given that those
- * before it were. A guess of n tokens is worth p + p^2 + ... + p^n tokens, and it makes the step
- * longer by so many rows. The number is chosen that makes the whole step produce most tokens in its
- * time. If no number helps by a twentieth, nothing is guessed for some tokens; then one guess is
- * tried anyway, because probabilities and times change. */
+ * Each level of trust of a drafter has a measured probability p that a guessed token is right, given
+ * that those before it were. A guess of n tokens is worth p + p^2 + ... + p^n tokens; it makes the
+ * step longer by so many rows, and guessing takes its own time if a model does it. The drafter and the
+ * number are chosen that make the whole step produce most tokens in its time. If nothing helps by a
+ * twentieth (a fifth for a model), nothing is guessed for some tokens; then one guess is tried anyway,
+ * because probabilities and times change. */
 #include "core/engine/speculate.h"
 
 #include "core/base/alloc.h"
@@ -17,37 +18,65 @@
 /* What older guesses count for beside a new one. */
 #define KEEP	   0.96
 #define GAIN_LEAST 1.05
+/* For guesses that take time themselves: measured times vary, and a mistake costs more. */
+#define GAIN_LEAST_COSTLY 1.2
 /* How many tokens pass before a guess is tried that does not seem to help. */
 #define PAUSE_MIN 16u
 #define PAUSE_MAX 128u
 
-struct lmi_engine_speculation {
+/* Tokens that a model guesses as long as its time is unknown. */
+#define FIRST_LENGTH 4u
+#define MAX_DRAFTER  2
+
+/* A drafter and what its guesses were worth. */
+struct source {
 	const struct lmi_engine_drafter *ops;
 	void *drafter;
-	uint32_t most; /* of the command */
-	bool always;
 	struct {
 		double tested, right;
 	} trust[LMI_ENGINE_DRAFT_N_TRUST];
-	uint32_t last_trust;
-	uint32_t n_drafted, n_accepted;
 	uint32_t pause, n_paused; /* length of a pause; tokens of this one */
 };
 
-static const struct lmi_engine_drafter *const drafters[] = {
-	[LMI_ENGINE_DRAFT_LOOKUP] = &lmi_engine_drafter_lookup,
+struct lmi_engine_speculation {
+	struct source sources[MAX_DRAFTER];
+	uint32_t n_source;
+	uint32_t most; /* of the command */
+	bool always;
+	uint32_t turn; /* with `always`: guesses so far */
+	uint32_t last, last_trust; /* who made the last guess */
+	uint32_t n_drafted, n_accepted;
 };
 
 void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s)
 {
 	if (!s)
 		return;
-	if (s->drafter)
-		s->ops->destroy(s->drafter);
+	for (uint32_t i = 0; i < s->n_source; i++)
+		s->sources[i].ops->destroy(s->sources[i].drafter);
 	lmi_free(s);
 }
 
+static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_engine_drafter *ops,
+			   const struct lmi_engine_draft_opts *o, struct lmd_error *err)
+{
+	struct source *x = &s->sources[s->n_source];
+	enum lmd_status st = ops->create(&x->drafter, o, err);
+
+	if (st != LMD_OK)
+		return st;
+	x->ops = ops;
+	x->pause = PAUSE_MIN;
+	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
+		x->trust[i].tested = PRIOR_N;
+		x->trust[i].right = PRIOR * PRIOR_N;
+	}
+	s->n_source++;
+	return LMD_OK;
+}
+
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
+					      struct lmi_engine_draft_model *model,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err)
@@ -55,28 +84,31 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	const struct lmi_engine_draft_opts o = {.prompt = seq->tokens,
 						.n_prompt = seq->n_tokens,
 						.cap = cap,
+						.model = model,
+						.tenant = cmd->tenant,
+						.caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE),
 						.hint = cmd->prediction,
 						.n_hint = cmd->n_prediction};
+	enum lmi_engine_draft draft = cmd->n_draft ? cmd->draft : LMI_ENGINE_DRAFT_OFF;
 	struct lmi_engine_speculation *s;
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
 
 	*out = NULL;
-	if (cmd->draft == LMI_ENGINE_DRAFT_OFF || !cmd->n_draft)
-		return LMD_OK;
-	if (cmd->draft >= LMD_LEN(drafters))
+	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
+	if (!model)
+		draft &= LMI_ENGINE_DRAFT_LOOKUP;
+	if (draft == LMI_ENGINE_DRAFT_OFF)
+		return LMD_OK;
 	s = lmi_alloc(1, sizeof(*s));
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "speculation: no memory");
-	s->ops = drafters[cmd->draft];
 	s->most = cmd->n_draft < LMI_ENGINE_DRAFT_MAX ? cmd->n_draft : LMI_ENGINE_DRAFT_MAX;
 	s->always = cmd->flags & LMI_ENGINE_GEN_DRAFT_ALWAYS;
-	s->pause = PAUSE_MIN;
-	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
-		s->trust[i].tested = PRIOR_N;
-		s->trust[i].right = PRIOR * PRIOR_N;
-	}
-	st = s->ops->create(&s->drafter, &o, err);
+	if (draft & LMI_ENGINE_DRAFT_LOOKUP)
+		st = add(s, &lmi_engine_drafter_lookup, &o, err);
+	if (st == LMD_OK && draft & LMI_ENGINE_DRAFT_MODEL)
+		st = add(s, &lmi_engine_drafter_model, &o, err);
 	if (st != LMD_OK) {
 		lmi_engine_speculation_destroy(s);
 		return st;
@@ -85,21 +117,25 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	return LMD_OK;
 }
 
-/* Returns how many of n tokens are worth their rows; 0: none. */
-static uint32_t choose_length(double p, uint32_t n, const struct lmi_engine_step_times *t)
+/* Returns how many of n tokens are worth their rows and the time of guessing them, cost_ns each;
+ * 0: none. *gain: how much faster they make the step. */
+static uint32_t choose_length(double p, uint32_t n, double cost_ns,
+			      const struct lmi_engine_step_times *t, double *gain)
 {
-	double now = t->ns(t->arg, t->n_row), sum = 0, power = 1, best = GAIN_LEAST;
+	double now = t->ns(t->arg, t->n_row), sum = 0, power = 1;
 	uint32_t length = 0;
 
+	*gain = cost_ns > 0 ? GAIN_LEAST_COSTLY : GAIN_LEAST;
 	for (uint32_t i = 1; i <= n; i++) {
-		double ns = t->ns(t->arg, t->n_row + i), gain;
+		double step_ns = t->ns(t->arg, t->n_row + i), more;
+		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns;
 
 		power *= p;
 		sum += power;
 		/* unknown times are measured by trying */
-		gain = (t->n_row + sum) / t->n_row * (now > 0 && ns > now ? now / ns : 1);
-		if (gain > best) {
-			best = gain;
+		more = (t->n_row + sum) / t->n_row * (now > 0 && ns > now ? now / ns : 1);
+		if (more > *gain) {
+			*gain = more;
 			length = i;
 		}
 	}
@@ -107,54 +143,111 @@ static uint32_t choose_length(double p, uint32_t n, const struct lmi_engine_step
 }
 
 /* A guess does not seem to help. Returns true if it is to be tried anyway. */
-static bool is_probe(struct lmi_engine_speculation *s)
+static bool is_probe(struct source *x)
 {
-	if (++s->n_paused < s->pause)
+	if (++x->n_paused < x->pause)
 		return false;
-	s->n_paused = 0;
-	s->pause = s->pause < PAUSE_MAX ? 2 * s->pause : PAUSE_MAX;
+	x->n_paused = 0;
+	x->pause = x->pause < PAUSE_MAX ? 2 * x->pause : PAUSE_MAX;
 	return true;
+}
+
+/* What one drafter offers. */
+struct offer {
+	uint32_t n; /* tokens; of a drafter that costs time: at most, not yet guessed */
+	uint32_t trust, length;
+	double gain;
+	lmd_token guess[LMI_ENGINE_DRAFT_MAX];
+};
+
+static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_token *tokens,
+		uint32_t n_tokens, uint32_t most, const struct lmi_engine_step_times *times,
+		struct offer *o)
+{
+	double cost_ns = 0;
+
+	o->trust = 0;
+	if (x->ops->cost_ns) {
+		cost_ns = x->ops->cost_ns(x->drafter);
+		o->n = cost_ns > 0 || most < FIRST_LENGTH ? most : FIRST_LENGTH;
+		/* guesses that take time are compared with a step without them */
+		if (!s->always && !(times->ns(times->arg, times->n_row) > 0))
+			o->n = 0;
+	} else {
+		o->n = x->ops->guess(x->drafter, tokens, n_tokens, most, o->guess, &o->trust);
+	}
+	o->length = choose_length(x->trust[o->trust].right / x->trust[o->trust].tested, o->n,
+				  cost_ns, times, &o->gain);
+	if (s->always)
+		o->length = o->n;
+}
+
+/* Returns the drafter that helps most, or one that is tried anyway; NULL: none. */
+static struct source *choose(struct lmi_engine_speculation *s, struct offer *offers)
+{
+	uint32_t best = 0;
+
+	if (s->always) { /* in turns, as far as they have guesses */
+		best = s->turn++ % s->n_source;
+		return &s->sources[offers[best].n ? best : s->n_source - 1];
+	}
+	for (uint32_t i = 1; i < s->n_source; i++)
+		if (offers[i].length && (!offers[best].length || offers[i].gain > offers[best].gain))
+			best = i;
+	if (offers[best].length) {
+		s->sources[best].pause = PAUSE_MIN;
+		s->sources[best].n_paused = 0;
+		return &s->sources[best];
+	}
+	for (uint32_t i = 0; i < s->n_source; i++) {
+		if (!offers[i].n || !is_probe(&s->sources[i]))
+			continue;
+		offers[i].length = offers[i].n < 2 ? offers[i].n : 2;
+		return &s->sources[i];
+	}
+	return NULL;
 }
 
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
 				      const struct lmi_engine_step_times *times)
 {
-	lmd_token guess[LMI_ENGINE_DRAFT_MAX];
-	uint32_t n, length, trust = 0;
+	struct offer offers[MAX_DRAFTER] = {0}, *o;
+	struct source *x;
 
 	if (most > s->most)
 		most = s->most;
 	if (!most)
 		return 0;
-	n = s->ops->guess(s->drafter, tokens, n_tokens, most, guess, &trust);
-	if (!n)
+	for (uint32_t i = 0; i < s->n_source; i++)
+		ask(s, &s->sources[i], tokens, n_tokens, most, times, &offers[i]);
+	x = choose(s, offers);
+	if (!x)
 		return 0;
-	length = s->always ? n
-			   : choose_length(s->trust[trust].right / s->trust[trust].tested, n, times);
-	if (length) {
-		s->pause = PAUSE_MIN;
-		s->n_paused = 0;
-	} else if (is_probe(s)) {
-		length = n < 2 ? n : 2;
-	}
-	s->last_trust = trust;
-	for (uint32_t i = 0; i < length; i++)
-		tokens[n_tokens + i] = guess[i];
-	return length;
+	s->last = (uint32_t)(x - s->sources);
+	o = &offers[s->last];
+	if (x->ops->cost_ns && o->length)
+		o->length = x->ops->guess(x->drafter, tokens, n_tokens, o->length, o->guess,
+					  &o->trust);
+	s->last_trust = o->trust;
+	for (uint32_t i = 0; i < o->length; i++)
+		tokens[n_tokens + i] = o->guess[i];
+	return o->length;
 }
 
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended)
 {
+	struct source *x = &s->sources[s->last];
+
 	s->n_drafted += n;
 	s->n_accepted += n_accepted;
 	if (!n)
 		return;
-	s->trust[s->last_trust].tested *= KEEP;
-	s->trust[s->last_trust].right *= KEEP;
-	s->trust[s->last_trust].tested += n_accepted + (n_accepted < n && !ended);
-	s->trust[s->last_trust].right += n_accepted;
+	x->trust[s->last_trust].tested *= KEEP;
+	x->trust[s->last_trust].right *= KEEP;
+	x->trust[s->last_trust].tested += n_accepted + (n_accepted < n && !ended);
+	x->trust[s->last_trust].right += n_accepted;
 }
 
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * speculate.h - speculative decoding of one generation: its drafter, what its guesses were worth so
- * far, and how many tokens to guess next. */
+ * speculate.h - speculative decoding of one generation: its drafters, what their guesses were worth
+ * so far, who guesses next, and how many tokens. */
 #ifndef LLAMAD_CORE_ENGINE_SPECULATE_H
 #define LLAMAD_CORE_ENGINE_SPECULATE_H
 
@@ -12,10 +12,11 @@
 
 struct lmi_engine_speculation;
 
-/* Creates the drafter that a command asks for, for a sequence of at most `cap` tokens. Called on the
- * submitting thread.
+/* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. model: the
+ * engine's draft model, or NULL. Called on the submitting thread.
  * *out: NULL if it asks for none. */
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
+					      struct lmi_engine_draft_model *model,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err);

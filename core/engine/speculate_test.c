@@ -12,20 +12,25 @@
 #include "core/engine/speculate.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
+#include "tests/tiny_model.h"
 
 #define N_JOB	 6
 #define N_PROMPT 90
 #define N_OUT	 60 /* tokens of an answer */
 
 static struct story_env env;
+static char other[300]; /* a model of the same vocabulary that knows nothing of the first one */
 
 static void setup(void)
 {
 	story_env_init(&env, "speculate");
+	snprintf(other, sizeof(other), "%s.other", env.path);
+	lmt_tiny_write(LMT_FULL, env.seed + 1, other);
 }
 
 static void teardown(void)
 {
+	(void)remove(other);
 	story_env_fini(&env);
 }
 
@@ -91,8 +96,10 @@ static void predict(struct job *j, uint32_t wrong, uint64_t *rnd)
 							       : j->want.tokens[i];
 	j->cmd.prediction = j->prediction;
 	j->cmd.n_prediction = n;
-	j->cmd.draft = LMI_ENGINE_DRAFT_LOOKUP;
+	j->cmd.draft = LMI_ENGINE_DRAFT_ANY;
 	j->cmd.n_draft = 1 + below(rnd, LMI_ENGINE_DRAFT_MAX);
+	if (!below(rnd, 4))
+		j->cmd.flags |= LMI_ENGINE_GEN_NO_CACHE;
 	j->cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
 }
 
@@ -125,13 +132,20 @@ static const struct {
 	const char *backend, *setting;
 	enum lmi_engine_halves halves;
 	uint32_t kv_tokens, n_out;
+	enum { NO_MODEL, SAME_MODEL, OTHER_MODEL } draft;
 } machines[] = {
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0},
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0}, /* some are preempted */
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 8},   /* few rows for guesses */
-	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0},
-	{"emu", "late=1,seed=3", LMI_ENGINE_HALVES_NEVER, 260, 0},
-	{"emu", "late=1,seed=4", LMI_ENGINE_HALVES_ALWAYS, 260, 0},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0, NO_MODEL},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0, NO_MODEL}, /* some are preempted */
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 8, NO_MODEL},   /* few rows for guesses */
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0, NO_MODEL},
+	{"emu", "late=1,seed=3", LMI_ENGINE_HALVES_NEVER, 260, 0, NO_MODEL},
+	{"emu", "late=1,seed=4", LMI_ENGINE_HALVES_ALWAYS, 260, 0, NO_MODEL},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0, SAME_MODEL},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0, OTHER_MODEL}, /* both are short of memory */
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 260, 0, SAME_MODEL},
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0, OTHER_MODEL},
+	{"emu", "late=1,seed=5", LMI_ENGINE_HALVES_NEVER, 260, 0, SAME_MODEL},
+	{"emu", "late=1,seed=6", LMI_ENGINE_HALVES_ALWAYS, 0, 0, OTHER_MODEL},
 };
 
 /* _i: machine */
@@ -149,6 +163,9 @@ START_TEST(the_answers_are_the_same)
 	o.halves = machines[_i].halves;
 	o.inst.kv_tokens = machines[_i].kv_tokens;
 	o.inst.n_out = machines[_i].n_out;
+	o.inst.draft_path = machines[_i].draft == SAME_MODEL	? env.path
+			    : machines[_i].draft == OTHER_MODEL ? other
+								: NULL;
 	e = story_engine(&o);
 	for (uint32_t round = 0; round < 60; round++) {
 		static struct job jobs[N_JOB];
@@ -211,15 +228,97 @@ START_TEST(right_guesses_save_steps)
 }
 END_TEST
 
-/* Cancelled in every step. */
+/* A draft model that is the model itself is always right; one that knows nothing is asked less. */
+START_TEST(a_draft_model)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *plain = story_engine(&o), *e;
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 120);
+	struct story want = story_generate(plain, &cmd), have;
+	struct lmi_engine_info info;
+	struct lmi_engine_stats st;
+	uint64_t kv_bytes;
+
+	lmi_engine_info(plain, &info);
+	ck_assert_ptr_null(info.draft);
+	kv_bytes = info.kv_bytes;
+	cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+	cmd.n_draft = 7;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	have = story_generate(plain, &cmd); /* there is none */
+	ck_assert_uint_eq(have.last.u.done.n_drafted, 0);
+	o.inst.draft_path = env.path;
+	e = story_engine(&o);
+	lmi_engine_info(e, &info);
+	ck_assert_ptr_nonnull(info.draft);
+	ck_assert_uint_eq(info.kv_bytes, 2 * kv_bytes);
+	for (int i = 0; i < 2; i++) { /* the second time from its prefix cache */
+		have = story_generate(e, &cmd);
+		expect_same(&want, &have);
+		ck_assert_uint_eq(have.last.u.done.n_drafted, have.last.u.done.n_accepted);
+		ck_assert_uint_ge(have.last.u.done.n_accepted, 90);
+	}
+	expect_all_free(e);
+	lmi_engine_fini(e);
+	o.inst.draft_path = other;
+	e = story_engine(&o);
+	cmd.flags &= ~LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	have = story_generate(e, &cmd);
+	expect_same(&want, &have);
+	lmi_engine_stats(e, &st);
+	printf("%u of %u guesses were right, %llu steps\n", have.last.u.done.n_accepted,
+	       have.last.u.done.n_drafted, (unsigned long long)st.n_step);
+	ck_assert_uint_lt(have.last.u.done.n_drafted, 400); /* of 120 times 7 */
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* Draft models that do not fit the model, and files that are none, are refused with a reason. */
+START_TEST(draft_models_that_do_not_fit)
+{
+	static const struct {
+		bool exists;
+		enum lmt_tiny kind;
+		const char *why;
+	} cases[] = {
+		{true, LMT_WORDS, "its vocabulary is not that of"},
+		{true, LMT_STATE, "has states, which cannot go back after a wrong guess"},
+		{true, LMT_WINDOW, "its vocabulary is not that of"},
+		{false, LMT_FULL, "No such file"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_engine_opts o = story_opts(&env, 1);
+		struct lmi_engine *e = NULL;
+		struct lmd_error err = {0};
+		char path[320];
+
+		snprintf(path, sizeof(path), "%s.draft", env.path);
+		if (cases[i].exists)
+			lmt_tiny_write(cases[i].kind, 3, path);
+		o.inst.draft_path = path;
+		ck_assert_int_ne(lmi_engine_open(&e, &o, &err), LMD_OK);
+		printf("%s\n", err.text);
+		ck_assert_msg(strstr(err.text, "draft model ") && strstr(err.text, ".draft") &&
+				      strstr(err.text, cases[i].why),
+			      "%s", err.text);
+		(void)remove(path);
+	}
+}
+END_TEST
+
+/* Cancelled in every step. _i: with a draft model */
 START_TEST(cancelled_while_guessing)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
-	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine *e;
 	struct lmi_engine_generate cmd = story_command(1, hello, 5, 100);
 	struct lmi_engine_event ev;
 
-	cmd.draft = LMI_ENGINE_DRAFT_LOOKUP;
+	o.inst.draft_path = _i ? env.path : NULL;
+	e = story_engine(&o);
+	cmd.draft = LMI_ENGINE_DRAFT_ANY;
 	cmd.n_draft = 8;
 	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
 	for (int at = 0; at < 20; at++) {
@@ -274,6 +373,7 @@ START_TEST(grammars_hold)
 	uint64_t rnd = env.seed + 77, n_accepted = 0;
 
 	o.n_mask_thread = _i < 3 ? 0 : 2;
+	o.inst.draft_path = _i == 1 ? env.path : _i == 4 ? other : NULL;
 	e = story_engine(&o);
 	for (uint32_t i = 0; i < 60; i++) {
 		static struct job j;
@@ -362,7 +462,7 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = 7;
-	ck_assert_int_eq(lmi_engine_speculation_create(&s, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, NULL, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
 	while (n < 20000) {
 		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times), ok = 0;
 
@@ -423,7 +523,9 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
 	tcase_add_test(t, right_guesses_save_steps);
-	tcase_add_test(t, cancelled_while_guessing);
+	tcase_add_test(t, a_draft_model);
+	tcase_add_test(t, draft_models_that_do_not_fit);
+	tcase_add_loop_test(t, cancelled_while_guessing, 0, 2);
 	tcase_add_loop_test(t, grammars_hold, 0, 6);
 	tcase_add_test(t, lookup);
 	tcase_add_test(t, the_length_follows_what_pays);

@@ -183,7 +183,10 @@ struct lmd_item {
 	uint64_t number; /* from 1 without gaps, also the cursor after this item; NONE: number of
 			  * the last item */
 	uint32_t kind;	 /* enum lmd_item_kind */
-	lmd_token token;
+	union {
+		lmd_token token;
+		uint32_t n_accepted; /* DONE: the part of n_drafted that was right */
+	};
 	const char *text; /* [n_text] bytes, valid until the next call on the stream */
 	size_t n_text;
 	union {
@@ -193,6 +196,8 @@ struct lmd_item {
 		 * the token itself, then the most likely tokens in descending order.  Valid as long
 		 * as text. */
 		const struct lmd_token_logprob *logprobs;
+		uint32_t n_drafted; /* DONE: tokens that were guessed and verified (speculative
+				     * decoding) */
 	};
 	union {
 		uint64_t done;

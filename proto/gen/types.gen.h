@@ -1407,6 +1407,9 @@ struct lmi_wire_req_load {
 	struct lmd_str split;
 	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
 	struct lmd_str override_tensor;
+	/* Speculative decoding: name of a smaller model with the same vocabulary, which guesses
+	 * tokens; empty = none, or that of the configuration. */
+	struct lmd_str draft_model;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */
 	int64_t keep_alive_ms;

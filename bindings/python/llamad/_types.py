@@ -1879,6 +1879,9 @@ class LoadRequest(Request[LoadReply]):
     split: str = field(default='', metadata={"wire": "split", "default": ''})
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
+    #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
+    #: tokens; empty = none, or that of the configuration.
+    draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
@@ -1923,6 +1926,9 @@ class LoadParams(TypedDict, total=False):
     split: str
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str
+    #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
+    #: tokens; empty = none, or that of the configuration.
+    draft_model: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int
