@@ -142,6 +142,7 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 	o.adapters = false;
 	o.adapter_files = NULL;
 	o.n_adapter_files = 0;
+	o.n_slot_adapters = 0;
 	o.n_ctx = target->n_ctx;
 	o.n_seq = target->n_seq;
 	o.n_batch = target->n_batch;
