@@ -204,6 +204,8 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.n_drafted = ev->u.done.n_drafted;
 		end.n_accepted = ev->u.done.n_accepted;
 		end.n_shift = ev->u.done.n_shift;
+		end.broke_at = ev->u.done.broke_at;
+		end.n_pinned = ev->u.done.n_pinned;
 		end.n_reasoning = g->answer ? lmi_svc_answer_n_reasoning(g->answer) : 0;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;

@@ -65,6 +65,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 	lmi_engine_stats(r->engine, &s);
 	for (int g = 0; g < LMD_MAX_GROUP; g++)
 		out->cached += s.n_cached[g];
+	out->pinned = s.n_pinned;
 	out->late_steps = (int64_t)s.n_over_bound;
 	out->scratch_bytes = (int64_t)e.scratch_bytes;
 	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_NS_PER_MS);

@@ -49,6 +49,7 @@ struct lmi_svc_end {
 	enum lmi_svc_end_kind kind;
 	uint32_t why; /* DONE: finish; CANCELLED: reason */
 	uint32_t n_prompt, n_cached, n_out, n_forced, n_reasoning, n_drafted, n_accepted, n_shift;
+	uint32_t broke_at, n_pinned; /* of the prompt */
 	uint64_t prompt_ns, out_ns;
 	struct lmd_error error; /* ERROR */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
 #include "service/infill.h"
@@ -300,6 +301,7 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.shift = q->context_shift,
 					.n_keep = q->n_keep,
 					.n_discard = (uint32_t)q->n_discard,
+					.pin_ns = (uint64_t)q->pin_ms * LMI_NS_PER_MS,
 					.tenant = p->tenant,
 					.client = p->client,
 					.class = lmi_svc_prompt_class(q),

@@ -154,6 +154,32 @@ START_TEST(a_prompt_is_found_again)
 }
 END_TEST
 
+/* A request pins its prompt; the answer and ps tell. */
+START_TEST(a_pinned_prompt)
+{
+	static const char *const prompts[] = {"the prompt of a long conversation that begins here",
+					      "the prompt of a long conversation that begins now!"};
+	struct lmi_wire_request q;
+	struct lmi_wire_item end;
+	char text[64];
+
+	fx_start(&fx);
+	for (int i = 0; i < 2; i++) {
+		q = fx_generate(&fx, "tiny", prompts[i], 3);
+		q.u.generate.pin_ms = 300000;
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		end = fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, text, sizeof(text));
+		ck_assert_int_eq(end.u.done.n_prompt, 50);
+		ck_assert_int_ge(end.u.done.n_pinned, 32);
+		ck_assert_int_eq(end.u.done.prefix_broke_at, i ? 46 : 0);
+	}
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_int_gt(fx.a.r.u.ps.models[0].pinned, 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* A full context ends an answer, or is shifted: then one without a length ends at the server's
  * limit. */
 START_TEST(a_full_context)
@@ -334,6 +360,7 @@ int main(void)
 	tcase_add_test(t, a_generation);
 	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_loop_test(t, a_prompt_is_found_again, 0, 2);
+	tcase_add_test(t, a_pinned_prompt);
 	tcase_add_test(t, a_full_context);
 	tcase_add_loop_test(t, an_answer_is_predicted, 0, 2);
 	tcase_add_test(t, a_request_that_is_sent_again);

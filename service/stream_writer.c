@@ -28,6 +28,8 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 		out->u.done.n_accepted = end->n_accepted;
 		out->u.done.n_reasoning = end->n_reasoning;
 		out->u.done.n_shift = end->n_shift;
+		out->u.done.prefix_broke_at = end->broke_at;
+		out->u.done.n_pinned = end->n_pinned;
 		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
 		out->u.done.out_ns = (int64_t)end->out_ns;
 		return;

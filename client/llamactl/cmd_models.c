@@ -224,6 +224,7 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
 		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES},
 		{"CACHED", "cached", LMI_CTL_COL_COUNT},
+		{"PINNED", "pinned", LMI_CTL_COL_COUNT},
 		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};

@@ -20,6 +20,9 @@ struct lmi_engine_constraint;
 
 #define LMI_ENGINE_NO_FORK UINT32_MAX
 
+/* A client can pin one page of so many. */
+#define LMI_ENGINE_PIN_PART 4u
+
 /* One sequence: tokens, or rows of numbers in their place. */
 struct lmi_engine_input_seq {
 	const lmd_token *tokens; /* [n_tokens]; of the decoder for encoder-decoder models */
@@ -144,6 +147,9 @@ struct lmi_engine_generate {
 	uint32_t n_discard;
 	uint64_t tenant; /* rows are shared only among generations with the same number */
 	uint64_t client; /* clients share the steps; core/sched/fair.h */
+	/* For so long after its end the memory of its prompt is the last that others take; 0: no
+	 * longer than usual. A client can pin a LMI_ENGINE_PIN_PART of the memory. */
+	uint64_t pin_ns;
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
@@ -196,6 +202,9 @@ struct lmi_engine_event {
 			enum lmi_engine_finish finish;
 			uint32_t n_prompt, n_out; /* tokens read and generated */
 			uint32_t n_cached; /* how many of n_prompt were in memory already */
+			/* the first token that the prefix cache did not know; n_prompt: it knew all */
+			uint32_t broke_at;
+			uint32_t n_pinned; /* how many of n_prompt are pinned */
 			uint32_t n_forced; /* how many of n_out had no step of their own, because no
 					    * other token was possible: constrain.h */
 			/* tokens that were guessed and computed; how many of them were right */

@@ -84,13 +84,32 @@ static void cancel_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	lmi_engine_end(e, s);
 }
 
+/* Pins what was computed of a prompt; returns how many tokens that are. */
+static uint32_t pin_prompt(struct lmi_engine *e, const struct lmi_engine_job *s)
+{
+	const struct lmd_host *host = e->inst->host;
+	uint32_t most = lmi_kv_capacity(e->inst->kv) / LMI_ENGINE_PIN_PART;
+
+	if (!s->pin_ns)
+		return 0;
+	return lmi_sched_pin(e->sched, s->seqs[0].handle, lmi_engine_gen_n_kept(s->gen), s->client,
+			     host->now_ns(host->ctx) + s->pin_ns, most ? most : 1);
+}
+
 void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 		       struct lmi_engine_event *ev)
 {
+	uint32_t handle = s->seqs[0].handle, n;
+
 	lmi_engine_gen_report(s->gen, ev);
-	ev->u.done.n_cached = s->seqs[0].handle == LMI_SCHED_NO_SEQ
-				      ? 0
-				      : lmi_sched_n_shared(e->sched, s->seqs[0].handle);
+	ev->u.done.n_cached = ev->u.done.broke_at = ev->u.done.n_pinned = 0;
+	if (handle == LMI_SCHED_NO_SEQ)
+		return;
+	n = lmi_sched_n_match(e->sched, handle);
+	ev->u.done.n_cached = lmi_sched_n_shared(e->sched, handle);
+	/* the last token is computed in any case */
+	ev->u.done.broke_at = n && n + 1 >= ev->u.done.n_prompt ? ev->u.done.n_prompt : n;
+	ev->u.done.n_pinned = pin_prompt(e, s);
 }
 
 /* Lets a sequence use the prefix cache, if its rows depend on nothing but tokens. */
@@ -144,6 +163,7 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	enum lmd_status st = err.status;
 
 	link_session(e, s);
+	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
 	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
 		st = start_seq(e, &s->seqs[i], &err);
 	if (st != LMD_OK)

@@ -512,6 +512,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_started = c->n_started,
 		.n_hit = c->n_hit,
 		.n_page_evicted = c->n_page_evicted,
+		.n_pinned = c->n_pinned,
 		.n_bounded = c->n_bounded,
 		.n_over_bound = c->n_over_bound,
 		.n_generated = c->n_generated,

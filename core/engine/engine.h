@@ -302,6 +302,7 @@ struct lmi_engine_stats {
 	uint64_t n_bounded, n_over_bound;
 	uint64_t n_page_evicted;   /* pages and slots that could be found until their memory was
 				    * needed */
+	uint32_t n_pinned; /* pages of tokens that are pinned */
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	/* tokens that were guessed and computed, and how many of them were right; see speculate.h */
 	uint64_t n_drafted, n_accepted;

@@ -23,7 +23,7 @@ struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
 		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
 		n_bounded, n_over_bound, n_drafted, n_accepted;
-	_Atomic uint32_t n_waiting, n_active, n_plan;
+	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
 		n_cached[LMD_MAX_GROUP];
 };

@@ -346,6 +346,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	s->caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE);
 	s->tenant = cmd->tenant;
 	s->client = cmd->client;
+	s->pin_ns = cmd->pin_ns;
 	st = lmi_engine_gen_create(&s->gen, inst, vocab, cmd, &in, s->seqs[0].cap, err);
 	if (st != LMD_OK) {
 		lmi_engine_job_destroy(s);

@@ -44,6 +44,7 @@ struct lmi_engine_job {
 	struct lmi_engine_gen *gen;
 	bool caches; /* its rows are looked up in the prefix cache and found there later */
 	uint64_t tenant, client;
+	uint64_t pin_ns; /* how long its prompt is pinned */
 
 	uint32_t n_left; /* unfinished sequences */
 	uint32_t n_seq;

@@ -260,6 +260,7 @@ static void publish(struct lmi_engine *e)
 	e->count.n_started = s.n_started;
 	e->count.n_hit = s.n_hit;
 	e->count.n_page_evicted = k.n_evicted;
+	e->count.n_pinned = k.n_pinned;
 	e->count.n_bounded = s.n_bounded;
 	e->count.n_over_bound = s.n_over_bound;
 	e->count.n_waiting = s.n_waiting;

@@ -482,6 +482,11 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times);
 }
 
+uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)
+{
+	return g->n_shift && g->n_keep < g->n_prompt ? g->n_keep : g->n_prompt;
+}
+
 bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g)
 {
 	return g->shifts;

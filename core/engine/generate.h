@@ -71,6 +71,8 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
  * number. Call after a step that did not finish. */
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
 			      const struct lmi_engine_step_times *times);
+/* Returns how many tokens of the prompt are where they were. */
+uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g);
 /* Will a full context be shifted? */
 bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g);
 /* Drops tokens from the middle of a sequence that is full, and appends one. Returns how many of its

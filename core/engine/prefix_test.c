@@ -241,6 +241,108 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
+static struct story ask(struct lmi_engine *e, const lmd_token *v, uint32_t n, uint64_t client,
+			uint64_t pin_ns)
+{
+	struct lmi_engine_generate cmd = story_command(1, v, n, 2);
+
+	cmd.client = client;
+	cmd.pin_ns = pin_ns;
+	return story_generate(e, &cmd);
+}
+
+/* A pinned prompt outlives others that need more memory than there is; its time over, it does not.
+ * _i: kind of model */
+START_TEST(a_pinned_prompt_stays)
+{
+	static const uint64_t hour = 3600ull * 1000000000, moment = 1;
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	uint64_t rnd = env.seed + 2;
+	struct lmi_engine_stats st;
+	struct lmi_engine *e;
+	lmd_token v[48], w[200];
+
+	o.inst.path = paths[_i];
+	o.inst.kv_tokens = 256;
+	for (int time = 0; time < 3; time++) {
+		uint64_t pin_ns = time == 0 ? 0 : time == 1 ? hour : moment;
+		struct story s;
+		uint32_t pinned;
+
+		e = story_engine(&o);
+		random_prompt(v, 48, &rnd);
+		pinned = ask(e, v, 48, 1, pin_ns).last.u.done.n_pinned;
+		ck_assert_uint_eq(pinned > 0, pin_ns > 0);
+		for (int i = 0; i < 10; i++) {
+			random_prompt(w, 200, &rnd);
+			ck_assert_uint_eq(ask(e, w, 200, 2, 0).last.u.done.n_pinned, 0);
+		}
+		lmi_engine_stats(e, &st);
+		s = ask(e, v, 48, 1, 0);
+		if (time == 1) {
+			ck_assert_uint_gt(st.n_pinned, 0);
+			ck_assert_uint_ge(s.last.u.done.n_cached, pinned);
+		} else {
+			ck_assert_uint_eq(st.n_pinned, 0);
+			ck_assert_uint_eq(s.last.u.done.n_cached, 0);
+		}
+		expect_all_free(e);
+		lmi_engine_fini(e);
+	}
+}
+END_TEST
+
+/* Pins do not keep a sequence from running, and a client has a share of the memory. */
+START_TEST(pins_have_bounds)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *e, *plain = uncached();
+	uint64_t rnd = env.seed + 3, hour = 3600ull * 1000000000;
+	struct lmi_engine_stats st;
+
+	o.inst.kv_tokens = 256;
+	e = story_engine(&o);
+	for (uint64_t i = 0; i < 12; i++) {
+		struct lmi_engine_generate cmd;
+		lmd_token v[240];
+		struct story s;
+
+		random_prompt(v, 240, &rnd);
+		s = ask(e, v, 240, i, hour);
+		cmd = story_command(1, v, 240, 2);
+		ck_assert_str_eq(s.text, story_generate(plain, &cmd).text);
+		lmi_engine_stats(e, &st);
+		ck_assert_uint_le(s.last.u.done.n_pinned, 256 / LMI_ENGINE_PIN_PART);
+		ck_assert_uint_le(st.n_pinned, st.n_page[0]);
+	}
+	ck_assert_uint_gt(st.n_pinned, 0);
+	expect_all_free(e);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* The answer tells where its prompt differs from what is known. */
+START_TEST(where_a_prefix_breaks)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *e = story_engine(&o);
+	uint64_t rnd = env.seed + 4;
+	lmd_token v[N_PROMPT];
+
+	random_prompt(v, N_PROMPT, &rnd);
+	ck_assert_uint_eq(ask(e, v, N_PROMPT, 1, 0).last.u.done.broke_at, 0);
+	ck_assert_uint_eq(ask(e, v, N_PROMPT, 1, 0).last.u.done.broke_at, N_PROMPT);
+	for (uint32_t at = 1; at < N_PROMPT - 1; at += 7) {
+		(void)ask(e, v, N_PROMPT, 1, 0); /* memory is needed for the others */
+		v[at] = (v[at] + 1) % 95;
+		ck_assert_uint_eq(ask(e, v, N_PROMPT, 1, 0).last.u.done.broke_at, at);
+		v[at] = (v[at] + 94) % 95;
+	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
 static struct lmt_rows eval_last(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool cache)
 {
 	struct lmi_engine_input_seq in = lmt_tokens(v, n);
@@ -345,6 +447,9 @@ int main(void)
 	tcase_add_test(t, who_shares);
 	tcase_add_test(t, what_a_cancelled_one_leaves);
 	tcase_add_loop_test(t, memory_runs_out, 0, 3);
+	tcase_add_loop_test(t, a_pinned_prompt_stays, 0, LMT_N_TINY);
+	tcase_add_test(t, pins_have_bounds);
+	tcase_add_test(t, where_a_prefix_breaks);
 	tcase_add_loop_test(t, shared_rows_have_the_same_bits, 0, 2 * LMT_N_TINY);
 	tcase_add_test(t, the_cache_goes_with_its_engine);
 	suite_add_tcase(s, t);

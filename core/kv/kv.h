@@ -119,6 +119,7 @@ struct lmi_kv_prefix {
 	uint32_t n;    /* tokens; 0: nothing was found */
 	uint32_t node; /* that of the last whole page, or the root */
 	uint32_t tail; /* that of a part of a page after it, or LMI_KV_NO_NODE */
+	uint32_t n_match; /* tokens that are the same in the tree, though their rows may be missing */
 };
 /* Looks up at most the first n tokens. */
 void lmi_kv_find_prefix(const struct lmi_kv *kv, const struct lmi_kv_identity *id,
@@ -133,6 +134,16 @@ uint32_t lmi_kv_open_prefix(struct lmi_kv *kv, const struct lmi_kv_prefix *prefi
  * after multiples of LMI_KV_STATE_TOKENS at their ends. ends: also the rest of the last page, and the state after the last row. tokens: as many as
  * the sequence is long. Does nothing for a sequence that was opened without an identity. */
 void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends);
+/* Pins what can be found of the whole pages of these tokens: until the given time its memory is taken
+ * only if nothing else is free. owner: whose share of memory it takes; most: pages that he may pin
+ * in all. A pin that exists is extended and stays his who made it. Returns how many tokens are
+ * pinned now, from the first one on. */
+uint32_t lmi_kv_pin(struct lmi_kv *kv, const struct lmi_kv_identity *id, const lmd_token *tokens,
+		    uint32_t n, uint64_t owner, uint64_t until, uint32_t most);
+/* Ends the pins whose time is over. */
+void lmi_kv_unpin(struct lmi_kv *kv, uint64_t now);
+/* Returns for how many pages of tokens there is memory in all. */
+uint32_t lmi_kv_capacity(const struct lmi_kv *kv);
 /* Does a sequence have a mark after `at` tokens, or will it have one when its pending steps are
  * committed? */
 bool lmi_kv_has_mark(const struct lmi_kv *kv, uint32_t seq, uint32_t at);
@@ -183,6 +194,7 @@ struct lmi_kv_stats {
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP]; /* pages or slots */
 	uint32_t n_cached[LMD_MAX_GROUP];	/* free ones that can be found by their tokens */
 	uint64_t n_evicted;			/* that could be found until they were taken */
+	uint32_t n_pinned; /* pages of tokens that are pinned, in whatever groups */
 };
 void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out);
 

@@ -103,7 +103,9 @@ uint32_t lmi_kv_copies(struct lmi_kv *kv, const struct lmi_kv_copy **out)
 
 void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
 {
-	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq, .n_seq_free = kv->n_free_seq};
+	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq,
+				     .n_seq_free = kv->n_free_seq,
+				     .n_pinned = kv->tree.n_pinned};
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct lmi_kv_group *g = &kv->group[i];
 		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;

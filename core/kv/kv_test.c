@@ -95,6 +95,7 @@ struct world {
 	bool cached; /* prefix caching: tags are hashes of the tokens up to theirs */
 	lmd_token text[8][N_CTX];
 	struct lmi_kv_identity who[2];
+	uint64_t now, n_pinned;
 	uint32_t n_open, n_hit, n_tail;
 	uint64_t n_hit_tokens;
 	uint64_t rnd;
@@ -409,10 +410,31 @@ static void fork_some(struct world *w, const struct part *p)
 	w->n_forked++;
 }
 
+/* Pins the beginning of a sequence, or lets time pass. */
+static void pin_some(struct world *w, uint32_t s)
+{
+	uint32_t owner = below(w, 3), n, len = w->seq[s].len;
+	struct lmi_kv_stats st;
+
+	w->now++;
+	if (below(w, 2)) {
+		lmi_kv_unpin(w->kv, w->now);
+		return;
+	}
+	n = lmi_kv_pin(w->kv, &w->who[w->seq[s].id % 2], w->seq[s].token, below(w, len + 1), owner,
+		       w->now + 1 + below(w, 30), 5);
+	MUST(n <= len && n % PT == 0);
+	lmi_kv_stats(w->kv, &st);
+	MUST(st.n_pinned <= 3 * 5);
+	w->n_pinned += n;
+}
+
 static void close_seq(struct world *w, uint32_t s, bool remember)
 {
-	if (w->cached && remember)
+	if (w->cached && remember) {
 		lmi_kv_remember(w->kv, s, w->seq[s].token, true);
+		pin_some(w, s);
+	}
 	lmi_kv_close(w->kv, s);
 	w->seq[s].open = false;
 	w->n_closed++;
@@ -604,7 +626,8 @@ START_TEST(random_walk)
 		       "evicted %llu\n",
 		       w->n_open, w->n_hit, (unsigned long long)w->n_hit_tokens, w->n_tail,
 		       (unsigned long long)st.n_evicted);
-		ck_assert(w->n_hit > w->n_open / 50 && w->n_tail > 50 && st.n_evicted > 1000);
+		ck_assert(w->n_hit > w->n_open / 50 && w->n_tail > 50 && st.n_evicted > 1000 &&
+			  w->n_pinned > 1000);
 	}
 	ck_assert(_i % 3 ? w->n_void > 100 && w->n_deep > 1000 : !w->n_void && !w->n_deep);
 	for (uint32_t s = 0; s < N_SEQ; s++)

@@ -9,36 +9,48 @@
 
 #include "core/base/alloc.h"
 
+/* The list that a page belongs to if it is free. */
+static struct lmi_kv_page_list *list_of(struct lmi_kv_page_pool *p, uint32_t page)
+{
+	return &p->list[p->rec[page].pinned];
+}
+
 static void list_append(struct lmi_kv_page_pool *p, uint32_t page)
 {
+	struct lmi_kv_page_list *l = list_of(p, page);
+
 	p->rec[page].next = LMI_KV_NO_PAGE;
-	p->rec[page].prev = p->tail;
-	*(p->tail == LMI_KV_NO_PAGE ? &p->head : &p->rec[p->tail].next) = page;
-	p->tail = page;
+	p->rec[page].prev = l->tail;
+	*(l->tail == LMI_KV_NO_PAGE ? &l->head : &p->rec[l->tail].next) = page;
+	l->tail = page;
 	p->n_free++;
 }
 
 static void list_prepend(struct lmi_kv_page_pool *p, uint32_t page)
 {
+	struct lmi_kv_page_list *l = list_of(p, page);
+
 	p->rec[page].prev = LMI_KV_NO_PAGE;
-	p->rec[page].next = p->head;
-	*(p->head == LMI_KV_NO_PAGE ? &p->tail : &p->rec[p->head].prev) = page;
-	p->head = page;
+	p->rec[page].next = l->head;
+	*(l->head == LMI_KV_NO_PAGE ? &l->tail : &p->rec[l->head].prev) = page;
+	l->head = page;
 	p->n_free++;
 }
 
 static void list_remove(struct lmi_kv_page_pool *p, uint32_t page)
 {
 	const struct lmi_kv_page_rec *r = &p->rec[page];
+	struct lmi_kv_page_list *l = list_of(p, page);
 
-	*(r->prev == LMI_KV_NO_PAGE ? &p->head : &p->rec[r->prev].next) = r->next;
-	*(r->next == LMI_KV_NO_PAGE ? &p->tail : &p->rec[r->next].prev) = r->prev;
+	*(r->prev == LMI_KV_NO_PAGE ? &l->head : &p->rec[r->prev].next) = r->next;
+	*(r->next == LMI_KV_NO_PAGE ? &l->tail : &p->rec[r->next].prev) = r->prev;
 	p->n_free--;
 }
 
 enum lmd_status lmi_kv_page_pool_init(struct lmi_kv_page_pool *p, uint32_t n_page)
 {
-	*p = (struct lmi_kv_page_pool){.head = LMI_KV_NO_PAGE, .tail = LMI_KV_NO_PAGE};
+	*p = (struct lmi_kv_page_pool){.list = {{LMI_KV_NO_PAGE, LMI_KV_NO_PAGE},
+						{LMI_KV_NO_PAGE, LMI_KV_NO_PAGE}}};
 	if (!n_page)
 		return LMD_OK;
 	if (n_page > LMI_KV_PAGE_MAX)
@@ -62,8 +74,10 @@ void lmi_kv_page_pool_fini(struct lmi_kv_page_pool *p)
 
 uint32_t lmi_kv_page_take(struct lmi_kv_page_pool *p)
 {
-	uint32_t page = p->n_free ? p->head : LMI_KV_NO_PAGE;
+	uint32_t page = LMI_KV_NO_PAGE;
 
+	if (p->n_free)
+		page = p->list[p->list[0].head == LMI_KV_NO_PAGE].head;
 	if (page == LMI_KV_NO_PAGE)
 		return page;
 	list_remove(p, page);
@@ -114,7 +128,22 @@ void lmi_kv_page_forget(struct lmi_kv_page_pool *p, uint32_t page)
 	if (node == LMI_KV_NO_NODE)
 		return;
 	p->rec[page].node = LMI_KV_NO_NODE;
+	p->rec[page].pinned = false;
 	lmi_kv_prefix_detach(p->tree, node, p->group);
+}
+
+void lmi_kv_page_pin(struct lmi_kv_page_pool *p, uint32_t page, bool pinned)
+{
+	struct lmi_kv_page_rec *r = &p->rec[page];
+
+	assert(page < p->n_page && r->node != LMI_KV_NO_NODE);
+	if (r->refs || r->pinned == pinned) {
+		r->pinned = pinned;
+		return;
+	}
+	list_remove(p, page);
+	r->pinned = pinned;
+	list_append(p, page);
 }
 
 void lmi_kv_page_set_node(struct lmi_kv_page_pool *p, uint32_t page, uint32_t node)
@@ -123,6 +152,7 @@ void lmi_kv_page_set_node(struct lmi_kv_page_pool *p, uint32_t page, uint32_t no
 	lmi_kv_prefix_attach(p->tree, node, p->group, page);
 	lmi_kv_page_forget(p, page);
 	p->rec[page].node = node;
+	p->rec[page].pinned = p->tree->node[node].pin_until != 0;
 }
 
 uint32_t lmi_kv_page_refs(const struct lmi_kv_page_pool *p, uint32_t page)
@@ -131,23 +161,37 @@ uint32_t lmi_kv_page_refs(const struct lmi_kv_page_pool *p, uint32_t page)
 	return p->rec[page].refs;
 }
 
+static bool check_list(const struct lmi_kv_page_pool *p, bool pinned, uint32_t *n)
+{
+	uint32_t prev = LMI_KV_NO_PAGE;
+
+	for (uint32_t i = p->list[pinned].head; i != LMI_KV_NO_PAGE; prev = i, i = p->rec[i].next) {
+		if (i >= p->n_page || p->rec[i].refs || p->rec[i].prev != prev ||
+		    p->rec[i].pinned != pinned || (*n)++ > p->n_page)
+			return false;
+	}
+	return p->list[pinned].tail == prev;
+}
+
 bool lmi_kv_page_pool_check(const struct lmi_kv_page_pool *p)
 {
-	uint32_t n = 0, n_zero = 0, n_cached = 0, prev = LMI_KV_NO_PAGE;
+	uint32_t n = 0, n_zero = 0, n_cached = 0;
 
 	if (!p->n_page)
 		return !p->n_free;
-	for (uint32_t i = p->head; i != LMI_KV_NO_PAGE; prev = i, i = p->rec[i].next) {
-		if (i >= p->n_page || p->rec[i].refs || p->rec[i].prev != prev || n++ > p->n_page)
-			return false;
-	}
+	if (!check_list(p, false, &n) || !check_list(p, true, &n))
+		return false;
 	for (uint32_t i = 0; i < p->n_page; i++) {
 		const struct lmi_kv_page_rec *r = &p->rec[i];
+		const struct lmi_kv_node *node =
+			r->node == LMI_KV_NO_NODE ? NULL : &p->tree->node[r->node];
 
 		n_zero += !r->refs;
-		n_cached += !r->refs && r->node != LMI_KV_NO_NODE;
-		if (r->node != LMI_KV_NO_NODE && p->tree->node[r->node].page[p->group] != i)
+		n_cached += !r->refs && node;
+		if (node && node->page[p->group] != i)
+			return false;
+		if (r->pinned != (node && node->pin_until))
 			return false;
 	}
-	return p->tail == prev && n == p->n_free && n == n_zero && n_cached == p->n_cached;
+	return n == p->n_free && n == n_zero && n_cached == p->n_cached;
 }

@@ -6,7 +6,8 @@
  * A page may have a node of the prefix tree, which says what it holds.  Free pages form a linked
  * list through their records; pages are taken from its head.  A page with a node returns to the
  * tail, so that it can be found until its memory is needed, and the least recently used one goes
- * first.  A page without a node returns to the head.  All calls take constant time; nothing is
+ * first.  A page without a node returns to the head.  Pinned pages form a list of their own, from
+ * which a page is taken only if no other is free.  All calls take constant time; nothing is
  * allocated after init.  Not thread-safe. */
 #ifndef LLAMAD_CORE_KV_PAGE_POOL_H
 #define LLAMAD_CORE_KV_PAGE_POOL_H
@@ -26,13 +27,18 @@ struct lmi_kv_page_rec {
 	uint32_t refs;	     /* 0: on the free list */
 	uint32_t next, prev; /* links of the free list; LMI_KV_NO_PAGE at its ends */
 	uint32_t node;	     /* what it holds, or LMI_KV_NO_NODE */
+	bool pinned;	     /* it has a node */
+};
+
+struct lmi_kv_page_list {
+	uint32_t head, tail;
 };
 
 struct lmi_kv_page_pool {
 	struct lmi_kv_page_rec *rec; /* [n_page] */
 	uint32_t n_page, n_free;
 	uint32_t n_cached; /* how many of n_free have a node */
-	uint32_t head, tail;
+	struct lmi_kv_page_list list[2]; /* free pages: the others; those that are pinned */
 	struct lmi_kv_prefix_tree *tree; /* NULL until a page gets a node */
 	uint32_t group;			 /* of these pages, in the tree */
 	uint64_t n_evicted;		 /* cached pages that were taken */
@@ -57,6 +63,8 @@ uint32_t lmi_kv_page_refs(const struct lmi_kv_page_pool *p, uint32_t page);
 uint32_t lmi_kv_page_node(const struct lmi_kv_page_pool *p, uint32_t page);
 /* Gives a page in use this node in place of the one that it may have. */
 void lmi_kv_page_set_node(struct lmi_kv_page_pool *p, uint32_t page, uint32_t node);
+/* Pins a page that has a node, or ends that. */
+void lmi_kv_page_pin(struct lmi_kv_page_pool *p, uint32_t page, bool pinned);
 /* Takes the node from a page in use, because its contents will change. */
 void lmi_kv_page_forget(struct lmi_kv_page_pool *p, uint32_t page);
 

@@ -118,6 +118,8 @@ static void find_tail(const struct walk *w, uint32_t parent, const lmd_token *to
 	for (uint32_t k = 0; c != LMI_KV_NO_NODE && k < MAX_CHILDREN; c = t->node[c].next, k++) {
 		uint32_t common = lmi_kv_prefix_common(t, c, tokens, n);
 
+		if (w->n + common > out->n_match)
+			out->n_match = w->n + common;
 		if (common && w->n + common > out->n &&
 		    can_start(w, &t->node[c], w->n + common)) {
 			out->n = w->n + common;
@@ -142,6 +144,7 @@ void lmi_kv_find_prefix(const struct lmi_kv *kv, const struct lmi_kv_identity *i
 			next = lmi_kv_prefix_child(&kv->tree, node, tokens + w.n, pt);
 		if (next == LMI_KV_NO_NODE)
 			return;
+		out->n_match = w.n + pt > out->n_match ? w.n + pt : out->n_match;
 		if (can_start(&w, &kv->tree.node[next], w.n + pt)) {
 			out->n = w.n + pt;
 			out->node = next;

@@ -23,6 +23,7 @@ enum lmd_status lmi_kv_prefix_tree_init(struct lmi_kv_prefix_tree *t, uint32_t n
 					uint32_t page_tokens, const uint64_t key[2])
 {
 	*t = (struct lmi_kv_prefix_tree){.free = LMI_KV_NO_NODE,
+					 .pinned = LMI_KV_NO_NODE,
 					 .page_tokens = page_tokens,
 					 .key = {key[0], key[1]}};
 	if (!n_node)
@@ -50,7 +51,7 @@ void lmi_kv_prefix_tree_fini(struct lmi_kv_prefix_tree *t)
 	lmi_free(t->node);
 	lmi_free(t->token);
 	lmi_free(t->bucket);
-	*t = (struct lmi_kv_prefix_tree){.free = LMI_KV_NO_NODE};
+	*t = (struct lmi_kv_prefix_tree){.free = LMI_KV_NO_NODE, .pinned = LMI_KV_NO_NODE};
 }
 
 static lmd_token *tokens_of(const struct lmi_kv_prefix_tree *t, uint32_t node)
@@ -203,6 +204,45 @@ void lmi_kv_prefix_unref(struct lmi_kv_prefix_tree *t, uint32_t node)
 	}
 }
 
+/* ---- pins ---- */
+
+void lmi_kv_prefix_pin(struct lmi_kv_prefix_tree *t, uint32_t node, uint64_t owner, uint64_t until)
+{
+	struct lmi_kv_node *n = &t->node[node];
+
+	if (n->pin_until) {
+		n->pin_until = until > n->pin_until ? until : n->pin_until;
+		return;
+	}
+	n->pin_until = until;
+	n->pin_owner = owner;
+	n->pin_prev = LMI_KV_NO_NODE;
+	n->pin_next = t->pinned;
+	if (t->pinned != LMI_KV_NO_NODE)
+		t->node[t->pinned].pin_prev = node;
+	t->pinned = node;
+	t->n_pinned++;
+}
+
+void lmi_kv_prefix_unpin(struct lmi_kv_prefix_tree *t, uint32_t node)
+{
+	struct lmi_kv_node *n = &t->node[node];
+
+	*(n->pin_prev == LMI_KV_NO_NODE ? &t->pinned : &t->node[n->pin_prev].pin_next) = n->pin_next;
+	if (n->pin_next != LMI_KV_NO_NODE)
+		t->node[n->pin_next].pin_prev = n->pin_prev;
+	n->pin_until = 0;
+	t->n_pinned--;
+}
+
+static bool has_page(const struct lmi_kv_node *n)
+{
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		if (n->page[g] != LMI_KV_NO_PAGE)
+			return true;
+	return false;
+}
+
 void lmi_kv_prefix_attach(struct lmi_kv_prefix_tree *t, uint32_t node, uint32_t group,
 			  uint32_t page)
 {
@@ -215,6 +255,8 @@ void lmi_kv_prefix_detach(struct lmi_kv_prefix_tree *t, uint32_t node, uint32_t 
 {
 	assert(t->node[node].page[group] != LMI_KV_NO_PAGE);
 	t->node[node].page[group] = LMI_KV_NO_PAGE;
+	if (t->node[node].pin_until && !has_page(&t->node[node]))
+		lmi_kv_prefix_unpin(t, node);
 	lmi_kv_prefix_unref(t, node);
 }
 
@@ -237,14 +279,20 @@ static bool check_node(const struct lmi_kv_prefix_tree *t, uint32_t i, uint64_t 
 	for (int g = 0; g < LMD_MAX_GROUP; g++)
 		n_ref += n->page[g] != LMI_KV_NO_PAGE;
 	*n_seq_ref += n->n_ref - n_ref;
+	if (n->pin_until && !has_page(n))
+		return false;
 	return n->n_ref >= n_ref;
 }
 
 bool lmi_kv_prefix_tree_check(const struct lmi_kv_prefix_tree *t, uint64_t n_seq_ref)
 {
 	uint64_t sum = 0;
-	uint32_t n_used = 0, n_free = 0;
+	uint32_t n_used = 0, n_free = 0, n_pinned = 0, prev = LMI_KV_NO_NODE;
 
+	for (uint32_t i = t->n_node ? t->pinned : LMI_KV_NO_NODE; i != LMI_KV_NO_NODE;
+	     prev = i, i = t->node[i].pin_next)
+		if (n_pinned++ > t->n_node || !t->node[i].pin_until || t->node[i].pin_prev != prev)
+			return false;
 	for (uint32_t b = 0; b < t->n_bucket; b++)
 		for (uint32_t i = t->bucket[b]; i != LMI_KV_NO_NODE; i = t->node[i].bucket_next) {
 			if (n_used++ > t->n_node || !t->node[i].n_ref || !check_node(t, i, &sum))
@@ -253,5 +301,5 @@ bool lmi_kv_prefix_tree_check(const struct lmi_kv_prefix_tree *t, uint64_t n_seq
 	for (uint32_t i = t->free; i != LMI_KV_NO_NODE; i = t->node[i].next)
 		if (n_free++ > t->n_node)
 			return false;
-	return n_used == t->n_used && n_used + n_free == t->n_node && sum == n_seq_ref;
+	return n_used == t->n_used && n_pinned == t->n_pinned && n_used + n_free == t->n_node && sum == n_seq_ref;
 }

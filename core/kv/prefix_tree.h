@@ -42,6 +42,9 @@ struct lmi_kv_node {
 	uint32_t index;		/* of its logical page */
 	uint64_t hash;
 	uint32_t page[LMD_MAX_GROUP]; /* page or slot of each group, or LMI_KV_NO_PAGE */
+	uint64_t pin_until; /* 0: it is not pinned */
+	uint64_t pin_owner;
+	uint32_t pin_next, pin_prev; /* the list of pinned nodes */
 };
 
 struct lmi_kv_prefix_tree {
@@ -50,6 +53,7 @@ struct lmi_kv_prefix_tree {
 	uint32_t *bucket;	  /* [n_bucket] first node of each hash bucket */
 	uint32_t n_node, n_used, n_bucket, page_tokens;
 	uint32_t free; /* list of free nodes */
+	uint32_t pinned, n_pinned; /* list of pinned nodes */
 	uint64_t key[2];
 };
 
@@ -84,6 +88,10 @@ void lmi_kv_prefix_attach(struct lmi_kv_prefix_tree *t, uint32_t node, uint32_t 
 /* The page of a group no longer holds the node, which may be freed. */
 void lmi_kv_prefix_detach(struct lmi_kv_prefix_tree *t, uint32_t node, uint32_t group);
 
+/* Pins a node that has a page for an owner, or extends its pin. The caller pins its pages. */
+void lmi_kv_prefix_pin(struct lmi_kv_prefix_tree *t, uint32_t node, uint64_t owner, uint64_t until);
+/* Ends the pin of a node. A node that has lost its last page is not pinned. */
+void lmi_kv_prefix_unpin(struct lmi_kv_prefix_tree *t, uint32_t node);
 /* Do links, hashes and counts agree? n_seq_ref: references of sequences. For tests. */
 bool lmi_kv_prefix_tree_check(const struct lmi_kv_prefix_tree *t, uint64_t n_seq_ref);
 

@@ -415,6 +415,8 @@ static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
 		return false;
 	if (r->o.tokens) {
 		lmi_kv_find_prefix(s->kv, &r->o.identity, r->o.tokens, sharable(r), &prefix);
+		if (!r->started)
+			r->n_match = prefix.n_match;
 		if (start_after(s, i, prefix.n, budget))
 			return true;
 	}

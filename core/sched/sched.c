@@ -46,6 +46,7 @@ void lmi_sched_count_start(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_
 		return;
 	r->started = true;
 	r->n_shared = n;
+	r->n_match = r->n_match > n ? r->n_match : n;
 	s->stats.n_started += r->o.tokens != NULL;
 	s->stats.n_hit += r->o.tokens && n;
 }
@@ -384,6 +385,27 @@ void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out)
 uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq)
 {
 	return rec_of(s, seq)->n_shared;
+}
+
+uint32_t lmi_sched_n_match(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->n_match;
+}
+
+uint32_t lmi_sched_pin(struct lmi_sched *s, uint32_t seq, uint32_t n, uint64_t owner,
+		       uint64_t until, uint32_t most)
+{
+	const struct lmi_sched_rec *r = rec_of(s, seq);
+
+	if (!r->o.tokens)
+		return 0;
+	return lmi_kv_pin(s->kv, &r->o.identity, r->o.tokens, n < r->o.n_known ? n : r->o.n_known,
+			  owner, until, most);
+}
+
+void lmi_sched_unpin(struct lmi_sched *s, uint64_t now)
+{
+	lmi_kv_unpin(s->kv, now);
 }
 
 uint32_t lmi_sched_n_known(const struct lmi_sched *s, uint32_t seq)

@@ -170,6 +170,16 @@ void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out);
 /* Returns how many rows of a sequence were not computed when it first started, because they were in
  * memory. */
 uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq);
+/* Returns how many of its first tokens were those of sequences in the prefix cache when it first
+ * started, even if their rows were no longer in memory. A last row that is output was not looked
+ * at. */
+uint32_t lmi_sched_n_match(const struct lmi_sched *s, uint32_t seq);
+/* Pins what was computed of the first n tokens of a sequence that uses the prefix cache; see
+ * lmi_kv_pin. */
+uint32_t lmi_sched_pin(struct lmi_sched *s, uint32_t seq, uint32_t n, uint64_t owner,
+		       uint64_t until, uint32_t most);
+/* Ends the pins whose time is over. */
+void lmi_sched_unpin(struct lmi_sched *s, uint64_t now);
 /* Returns the number of known rows, with drafts. */
 uint32_t lmi_sched_n_known(const struct lmi_sched *s, uint32_t seq);
 /* Does part k of the oldest pending step count if the step ran? See lmi_sched_part.n_kept. */

@@ -34,6 +34,7 @@ struct lmi_sched_rec {
 	uint32_t n_emitted; /* rows below this one have been output, or never will be */
 	uint32_t kv_seq;
 	uint32_t n_shared; /* rows that it did not compute when it first started */
+	uint32_t n_match; /* tokens that the prefix cache knew then */
 	bool started;	   /* at least once */
 	uint32_t next, prev;
 };

@@ -140,6 +140,8 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 		b->end.n_drafted = (uint32_t)item->u.done.n_drafted;
 		b->end.n_accepted = (uint32_t)item->u.done.n_accepted;
 		b->end.n_shift = (uint32_t)item->u.done.n_shift;
+		b->end.broke_at = (uint32_t)item->u.done.prefix_broke_at;
+		b->end.n_pinned = (uint32_t)item->u.done.n_pinned;
 		b->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
 		b->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 		b->end.out_ns = (uint64_t)item->u.done.out_ns;

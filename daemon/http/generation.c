@@ -321,6 +321,8 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.n_accepted = (uint32_t)item->u.done.n_accepted;
 	c->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
 	c->end.n_shift = (uint32_t)item->u.done.n_shift;
+	c->end.broke_at = (uint32_t)item->u.done.prefix_broke_at;
+	c->end.n_pinned = (uint32_t)item->u.done.n_pinned;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)

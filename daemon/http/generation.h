@@ -49,6 +49,8 @@ struct lmi_http_answer_end {
 	uint32_t n_reasoning; /* tokens of the answer */
 	uint32_t n_cached; /* tokens of the prompt that were not computed again */
 	uint32_t n_drafted, n_accepted; /* tokens that were guessed; how many were right */
+	uint32_t broke_at; /* the first token of the prompt that the prefix cache did not know */
+	uint32_t n_pinned; /* tokens of the prompt that stay in the prefix cache */
 	uint32_t n_shift; /* how often the context was full and was shifted */
 	uint64_t prompt_ns, out_ns;
 	uint64_t queue_ns; /* from the arrival of the request to the first step */

@@ -228,6 +228,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
+	{.name = "pin_ms", .wire = "pin_ms"},
 	{.name = "context_shift", .wire = "context_shift"},
 	{.name = "n_keep", .wire = "n_keep"},
 	{.name = "n_discard", .wire = "n_discard"},

@@ -41,13 +41,16 @@ static void put_stop(struct lmi_json_text *j, const struct lmi_anthropic_state *
 		lmi_http_json_put_null(j, "stop_sequence");
 }
 
-/* input_tokens are those that had to be computed. */
+/* input_tokens are those that had to be computed and are not pinned. */
 static void put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end)
 {
+	int64_t created = end && end->n_pinned > end->n_cached ? end->n_pinned - end->n_cached : 0;
+
 	lmi_json_text_key(j, "usage");
 	lmi_json_text_object(j);
-	lmi_http_json_put_int(j, "input_tokens", end ? (int64_t)end->n_prompt - end->n_cached : 0);
-	lmi_http_json_put_int(j, "cache_creation_input_tokens", 0);
+	lmi_http_json_put_int(j, "input_tokens",
+			      end ? (int64_t)end->n_prompt - end->n_cached - created : 0);
+	lmi_http_json_put_int(j, "cache_creation_input_tokens", created);
 	lmi_http_json_put_int(j, "cache_read_input_tokens", end ? end->n_cached : 0);
 	lmi_http_json_put_int(j, "output_tokens", end ? end->n_out : 0);
 	lmi_json_text_end(j);

@@ -166,7 +166,7 @@ static const struct lmi_http_member rows[] = {
 	/* without effect */
 	{.name = "metadata"},
 	{.name = "service_tier", .read = lmi_http_read_service_tier},
-	{.name = "cache_control"}, /* prefixes are always reused */
+	{.name = "cache_control"}, /* read after the others */
 	{.name = "context_management"}, /* nothing is removed from a conversation */
 	{.name = "inference_geo"},
 	{.name = "speed"},
@@ -180,6 +180,44 @@ static const struct lmi_http_member rows[] = {
 
 static const struct lmi_http_members members = {
 	.v = rows, .n = LMD_LEN(rows), .unknown = "Extra inputs are not permitted"};
+
+/* ---- cache_control ---- */
+
+/* Pins the prompt for the longest time that a member cache_control of an object asks for. Other
+ * prompts are found in the prefix cache as well, until their memory is needed. */
+static void read_pin(struct lmi_http_translation *t, const json_t *object)
+{
+	static const char *const types[] = {"ephemeral", NULL};
+	static const char *const times[] = {"5m", "1h", NULL};
+	const struct lmi_http_at at = {.name = "cache_control"};
+	const struct lmi_http_at at_type = {.up = &at, .name = "type"}, at_ttl = {.up = &at, .name = "ttl"};
+	const json_t *v = json_is_object(object) ? lmi_http_get(object, "cache_control") : NULL, *ttl;
+	int64_t ms = 300000;
+
+	if (!v || !lmi_http_is_object(&t->r, &at, v))
+		return;
+	(void)lmi_http_read_word(&t->r, &at_type, lmi_http_get(v, "type"), types);
+	ttl = lmi_http_get(v, "ttl");
+	if (ttl && lmi_http_read_word(&t->r, &at_ttl, ttl, times) == 1)
+		ms = 3600000;
+	t->q->pin_ms = ms > t->q->pin_ms ? ms : t->q->pin_ms;
+}
+
+/* A breakpoint anywhere pins the whole prompt. */
+static void read_pins(struct lmi_http_translation *t, const json_t *body)
+{
+	static const char *const lists[] = {"system", "tools", "messages"};
+	const json_t *v, *block;
+	size_t i, k;
+
+	read_pin(t, body);
+	for (size_t n = 0; n < LMD_LEN(lists); n++)
+		json_array_foreach(lmi_http_get(body, lists[n]), i, v) {
+			read_pin(t, v);
+			json_array_foreach(json_object_get(v, "content"), k, block)
+				read_pin(t, block);
+		}
+}
 
 /* ---- the endpoint ---- */
 
@@ -203,6 +241,7 @@ static enum lmd_status translate(struct lmi_http_generation *out, const json_t *
 	if (system) /* the first of the messages */
 		lmi_anthropic_read_system(&t, &at_system, system);
 	lmi_http_members_read(&t, NULL, body, &members);
+	read_pins(&t, body);
 	if (!lmi_http_get(body, "messages"))
 		lmi_http_fail(&t.r, &at_messages, "is missing");
 	if (!t.q->has_n && !counting)

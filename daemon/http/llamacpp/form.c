@@ -86,6 +86,10 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_json_text_key(j, "timings");
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "cache_n", end->n_cached);
+	if (end->broke_at)
+		lmi_http_json_put_int(j, "prefix_broke_at", end->broke_at);
+	if (end->n_pinned)
+		lmi_http_json_put_int(j, "pinned_n", end->n_pinned);
 	if (end->n_shift)
 		lmi_http_json_put_int(j, "shift_n", end->n_shift);
 	put_times(j, "prompt", computed, end->prompt_ns);
