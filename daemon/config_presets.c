@@ -65,9 +65,9 @@ static const struct lmi_opt keys[] = {
 	 .doc = "The adapter of requests that name none. In the section of an alias, it makes the "
 		"alias the adapted model."},
 	{.name = "context_shift",
-	 .type = LMI_OPT_CHOICE,
-	 .value = "on|off",
-	 .doc = "Drop tokens from the middle of a full context and go on, for requests that do not "
+	 .type = LMI_OPT_STR,
+	 .value = "BOOL",
+	 .doc = "on or off: drop tokens from the middle of a full context and go on, for requests that do not "
 		"say whether to."},
 	{.name = "n_keep",
 	 .type = LMI_OPT_INT,
@@ -229,6 +229,8 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	if (!strcmp(o->name, "context_shift")) {
 		p->has_context_shift = true;
 		p->context_shift = !strcmp(text, "on");
+		if (!p->context_shift && strcmp(text, "off") != 0)
+			return lmd_fail(err, LMD_INVALID, "'%.40s' is neither on nor off", text);
 		return LMD_OK;
 	}
 	if (!strcmp(o->name, "n_keep")) {

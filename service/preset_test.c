@@ -146,6 +146,40 @@ START_TEST(types_of_the_kv_cache)
 }
 END_TEST
 
+/* ---- a full context ---- */
+
+static struct lmi_wire_item until_full(bool has, bool shift)
+{
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "Hi", 200);
+	char text[256];
+
+	q.u.generate.ignore_eog = true;
+	q.u.generate.has_context_shift = has;
+	q.u.generate.context_shift = shift;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	return fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, text, sizeof(text));
+}
+
+/* What a request says takes precedence. */
+START_TEST(context_shift)
+{
+	const struct lmi_svc_preset p = {.name = "tiny",
+					 .n_ctx = 96,
+					 .has_context_shift = true,
+					 .context_shift = true,
+					 .has_n_keep = true,
+					 .n_keep = 64};
+
+	fx.o.presets = &p;
+	fx.o.n_presets = 1;
+	fx_start(&fx);
+	/* 16 tokens are dropped at first, then as many as were added */
+	ck_assert_int_eq(until_full(false, false).u.done.n_shift, (200 + 2 - 96 + 15) / 16);
+	ck_assert_int_eq(until_full(true, false).u.done.finish, LMI_WIRE_FINISH_CONTEXT);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* ---- how long a model stays ---- */
 
 static void read_all(struct fx_answer *a, int n)
@@ -230,6 +264,7 @@ int main(void)
 	tcase_add_test(tc, info_names_the_defaults);
 	tcase_add_test(tc, system_prompt_and_template);
 	tcase_add_test(tc, types_of_the_kv_cache);
+	tcase_add_test(tc, context_shift);
 	tcase_add_test(tc, a_request_says_how_long);
 	tcase_add_test(tc, requests_meet_an_unload);
 	suite_add_tcase(s, tc);

@@ -635,6 +635,9 @@ type Resident struct {
 	// Free pages and slots of the KV cache whose contents later prompts can still use (prefix caching).
 	Cached int64 `msgpack:"cached,omitempty"`
 
+	// Pages of tokens that requests have pinned (pin_ms).
+	Pinned int64 `msgpack:"pinned,omitempty"`
+
 	// Steps that took longer than target_itl while running generations waited for the prompt of another request.
 	LateSteps int64 `msgpack:"late_steps,omitempty"`
 
@@ -753,6 +756,12 @@ type Item struct {
 
 	// How often the context was full and tokens were dropped from its middle (context_shift). (kind done)
 	NShift int64 `msgpack:"n_shift,omitempty"`
+
+	// Prefix cache: the first token of the prompt at which it differs from all prompts that are remembered; n_prompt if it does not. Tokens before it and after n_cached had been computed, but are no longer in memory. (kind done)
+	PrefixBrokeAt int64 `msgpack:"prefix_broke_at,omitempty"`
+
+	// Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the user's share reaches. (kind done)
+	NPinned int64 `msgpack:"n_pinned,omitempty"`
 
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
@@ -1206,6 +1215,9 @@ type GenerateRequest struct {
 
 	// The adapter (LoRA) of the model that the answer is computed with, by its name in the server's configuration, or by its number in the list; empty = none. Defaults to that of the preset. Requests with different adapters are computed together.
 	Adapter *Text `msgpack:"adapter,omitempty"`
+
+	// For so long after the answer, what the prefix cache has of this prompt is the last thing that others may take. A user can pin a quarter of a model's memory for tokens. Only with cache_prompt. Nil means 0.
+	PinMS *int64 `msgpack:"pin_ms,omitempty"`
 
 	// Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer so far and the prediction, and verify them in one step; 0 = off. The answer stays the same. Fewer are guessed if that is faster. Defaults to the server's setting.
 	DraftMax *int64 `msgpack:"draft_max,omitempty"`

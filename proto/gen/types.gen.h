@@ -558,6 +558,8 @@ struct lmi_wire_resident {
 	/* Free pages and slots of the KV cache whose contents later prompts can still use
 	 * (prefix caching). (>= 0; default 0) */
 	int64_t cached;
+	/* Pages of tokens that requests have pinned (pin_ms). (>= 0; default 0) */
+	int64_t pinned;
 	/* Steps that took longer than target_itl while running generations waited for the
 	 * prompt of another request. (>= 0; default 0) */
 	int64_t late_steps;
@@ -694,6 +696,14 @@ struct lmi_wire_item {
 			/* How often the context was full and tokens were dropped from its
 			 * middle (context_shift). (>= 0; default 0) */
 			int64_t n_shift;
+			/* Prefix cache: the first token of the prompt at which it differs from
+			 * all prompts that are remembered; n_prompt if it does not. Tokens
+			 * before it and after n_cached had been computed, but are no longer in
+			 * memory. (tokens; >= 0; default 0) */
+			int64_t prefix_broke_at;
+			/* Tokens of the prompt that pin_ms keeps in the prefix cache: whole
+			 * pages, as far as the user's share reaches. (tokens; >= 0; default 0) */
+			int64_t n_pinned;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -1153,6 +1163,10 @@ struct lmi_wire_req_generate {
 	 * of the preset. Requests with different adapters are computed together. */
 	bool has_adapter;
 	struct lmd_str adapter;
+	/* For so long after the answer, what the prefix cache has of this prompt is the last
+	 * thing that others may take. A user can pin a quarter of a model's memory for tokens.
+	 * Only with cache_prompt. (ms; 0..86400000; default 0) */
+	int64_t pin_ms;
 	/* Speculative decoding: guess at most this many tokens at a time, from the prompt, the
 	 * answer so far and the prediction, and verify them in one step; 0 = off. The answer
 	 * stays the same. Fewer are guessed if that is faster. Defaults to the server's

@@ -550,6 +550,8 @@ class Resident(Message):
     #: Free pages and slots of the KV cache whose contents later prompts can still use (prefix
     #: caching). (at least 0)
     cached: int = field(default=0, metadata={"wire": "cached", "default": 0})
+    #: Pages of tokens that requests have pinned (pin_ms). (at least 0)
+    pinned: int = field(default=0, metadata={"wire": "pinned", "default": 0})
     #: Steps that took longer than target_itl while running generations waited for the prompt of
     #: another request. (at least 0)
     late_steps: int = field(default=0, metadata={"wire": "late_steps", "default": 0})
@@ -723,6 +725,13 @@ class DoneItem(Message):
     #: How often the context was full and tokens were dropped from its middle (context_shift). (at
     #: least 0)
     n_shift: int = field(default=0, metadata={"wire": "n_shift", "default": 0})
+    #: Prefix cache: the first token of the prompt at which it differs from all prompts that are
+    #: remembered; n_prompt if it does not. Tokens before it and after n_cached had been computed,
+    #: but are no longer in memory. (tokens, at least 0)
+    prefix_broke_at: int = field(default=0, metadata={"wire": "prefix_broke_at", "default": 0})
+    #: Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the
+    #: user's share reaches. (tokens, at least 0)
+    n_pinned: int = field(default=0, metadata={"wire": "n_pinned", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1306,6 +1315,10 @@ class GenerateRequest(Request[GenerateReply]):
     #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
     #: preset. Requests with different adapters are computed together.
     adapter: Union[str, None] = field(default=None, metadata={"wire": "adapter"})
+    #: For so long after the answer, what the prefix cache has of this prompt is the last thing
+    #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
+    #: cache_prompt. (ms, at least 0, at most 86400000)
+    pin_ms: int = field(default=0, metadata={"wire": "pin_ms", "default": 0})
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
@@ -1508,6 +1521,10 @@ class GenerateParams(TypedDict, total=False):
     #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
     #: preset. Requests with different adapters are computed together.
     adapter: Union[str, None]
+    #: For so long after the answer, what the prefix cache has of this prompt is the last thing
+    #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
+    #: cache_prompt. (ms, at least 0, at most 86400000)
+    pin_ms: Union[int, None]
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
