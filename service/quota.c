@@ -194,6 +194,15 @@ enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,
 	return st;
 }
 
+void lmi_svc_quota_return_request(struct lmi_service *svc,
+				  const struct lmi_svc_principal *principal, uint64_t when)
+{
+	struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+
+	if (q)
+		lmi_svc_window_take_back(&q->requests, when, 1);
+}
+
 void lmi_svc_quota_charge(struct lmi_service *svc, const struct lmi_svc_principal *principal,
 			  uint64_t n_token)
 {
