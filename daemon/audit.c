@@ -82,14 +82,15 @@ void lmi_daemon_stop_audit(struct lmi_daemon *d)
 	const struct lmi_store_audit_event e = {.at_ns = lmi_daemon_wall_ns(d),
 						.event = "daemon_stop",
 						.principal = "daemon"};
+	bool started = d->audit != NULL;
 	struct lmd_error err;
 
-	if (d->audit)
+	if (started)
 		lmi_jobs_stop(d->audit);
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_jobs_destroy(d->audit);
-	if (d->audit && lmi_store_audit_append(d->audit_log, &e, &err) != LMD_OK)
+	if (started && lmi_store_audit_append(d->audit_log, &e, &err) != LMD_OK)
 		LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s", err.text);
 	d->audit = NULL;
 	lmi_store_audit_close(d->audit_log);

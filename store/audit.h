@@ -11,8 +11,8 @@
  * A record is one line: seq (from 1), time, event, principal, subject, detail, prev (the hash of the
  * record before; zeros for the first one), and hash, the SHA-256 of the bytes of the line before
  * `,"hash":`.  A record that is changed, removed, added or moved breaks the chain; records that are
- * removed at the end are missed because of audit.head.  The hashes have no key: whoever may write the
- * state folder can write a new log with new hashes, which differs from copies that were exported before.
+ * removed at the end are missed because of audit.head.  The hashes have no key: a process that can write
+ * the state folder can make a new log with new hashes, which differs from copies that were exported before.
  *
  * Threads: a log may be used by one thread at a time; reading needs no log and may run anywhere. */
 #ifndef LLAMAD_STORE_AUDIT_H

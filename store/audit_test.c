@@ -2,6 +2,10 @@
  *
  * The audit log: any change of it is found, and crashes leave it intact. */
 #include "store/audit.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "store/test_store.h"
 
 static struct lmi_store_audit *audit;
@@ -48,7 +52,7 @@ static void tear_down(void)
 
 static char text[65536];
 
-static size_t slurp(const char *path)
+static size_t read_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	size_t n;
@@ -59,7 +63,7 @@ static size_t slurp(const char *path)
 	return n;
 }
 
-static void spill(const char *path, const char *bytes, size_t n)
+static void write_file(const char *path, const char *bytes, size_t n)
 {
 	FILE *f = fopen(path, "w");
 
@@ -85,17 +89,17 @@ START_TEST(every_byte_of_the_log)
 
 	three();
 	for (int i = 0; i < 2; i++) {
-		size_t bytes = slurp(files[i]);
+		size_t bytes = read_file(files[i]);
 
 		for (size_t k = 0; k < bytes; k++)
 			for (int bit = 0; bit < 8; bit++) {
 				text[k] ^= (char)(1 << bit);
-				spill(files[i], text, bytes);
+				write_file(files[i], text, bytes);
 				ck_assert_msg(verify(&n) == LMD_CORRUPT, "file %d, byte %zu, bit %d", i,
 					      k, bit);
 				text[k] ^= (char)(1 << bit);
 			}
-		spill(files[i], text, bytes);
+		write_file(files[i], text, bytes);
 	}
 	ck_assert_int_eq(verify(&n), LMD_OK);
 }
@@ -110,7 +114,7 @@ START_TEST(removed_and_reordered)
 	uint64_t n;
 
 	three();
-	all[slurp(log_path)] = 0;
+	all[read_file(log_path)] = 0;
 	strcpy(all, text);
 	at[1] = all;
 	at[2] = strchr(at[1], '\n') + 1;
@@ -121,12 +125,12 @@ START_TEST(removed_and_reordered)
 
 		for (const char *p = orders[i]; *p; p++)
 			strncat(made, at[*p - '0'], (size_t)(at[*p - '0' + 1] - at[*p - '0']));
-		spill(log_path, made, strlen(made));
+		write_file(log_path, made, strlen(made));
 		ck_assert_msg(verify(&n) == LMD_CORRUPT, "order '%s'", orders[i]);
 	}
 	(void)unlink(log_path);
 	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
-	spill(log_path, all, strlen(all));
+	write_file(log_path, all, strlen(all));
 	ck_assert_int_eq(verify(&n), LMD_OK);
 	(void)unlink(head_path);
 	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
@@ -161,16 +165,16 @@ START_TEST(after_a_crash)
 	uint64_t n;
 
 	three();
-	head = slurp(head_path);
+	head = read_file(head_path);
 	memcpy(saved, text, head);
 	append("load");
-	spill(head_path, saved, head);
+	write_file(head_path, saved, head);
 	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
 	ck_assert_uint_eq(n, 4);
 	close_log();
-	bytes = slurp(log_path);
+	bytes = read_file(log_path);
 	memcpy(text + bytes, "{\"seq\":5,\"ti", 12);
-	spill(log_path, text, bytes + 12);
+	write_file(log_path, text, bytes + 12);
 	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
 	open_log(0);
 	append("stop");
@@ -187,9 +191,9 @@ START_TEST(damage_stays)
 
 	three();
 	close_log();
-	bytes = slurp(log_path);
+	bytes = read_file(log_path);
 	text[bytes / 2] ^= 1;
-	spill(log_path, text, bytes);
+	write_file(log_path, text, bytes);
 	open_log(0);
 	append("start");
 	ck_assert_int_eq(verify(&n), LMD_CORRUPT);

@@ -164,8 +164,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_audit_verify = {
 	.brief = "Check that no record of the audit log was changed",
 	.doc = "Reads the audit log in the state folder: each record has the hash of the one before, "
 	       "so that a record that was changed, removed, added or moved is found; the first one is "
-	       "named, and the exit status is 1. Keep copies elsewhere (audit export): whoever can write "
-	       "the folder can write a whole new log.\n\nWith --json: an object with records, their "
+	       "named, and the exit status is 1. Keep copies elsewhere (audit export): a user who can "
+	       "write the folder can make a whole new log.\n\nWith --json: an object with records, their "
 	       "number.",
 	.opts = verify_opts,
 	.n_opts = LMD_LEN(verify_opts),
