@@ -103,6 +103,7 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 			       "configuration not reloaded, keeping the current one: %s",
 			       err->text);
 	}
+	lmi_daemon_audit(d, "config_read", "daemon", file ? file : "", st == LMD_OK ? "ok" : err->text);
 	lmi_daemon_notify_send(&d->notify, "READY=1");
 	return st;
 }
@@ -181,6 +182,12 @@ static void on_key_added(void *arg)
 	d->has_key = true;
 }
 
+static void on_event(void *arg, const char *event, const char *principal, const char *subject,
+		     const char *detail)
+{
+	lmi_daemon_audit(arg, event, principal, subject, detail);
+}
+
 static uint32_t n_connection(void *arg)
 {
 	const struct lmi_daemon *d = arg;
@@ -201,5 +208,6 @@ struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 					  .config_reload = on_config_reload,
 					  .key_added = on_key_added,
 					  .key_removed = on_key_removed,
-					  .n_connection = n_connection};
+					  .n_connection = n_connection,
+					  .event = on_event};
 }

@@ -32,9 +32,11 @@ struct lmi_daemon {
 	int lock;
 	struct lmi_plugin_registry *plugins;
 	struct lmi_store *store;
+	struct lmi_store_audit *audit_log; /* used by jobs of `audit` */
 	struct lmi_mailbox mailbox;
 	bool mailbox_open;
 	struct lmi_jobs *registry, *io, *work;
+	struct lmi_jobs *audit; /* one thread */
 	struct lmi_jobs *pulls; /* NULL: no downloads */
 	struct lmi_daemon_pulls *pull_opts;
 	struct lmi_engine_devices *devices;
@@ -93,6 +95,14 @@ extern const struct lmi_http_routes *const lmi_daemon_http_apis[]; /* ends in NU
 enum lmd_status lmi_daemon_start_pulls(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err);
 const struct lmi_hub_opts *lmi_daemon_hub_opts(const struct lmi_daemon *d);
 void lmi_daemon_stop_pulls(struct lmi_daemon *d); /* after all other jobs have ended */
+
+/* ---- audit.c ---- */
+
+enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err);
+void lmi_daemon_stop_audit(struct lmi_daemon *d); /* after all other jobs have ended */
+/* Writes an event to the audit log, in another thread.  The texts are copied. */
+void lmi_daemon_audit(struct lmi_daemon *d, const char *event, const char *principal,
+		      const char *subject, const char *detail);
 
 /* ---- admin.c ---- */
 

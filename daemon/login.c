@@ -44,6 +44,8 @@ static void done(void *arg)
 {
 	struct login *l = arg;
 
+	if (l->err.status == LMD_DENIED)
+		lmi_daemon_audit(l->d, "login_failed", "unknown", l->found.label, l->err.text);
 	l->done(l->done_arg, l->err.status == LMD_OK ? &l->found : NULL, &l->err);
 	lmi_free(l);
 }

@@ -160,6 +160,10 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 
 		st = lmi_jobs_create(queues[i].out, &opts, err);
 	}
+	if (st == LMD_OK)
+		st = lmi_daemon_start_audit(d, JOBS_MAX, err);
+	if (st == LMD_OK)
+		lmi_daemon_audit(d, "daemon_start", "daemon", LMD_VERSION, "");
 	return st == LMD_OK ? lmi_daemon_start_pulls(d, JOBS_MAX, err) : st;
 }
 
@@ -390,6 +394,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);
 	lmi_daemon_stop_pulls(d);
+	lmi_daemon_stop_audit(d);
 	lmi_store_close(d->store);
 	if (d->front) {
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "stopped");

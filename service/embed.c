@@ -344,6 +344,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	struct lmi_svc_call *c =
 		(struct lmi_svc_call *)((char *)l - offsetof(struct lmi_svc_call, lookup));
 
+	if (!m)
+		lmi_svc_quota_return_request(c->request.svc, &c->request.principal, c->request.now);
 	if (!m || !c->request.reply) { /* unknown, or the connection has ended */
 		fail(c, err, 0);
 		return;

@@ -127,6 +127,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 
 	g->job_runs = false;
 	g->n_hold++;
+	if (!m)
+		lmi_svc_quota_return_request(g->request.svc, &g->request.principal, g->request.now);
 	if (!g->ended && !m) {
 		lmi_svc_gen_fail(g, now, err, 0);
 	} else if (!g->ended) {

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
+#include "service/event.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
@@ -222,6 +223,8 @@ static void opened(void *arg)
 	struct lmi_svc_loaded_model *r = arg;
 
 	r->svc->n_job--;
+	lmi_svc_event(r->svc, "model_loaded", NULL, lmi_svc_model_record_name(r->record),
+		      r->err.status == LMD_OK ? "ok" : r->err.text);
 	r->events->opened(r);
 }
 
@@ -306,6 +309,7 @@ static void closed(void *arg)
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
 			 "model unloaded; model=%s engine=%llu",
 			 lmi_svc_model_record_name(r->record), (unsigned long long)r->number);
+	lmi_svc_event(svc, "model_unloaded", NULL, lmi_svc_model_record_name(r->record), "");
 	lmi_svc_loaded_model_destroy(svc, r);
 	while (g) {
 		struct lmi_svc_unload_waiter *next = g->next;

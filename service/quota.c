@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/event.h"
 #include "service/service_state.h"
 #include "service/usage.h"
 
@@ -177,6 +178,16 @@ static enum lmd_status check(const struct lmi_service *svc, const struct lmi_svc
 			    : st;
 }
 
+/* A client that does not wait is reported once in a minute. */
+static void report(struct lmi_service *svc, struct lmi_svc_quota *q,
+		   const struct lmi_svc_principal *principal, const struct lmd_error *err)
+{
+	if (q->reported_ns && svc->now - q->reported_ns < UINT64_C(60000) * LMI_NS_PER_MS)
+		return;
+	q->reported_ns = svc->now;
+	lmi_svc_event(svc, "quota_exceeded", principal, q->label, err ? err->text : "");
+}
+
 enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,
 					   const struct lmi_svc_principal *principal,
 					   uint32_t *retry_ms, struct lmd_error *err)
@@ -189,9 +200,20 @@ enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,
 	if (q->tpm || q->tpd)
 		lmi_svc_usage_count_running(svc, svc->now);
 	st = check(svc, q, retry_ms, err);
+	if (st != LMD_OK)
+		report(svc, q, principal, err);
 	if (st == LMD_OK)
 		lmi_svc_window_add(&q->requests, svc->now, 1);
 	return st;
+}
+
+void lmi_svc_quota_return_request(struct lmi_service *svc,
+				  const struct lmi_svc_principal *principal, uint64_t when)
+{
+	struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+
+	if (q)
+		lmi_svc_window_take_back(&q->requests, when, 1);
 }
 
 void lmi_svc_quota_charge(struct lmi_service *svc, const struct lmi_svc_principal *principal,

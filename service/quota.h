@@ -44,6 +44,9 @@ struct lmi_svc_quota *lmi_svc_quota_find(const struct lmi_service *svc,
 enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,
 					   const struct lmi_svc_principal *principal,
 					   uint32_t *retry_ms, struct lmd_error *err);
+/* Takes back a request that was counted at the time `when`, since its model is unknown. */
+void lmi_svc_quota_return_request(struct lmi_service *svc,
+				  const struct lmi_svc_principal *principal, uint64_t when);
 /* Counts tokens that were used. */
 void lmi_svc_quota_charge(struct lmi_service *svc, const struct lmi_svc_principal *principal,
 			  uint64_t n_token);

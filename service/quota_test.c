@@ -111,6 +111,11 @@ START_TEST(requests_per_minute)
 	ck_assert(!lmi_service_over_quota(fx.svc, &laptop));
 	ck_assert(generate("tiny", 1));
 	refused("2 requests", 30000 - (uint32_t)((fx.now - origin) / FX_MS - 61000));
+	go_to(91000);
+	ck_assert(!generate("nothing", 1)); /* does not count */
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	ck_assert(generate("tiny", 1));
+	refused("2 requests", 31000 - (uint32_t)((fx.now - origin) / FX_MS - 91000));
 	/* others have no quota */
 	(void)fx_begin(&fx, &fx_user, "hello", 1);
 }

@@ -4,6 +4,7 @@
 #include "service/request.h"
 
 #include "service/call.h"
+#include "service/event.h"
 #include "service/service_state.h"
 
 /* ---- the message and the account ---- */
@@ -110,6 +111,8 @@ void lmi_svc_request_reply(struct lmi_svc_request *r, const struct lmi_wire_repl
 
 	r->reply = NULL;
 	if (fn)
+		lmi_svc_event_of_request(r, NULL);
+	if (fn)
 		fn(r->arg, reply, NULL, 0);
 }
 
@@ -164,6 +167,7 @@ void lmi_svc_request_fail(struct lmi_svc_request *r, const struct lmd_error *err
 	r->reply = NULL;
 	r->key = NULL;
 	r->svc->count.n_refused++;
+	lmi_svc_event_of_request(r, err);
 	fn(r->arg, NULL, err, retry_ms);
 	while (key && key->waiters) {
 		struct lmi_svc_call *c = key->waiters;

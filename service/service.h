@@ -80,6 +80,10 @@ struct lmi_service_hooks {
 	void (*key_added)(void *arg);
 	/* Called after op key_rm has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
+	/* Called for each administrative or security event, for the audit log; the texts are valid
+	 * during the call.  They hold no prompts and no secrets. */
+	void (*event)(void *arg, const char *event, const char *principal, const char *subject,
+		      const char *detail);
 	/* Returns the number of connections, for op status. */
 	uint32_t (*n_connection)(void *arg);
 };

@@ -30,6 +30,14 @@ static uint64_t amount_of(const struct lmi_svc_window *w, uint64_t second)
 	return kept ? w->v[second % LMI_SVC_WINDOW_SLOTS] : 0;
 }
 
+void lmi_svc_window_take_back(struct lmi_svc_window *w, uint64_t when, uint64_t amount)
+{
+	uint64_t *v = &w->v[when / SECOND_NS % LMI_SVC_WINDOW_SLOTS];
+
+	if (amount_of(w, when / SECOND_NS) >= amount)
+		*v -= amount;
+}
+
 static uint64_t first_second(uint64_t last, uint32_t n_second)
 {
 	return last < n_second ? 0 : last - n_second + 1;

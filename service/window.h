@@ -21,6 +21,8 @@ struct lmi_svc_window {
 };
 
 void lmi_svc_window_add(struct lmi_svc_window *w, uint64_t now, uint64_t amount);
+/* Takes back what was added at the time `when`, unless it has left every window. */
+void lmi_svc_window_take_back(struct lmi_svc_window *w, uint64_t when, uint64_t amount);
 /* Returns the sum of the window of n_second <= LMI_SVC_WINDOW_SLOTS that ends now. */
 uint64_t lmi_svc_window_sum(const struct lmi_svc_window *w, uint64_t now, uint32_t n_second);
 /* Returns the time, rounded up to milliseconds, after which the sum is below `most` (>= 1) if nothing

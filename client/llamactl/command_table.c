@@ -10,7 +10,8 @@
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
-	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
+	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
+	X(audit_verify) X(audit_export) X(audit_tail) X(shutdown)
 #define FILES(X)                                                                                   \
 	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \

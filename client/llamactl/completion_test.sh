@@ -40,11 +40,11 @@ llamactl --log=de|debug
 llamactl --socket i|ipc://
 llamactl --socket=ipc|ipc://
 llamactl debug pl|plan
-llamactl key |add,list,rm
+llamactl key |add,list,rm,set
 llamactl plugins |new,reload,test
 llamactl debug plan --kind |draft,encode,forward,tail
 llamactl help ge|generate
-llamactl help key |add,list,rm
+llamactl help key |add,list,rm,set
 llamactl run |model.gguf,my models
 llamactl run -n8 mo|model.gguf
 llamactl run -n 8 mo|model.gguf
@@ -89,7 +89,7 @@ fish_offers() {
 }
 if command -v fish >/dev/null; then
 	fish_offers unload "$program unl"
-	fish_offers add,list,rm "$program key "
+	fish_offers add,list,rm,set "$program key "
 	fish_offers generate "$program help ge"
 	fish_offers Q4_K_M,Q4_K_S "$program quantize a b Q4_K"
 	fish_offers model.gguf "$program run mo"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The audit log as an operator sees it: what is recorded, and that a change is found.
+. "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
+"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
+
+start
+does add tiny "$dir/tiny.gguf"
+prints . key add laptop --rpm 1
+secret=$(tail -n 1 "$dir/out")
+does key set laptop --rpm 2
+does load tiny
+does unload tiny
+does key rm laptop
+refused 1 'does not exist' rm nothing
+stop
+
+prints 'records, none changed or missing' audit verify --state-dir "$dir/state"
+prints '"records"' audit verify --json --state-dir "$dir/state"
+prints . audit export --state-dir "$dir/state"
+cp "$dir/out" "$dir/log.jsonl"
+me=uid:$(id -u)
+has() {
+	holds "the audit log has no '$1'" grep -q -e "$1" "$dir/log.jsonl"
+}
+has '"event": *"daemon_start", *"principal": *"daemon"'
+has "\"event\": *\"key_add\", *\"principal\": *\"$me\", *\"subject\": *\"laptop\", *\"detail\": *\"ok\""
+has '"event": *"key_set"'
+has '"event": *"key_rm"'
+has '"event": *"add",.*"subject": *"tiny"'
+has '"event": *"model_loaded", *"principal": *"daemon", *"subject": *"tiny", *"detail": *"ok"'
+has '"event": *"model_unloaded"'
+has '"event": *"rm",.*"subject": *"nothing", *"detail": *"model .nothing. does not exist'
+has '"event": *"daemon_stop"'
+holds "the secret is in the audit log" sh -c '! grep -q -e "$1" "$2"' sh "$secret" "$dir/log.jsonl"
+prints daemon_stop audit tail -n 1 --state-dir "$dir/state"
+holds "audit tail -n 1 prints more" [ "$(wc -l <"$dir/out")" = 1 ]
+
+# the chain goes on after a restart, and a change is found
+start
+stop
+prints 'none changed' audit verify --state-dir "$dir/state"
+sed 's/laptop/desktop/' "$dir/state/audit.log" >"$dir/changed"
+cat "$dir/changed" >"$dir/state/audit.log"
+refused 1 'was changed' audit verify --state-dir "$dir/state"
+finish audit

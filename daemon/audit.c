@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The audit log of the process: events are copied on the loop's thread, and written and synced by a
+ * thread of their own, in their order. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "daemon/daemon_impl.h"
+#include "store/audit.h"
+
+struct record {
+	struct lmi_job job;
+	struct lmi_daemon *d;
+	int64_t at_ns;
+	char event[32], principal[LMI_STORE_AUDIT_FIELD], subject[LMI_STORE_AUDIT_FIELD],
+		detail[LMI_STORE_AUDIT_FIELD];
+	struct lmd_error err;
+};
+
+static void append(struct record *r)
+{
+	const struct lmi_store_audit_event e = {.at_ns = r->at_ns,
+						.event = r->event,
+						.principal = r->principal,
+						.subject = r->subject,
+						.detail = r->detail};
+
+	r->err.status = lmi_store_audit_append(r->d->audit_log, &e, &r->err);
+}
+
+static void run(void *arg)
+{
+	append(arg);
+}
+
+static void done(void *arg)
+{
+	struct record *r = arg;
+
+	if (r->err.status != LMD_OK)
+		LMI_DAEMON_LOG(r->d, LMD_LOG_ERROR, "the audit log lacks an event: %s; event=%s",
+			       r->err.text, r->event);
+	lmi_free(r);
+}
+
+void lmi_daemon_audit(struct lmi_daemon *d, const char *event, const char *principal,
+		      const char *subject, const char *detail)
+{
+	struct record *r = d->audit_log ? lmi_alloc(1, sizeof(*r)) : NULL;
+	struct lmd_error err = {0};
+
+	if (!r) {
+		if (d->audit_log)
+			LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "no memory for an event of the audit log");
+		return;
+	}
+	r->d = d;
+	r->at_ns = lmi_daemon_wall_ns(d);
+	(void)snprintf(r->event, sizeof(r->event), "%s", event);
+	(void)snprintf(r->principal, sizeof(r->principal), "%s", principal);
+	(void)snprintf(r->subject, sizeof(r->subject), "%s", subject);
+	(void)snprintf(r->detail, sizeof(r->detail), "%s", detail);
+	r->job = (struct lmi_job){.run = run, .done = done, .arg = r};
+	if (lmi_jobs_submit(d->audit, &r->job, &err) == LMD_OK)
+		return;
+	LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s; event=%s", err.text, event);
+	lmi_free(r);
+}
+
+enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err)
+{
+	const struct lmi_jobs_opts opts = {
+		.mailbox = &d->mailbox, .name = "audit", .n_thread = 1, .n_max = n_max};
+	enum lmd_status st = lmi_store_audit_open(&d->audit_log, d->config->state_dir, 0, err);
+
+	return st == LMD_OK ? lmi_jobs_create(&d->audit, &opts, err) : st;
+}
+
+void lmi_daemon_stop_audit(struct lmi_daemon *d)
+{
+	const struct lmi_store_audit_event e = {.at_ns = lmi_daemon_wall_ns(d),
+						.event = "daemon_stop",
+						.principal = "daemon"};
+	bool started = d->audit != NULL;
+	struct lmd_error err;
+
+	if (started)
+		lmi_jobs_stop(d->audit);
+	if (d->mailbox_open)
+		(void)lmi_mailbox_drain(&d->mailbox);
+	lmi_jobs_destroy(d->audit);
+	if (started && lmi_store_audit_append(d->audit_log, &e, &err) != LMD_OK)
+		LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s", err.text);
+	d->audit = NULL;
+	lmi_store_audit_close(d->audit_log);
+	d->audit_log = NULL;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The audit log: any change of it is found, and crashes leave it intact. */
+#include "store/audit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/test_store.h"
+
+static struct lmi_store_audit *audit;
+static char log_path[128], head_path[128];
+
+static void open_log(uint64_t rotate_bytes)
+{
+	ck_assert_msg(lmi_store_audit_open(&audit, dir, rotate_bytes, &err) == LMD_OK, "%s", err.text);
+}
+
+static void close_log(void)
+{
+	lmi_store_audit_close(audit);
+	audit = NULL;
+}
+
+static void append(const char *event)
+{
+	const struct lmi_store_audit_event e = {
+		.at_ns = NOW, .event = event, .principal = "uid:0", .subject = "a\"b\n", .detail = "ok"};
+
+	ck_assert_msg(lmi_store_audit_append(audit, &e, &err) == LMD_OK, "%s", err.text);
+}
+
+static enum lmd_status verify(uint64_t *n)
+{
+	return lmi_store_audit_verify(dir, NULL, NULL, n, &err);
+}
+
+static void set_up(void)
+{
+	make_dir();
+	ck_assert_int_eq(mkdir(dir, 0700), 0);
+	snprintf(log_path, sizeof(log_path), "%s/audit.log", dir);
+	snprintf(head_path, sizeof(head_path), "%s/audit.head", dir);
+	open_log(0);
+}
+
+static void tear_down(void)
+{
+	close_log();
+	remove_dir();
+}
+
+static char text[65536];
+
+static size_t read_file(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	return n;
+}
+
+static void write_file(const char *path, const char *bytes, size_t n)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert(f && fwrite(bytes, 1, n, f) == n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void three(void)
+{
+	uint64_t n = 0;
+
+	append("start");
+	append("key_add");
+	append("stop");
+	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(n, 3);
+}
+
+START_TEST(every_byte_of_the_log)
+{
+	const char *const files[] = {log_path, head_path};
+	uint64_t n;
+
+	three();
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = read_file(files[i]);
+
+		for (size_t k = 0; k < bytes; k++)
+			for (int bit = 0; bit < 8; bit++) {
+				text[k] ^= (char)(1 << bit);
+				write_file(files[i], text, bytes);
+				ck_assert_msg(verify(&n) == LMD_CORRUPT, "file %d, byte %zu, bit %d", i,
+					      k, bit);
+				text[k] ^= (char)(1 << bit);
+			}
+		write_file(files[i], text, bytes);
+	}
+	ck_assert_int_eq(verify(&n), LMD_OK);
+}
+END_TEST
+
+/* Any selection of the lines in any order but the whole log. */
+START_TEST(removed_and_reordered)
+{
+	static const char *const orders[] = {"", "1", "12", "13", "23", "132", "213", "321", "1123", "1233"};
+	const char *at[5];
+	char all[4096];
+	uint64_t n;
+
+	three();
+	all[read_file(log_path)] = 0;
+	strcpy(all, text);
+	at[1] = all;
+	at[2] = strchr(at[1], '\n') + 1;
+	at[3] = strchr(at[2], '\n') + 1;
+	at[4] = strchr(at[3], '\n') + 1;
+	for (size_t i = 0; i < LMD_LEN(orders); i++) {
+		char made[8192] = "";
+
+		for (const char *p = orders[i]; *p; p++)
+			strncat(made, at[*p - '0'], (size_t)(at[*p - '0' + 1] - at[*p - '0']));
+		write_file(log_path, made, strlen(made));
+		ck_assert_msg(verify(&n) == LMD_CORRUPT, "order '%s'", orders[i]);
+	}
+	(void)unlink(log_path);
+	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
+	write_file(log_path, all, strlen(all));
+	ck_assert_int_eq(verify(&n), LMD_OK);
+	(void)unlink(head_path);
+	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
+}
+END_TEST
+
+START_TEST(rotated)
+{
+	char path[160];
+	uint64_t n;
+
+	close_log();
+	open_log(600);
+	for (int i = 0; i < 10; i++)
+		append("load");
+	close_log();
+	open_log(600);
+	append("stop");
+	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(n, 11);
+	snprintf(path, sizeof(path), "%s/audit-%020d.log", dir, 1);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
+}
+END_TEST
+
+/* Killed while a record was written, and before audit.head was. */
+START_TEST(after_a_crash)
+{
+	size_t bytes, head;
+	char saved[200];
+	uint64_t n;
+
+	three();
+	head = read_file(head_path);
+	memcpy(saved, text, head);
+	append("load");
+	write_file(head_path, saved, head);
+	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(n, 4);
+	close_log();
+	bytes = read_file(log_path);
+	memcpy(text + bytes, "{\"seq\":5,\"ti", 12);
+	write_file(log_path, text, bytes + 12);
+	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
+	open_log(0);
+	append("stop");
+	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(n, 5);
+}
+END_TEST
+
+/* A damaged log is continued and stays damaged. */
+START_TEST(damage_stays)
+{
+	size_t bytes;
+	uint64_t n;
+
+	three();
+	close_log();
+	bytes = read_file(log_path);
+	text[bytes / 2] ^= 1;
+	write_file(log_path, text, bytes);
+	open_log(0);
+	append("start");
+	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("audit");
+	TCase *tc = tcase_create("audit");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, every_byte_of_the_log);
+	tcase_add_test(tc, removed_and_reordered);
+	tcase_add_test(tc, rotated);
+	tcase_add_test(tc, after_a_crash);
+	tcase_add_test(tc, damage_stays);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}
