@@ -25,7 +25,7 @@ done
 resume bytes
 resume ids
 resume owner
-# a key that is removed loses its streams; they do not outlive the daemon
+# a key is removed, and the daemon ends, while streams are kept
 does key rm ann
 stop
 
