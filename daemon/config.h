@@ -84,6 +84,7 @@ struct lmi_config {
 	int64_t connections;
 	int64_t http_body;
 	int64_t http_store, http_store_number, http_store_ms;
+	int64_t http_resume, http_resume_number, http_resume_ms;
 	int64_t connections_per_user;
 	int64_t message_bytes;
 	int64_t idle_ms, message_ms;

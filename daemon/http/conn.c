@@ -111,7 +111,7 @@ void lmi_http_conn_close(struct lmi_http_conn *c)
 {
 	struct lmi_http_server *h = c->h;
 
-	if (c->x)
+	if (c->x && !lmi_http_replay_detach(c->x))
 		lmi_http_exchange_destroy(c->x);
 	h->n_conn--;
 	lmi_conn_limiter_leave(h->limiter, &c->peer);

@@ -61,6 +61,7 @@ struct lmi_http_exchange *lmi_http_exchange_create(struct lmi_http_conn *c)
 	}
 	(void)evbuffer_remove(in, text, c->head.n_bytes);
 	x->conn = c;
+	x->peer = c->peer;
 	x->h = c->h;
 	x->arena = arena;
 	(void)lmi_http_head_parse(&x->head, text, c->head.n_bytes);
@@ -86,7 +87,7 @@ static void write_log(const struct lmi_http_exchange *x)
 	bool gone = x->phase != LMI_HTTP_PHASE_DONE;
 
 	if (!*who)
-		who = lmi_conn_peer_text(&x->conn->peer, peer);
+		who = lmi_conn_peer_text(&x->peer, peer);
 	lmi_printable(path, sizeof(path), x->head.path.ptr, x->head.path.len);
 	if (!x->log_model) {
 		LMI_HTTP_LOG(x->h, LMD_LOG_INFO, "%.*s %s; status=%d principal=%s ms=%llu end=%s",
@@ -120,6 +121,7 @@ void lmi_http_exchange_destroy(struct lmi_http_exchange *x)
 
 	if (x->fini)
 		x->fini(x->hook_arg);
+	lmi_http_replay_release(x);
 	if (x->lookup)
 		*x->lookup = NULL;
 	for (struct lmi_http_call *c = x->calls; c; c = next) {
@@ -185,7 +187,8 @@ static void preflight(struct lmi_http_exchange *x, uint32_t allowed)
 	snprintf(fields, sizeof(fields),
 		 "Allow: %s\r\nAccess-Control-Allow-Methods: %s\r\n"
 		 "Access-Control-Allow-Headers: Authorization, Content-Type, X-Api-Key, "
-		 "Anthropic-Version, Anthropic-Beta, OpenAI-Organization, OpenAI-Project\r\n"
+		 "Anthropic-Version, Anthropic-Beta, OpenAI-Organization, OpenAI-Project, "
+		 "X-Conversation-Id, X-Event-Ids, Last-Event-ID\r\n"
 		 "Access-Control-Max-Age: 600\r\n",
 		 methods, methods);
 	lmi_http_respond(x, 204, NULL, fields, NULL, 0);

@@ -21,6 +21,7 @@
 #include "daemon/http/collect.h"
 #include "daemon/http/http_impl.h"
 #include "daemon/http/model_choice.h"
+#include "daemon/http/replay.h"
 #include "daemon/loop/loop.h"
 #include "service/push.h"
 
@@ -593,6 +594,9 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 		lmi_http_respond_text(x, 500, "", "no random numbers");
 		return;
 	}
+	if (r->gen.stream && (lmi_http_replay_resume(x) ||
+			      !lmi_http_replay_begin(x, r->gen.form->stream_type)))
+		return;
 	r->x = x;
 	model = &r->gen.req.u.generate.model;
 	if (model->len)

@@ -282,6 +282,7 @@ void lmi_http_close(struct lmi_http_server *h)
 		return;
 	while (h->conns)
 		lmi_http_conn_close(h->conns);
+	lmi_http_replay_close(h);
 	while (h->sockets) {
 		struct lmi_http_listen_socket *l = h->sockets;
 
@@ -334,6 +335,7 @@ void lmi_http_revoke(struct lmi_http_server *h, const char *label)
 			c->key_known = false;
 	}
 	lmi_http_background_revoke(h, label);
+	lmi_http_replay_revoke(h, label);
 	if (h->objects)
 		lmi_http_objects_forget_key(h->objects, label);
 }

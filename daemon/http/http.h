@@ -56,6 +56,9 @@ struct lmi_http_opts {
 	const char *store_folder;
 	uint64_t store_bytes, store_age_s;
 	uint32_t store_number;
+	/* Streams that can be resumed: bytes of each, number per owner; none if resume_bytes is 0. */
+	uint64_t resume_bytes, resume_ms;
+	uint32_t resume_number;
 	struct lmi_conn_limiter *limiter; /* shared by all listeners of the daemon; outlives this */
 	struct lmi_http_limits limits;
 	struct lmi_http_ops ops;

@@ -75,6 +75,7 @@ struct lmi_http_server {
 	struct lmi_http_lasting *lasting;
 	struct lmi_http_lookup *lookups; /* pending ones of keys */
 	struct lmi_http_times *times; /* of all models so far */
+	struct lmi_http_replay *replays; /* streams that can be resumed */
 };
 
 #define LMI_HTTP_LOG(h, level, ...)                                                                \
@@ -146,7 +147,8 @@ enum lmi_http_phase {
 };
 
 struct lmi_http_exchange {
-	struct lmi_http_conn *conn;
+	struct lmi_http_conn *conn; /* NULL: it was lost, and the stream is kept for a while */
+	struct lmi_conn_peer peer;
 	struct lmi_http_server *h;
 	struct lmd_arena *arena;
 	struct lmi_http_head head;
@@ -178,6 +180,7 @@ struct lmi_http_exchange {
 	void (*drained)(void *arg);
 	void *hook_arg;
 	bool cancel_on_eof; /* a client that sends no more is taken as gone */
+	struct lmi_http_replay *replay; /* NULL: the stream cannot be resumed */
 	/* for the access log */
 	int code;
 	const char *log_model, *log_end;
@@ -215,6 +218,32 @@ void lmi_http_respond_text(struct lmi_http_exchange *x, int code, const char *fi
 /* Sends an error on a connection whose request could not be parsed. */
 void lmi_http_respond_bad(struct lmi_http_conn *c, int code, const char *why);
 const char *lmi_http_reason(int code);
+
+/* Sends bytes of a stream on the connection.  Returns false if the client reads too slowly. */
+bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n);
+
+/* ---- replay.c ---- */
+
+/* Keeps the stream of the exchange, which is about to begin, if the client asks for it.  Returns
+ * false after a response. */
+bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type);
+/* Writes the header lines of the response. */
+void lmi_http_replay_fields(const struct lmi_http_exchange *x, char *out, size_t n);
+/* Writes bytes of a stream that is kept.  Returns false if more should wait. */
+bool lmi_http_replay_write(struct lmi_http_exchange *x, const void *bytes, size_t n);
+/* The stream is complete, or there is an error in place of it. */
+void lmi_http_replay_end(struct lmi_http_exchange *x);
+void lmi_http_replay_error(struct lmi_http_exchange *x, const void *bytes, size_t n);
+/* The connection is lost.  Returns whether the exchange goes on without one. */
+bool lmi_http_replay_detach(struct lmi_http_exchange *x);
+/* The response of an exchange without a connection is complete; it is freed later. */
+void lmi_http_replay_answered(struct lmi_http_exchange *x);
+/* The exchange ends. */
+void lmi_http_replay_release(struct lmi_http_exchange *x);
+/* Forgets the streams of a key. */
+void lmi_http_replay_revoke(struct lmi_http_server *h, const char *label);
+/* Ends all of them. */
+void lmi_http_replay_close(struct lmi_http_server *h);
 
 /* ---- auth.c ---- */
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "daemon/http/http_impl.h"
+#include "daemon/http/replay.h"
 
 #define HEAD_MAX 2048
 
@@ -26,6 +27,7 @@ static const struct {
 	{405, "Method Not Allowed"},
 	{408, "Request Timeout"},
 	{409, "Conflict"},
+	{410, "Gone"},
 	{413, "Content Too Large"},
 	{414, "URI Too Long"},
 	{415, "Unsupported Media Type"},
@@ -88,7 +90,10 @@ static void write_head(struct lmi_http_exchange *x, int code, const char *type, 
 static void done(struct lmi_http_exchange *x)
 {
 	x->phase = LMI_HTTP_PHASE_DONE;
-	lmi_http_conn_answered(x->conn);
+	if (x->conn)
+		lmi_http_conn_answered(x->conn);
+	else
+		lmi_http_replay_answered(x);
 }
 
 void lmi_http_respond(struct lmi_http_exchange *x, int code, const char *type, const char *fields,
@@ -96,6 +101,13 @@ void lmi_http_respond(struct lmi_http_exchange *x, int code, const char *type, c
 {
 	if (x->phase != LMI_HTTP_PHASE_PENDING)
 		return;
+	if (x->replay)
+		lmi_http_replay_error(x, bytes, n);
+	if (!x->conn) {
+		x->code = code;
+		done(x);
+		return;
+	}
 	write_head(x, code, type, fields, (int64_t)n);
 	if (x->method != LMI_HTTP_HEAD && n)
 		lmi_http_conn_write(x->conn, bytes, n);
@@ -202,21 +214,27 @@ void lmi_http_reply_invalid(struct lmi_http_exchange *x, const char *param, cons
 
 void lmi_http_stream_begin(struct lmi_http_exchange *x, const char *type)
 {
+	char fields[LMI_HTTP_REPLAY_NAME + 128], kept[LMI_HTTP_REPLAY_NAME + 32];
+
 	if (x->phase != LMI_HTTP_PHASE_PENDING)
 		return;
 	x->phase = LMI_HTTP_PHASE_STREAM;
+	x->code = 200;
+	if (!x->conn)
+		return;
 	x->chunked = x->head.minor > 0;
 	if (!x->chunked)
 		x->conn->keep_alive = false; /* the end of the connection is that of the stream */
-	write_head(x, 200, type, "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n", -1);
+	lmi_http_replay_fields(x, kept, sizeof(kept));
+	(void)snprintf(fields, sizeof(fields),
+		       "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n%s", kept);
+	write_head(x, 200, type, fields, -1);
 }
 
-bool lmi_http_stream_write(struct lmi_http_exchange *x, const void *bytes, size_t n)
+bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n)
 {
 	char size[24];
 
-	if (x->phase != LMI_HTTP_PHASE_STREAM || !n || x->method == LMI_HTTP_HEAD)
-		return true;
 	if (x->chunked)
 		lmi_http_conn_write(x->conn, size,
 				    (size_t)snprintf(size, sizeof(size), "%zx\r\n", n));
@@ -226,11 +244,20 @@ bool lmi_http_stream_write(struct lmi_http_exchange *x, const void *bytes, size_
 	return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
 }
 
+bool lmi_http_stream_write(struct lmi_http_exchange *x, const void *bytes, size_t n)
+{
+	if (x->phase != LMI_HTTP_PHASE_STREAM || !n || x->method == LMI_HTTP_HEAD)
+		return true;
+	return x->replay ? lmi_http_replay_write(x, bytes, n) : lmi_http_stream_send(x, bytes, n);
+}
+
 void lmi_http_stream_end(struct lmi_http_exchange *x)
 {
 	if (x->phase != LMI_HTTP_PHASE_STREAM)
 		return;
-	if (x->chunked && x->method != LMI_HTTP_HEAD)
+	if (x->replay)
+		lmi_http_replay_end(x);
+	if (x->conn && x->chunked && x->method != LMI_HTTP_HEAD)
 		lmi_http_conn_write(x->conn, "0\r\n\r\n", 5);
 	done(x);
 }

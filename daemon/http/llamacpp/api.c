@@ -85,6 +85,10 @@ static const char rerank_body[] =
 	"\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"minItems\":1},"
 	"\"top_n\":{\"type\":\"integer\"}}}";
 
+static const char streams_body[] =
+	"{\"type\":\"object\",\"required\":[\"conversation_ids\"],\"properties\":{"
+	"\"conversation_ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
+
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
 	 completion_body, NULL},
@@ -119,6 +123,16 @@ static const struct lmi_http_route routes[] = {
 	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
 	 NULL, NULL},
+	{LMI_HTTP_GET, "/v1/stream", LMI_HTTP_USER, lmi_llamacpp_stream,
+	 "Resumes a stream at a position: conv_id, from.", NULL, NULL},
+	{LMI_HTTP_GET, "/v1/stream/{conv_id}", LMI_HTTP_USER, lmi_llamacpp_stream,
+	 "Resumes a stream at a position: from.", NULL, NULL},
+	{LMI_HTTP_DELETE, "/v1/stream", LMI_HTTP_USER, lmi_llamacpp_stream_stop,
+	 "Cancels a stream that can be resumed: conv_id.", NULL, NULL},
+	{LMI_HTTP_DELETE, "/v1/stream/{conv_id}", LMI_HTTP_USER, lmi_llamacpp_stream_stop,
+	 "Cancels a stream that can be resumed.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/streams/lookup", LMI_HTTP_USER, lmi_llamacpp_streams,
+	 "Describes the streams of conversations.", streams_body, NULL},
 	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, lmi_llamacpp_adapters,
 	 "Lists the adapters of a loaded model.", NULL, NULL},
 	{LMI_HTTP_POST, "/lora-adapters", LMI_HTTP_ADMIN, NULL,

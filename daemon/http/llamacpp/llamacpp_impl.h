@@ -34,5 +34,8 @@ void lmi_llamacpp_rerank(struct lmi_http_exchange *x);
 void lmi_llamacpp_slots(struct lmi_http_exchange *x);
 void lmi_llamacpp_models(struct lmi_http_exchange *x);
 void lmi_llamacpp_adapters(struct lmi_http_exchange *x);
+void lmi_llamacpp_stream(struct lmi_http_exchange *x);
+void lmi_llamacpp_stream_stop(struct lmi_http_exchange *x);
+void lmi_llamacpp_streams(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_IMPL_H */
