@@ -2,6 +2,7 @@
  *
  * Starts the daemon's parts in order, and stops them in reverse order.  The listener is started
  * last, so that a client that can connect is served. */
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -349,6 +350,11 @@ static enum lmd_status find_inherited(struct lmi_daemon *d, struct lmd_error *er
 		&d->inherited, e->get(e->arg, "LISTEN_PID"), e->get(e->arg, "LISTEN_FDS"),
 		e->get(e->arg, "LISTEN_FDNAMES"), err);
 
+	if (st == LMD_OK && d->inherited.n_ignored)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
+			       "http: inherited sockets ignored: %" PRIu64 ", the first has the name '%s'; "
+			       "FileDescriptorName= must be http or https",
+			       d->inherited.n_ignored, d->inherited.ignored);
 	return st == LMD_OK ? check_inherited(d, err) : st;
 }
 
