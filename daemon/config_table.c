@@ -8,8 +8,13 @@
 #include <string.h>
 
 #include "core/cli/texts.h"
+#include "core/engine/engine.h"
 #include "daemon/config.h"
 #include "llamad/attr.h"
+
+/* The value of a macro as a string literal. */
+#define TEXT_OF_TOKENS(x) #x
+#define TEXT_OF(macro) TEXT_OF_TOKENS(macro)
 
 #define AT(member) (uint32_t) offsetof(struct lmi_config, member)
 
@@ -319,8 +324,8 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_INT,
 		 .value = "N",
 		 .min = 0,
-		 .max = 15,
-		 .def = "15",
+		 .max = LMI_ENGINE_DRAFT_MAX,
+		 .def = TEXT_OF(LMI_ENGINE_DRAFT_MAX),
 		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a time, "
 			"from the prompt and the answer so far, and verified in one step; 0 = off. "
 			"Answers stay the same. Less is guessed, or nothing, if that is faster."},

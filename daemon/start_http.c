@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Starts the listener for HTTP: on configured addresses, and on sockets that systemd has opened. */
+#include <inttypes.h>
+
 #include "core/base/arena.h"
 #include "daemon/daemon_impl.h"
 #include "daemon/state_dir.h"
@@ -46,6 +48,11 @@ enum lmd_status lmi_daemon_find_inherited(struct lmi_daemon *d, struct lmd_error
 		&d->inherited, e->get(e->arg, "LISTEN_PID"), e->get(e->arg, "LISTEN_FDS"),
 		e->get(e->arg, "LISTEN_FDNAMES"), err);
 
+	if (st == LMD_OK && d->inherited.n_ignored)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
+			       "http: inherited sockets ignored: %" PRIu64 ", the first has the name '%s'; "
+			       "FileDescriptorName= must be http or https",
+			       d->inherited.n_ignored, d->inherited.ignored);
 	return st == LMD_OK ? check_inherited(d, err) : st;
 }
 

@@ -25,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/jobs.h"
 #include "core/base/mailbox.h"
+#include "core/engine/engine.h"
 #include "core/plugin/host_services.h"
 #include "proto/proto.h"
 #include "service/evaluate.h"
@@ -315,7 +316,7 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 				      .watch = watch,
 				      .watch_arg = e,
 				      .version = PACKAGE_VERSION,
-				      .draft_max = 15,
+				      .draft_max = LMI_ENGINE_DRAFT_MAX,
 				      .embedded = true};
 	enum lmd_status st;
 

@@ -143,7 +143,8 @@ static enum lmd_status listen_inherited(struct lmi_http_listen_socket *l, int fd
 		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	evconnlistener_set_error_cb(l->listener, on_accept_error);
 	if (l->addr.path)
-		(void)snprintf(l->text, sizeof(l->text), "unix:%s", un->sun_path);
+		(void)snprintf(l->text, sizeof(l->text), "unix:%.*s",
+			       (int)sizeof(un->sun_path), un->sun_path); /* may lack a NUL */
 	note_port(l);
 	return LMD_OK;
 }

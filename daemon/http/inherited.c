@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/printable.h"
+
 #define FIRST_FD 3
 
 static bool is(const char *name, size_t n, const char *word)
@@ -57,6 +59,12 @@ static enum lmd_status take(struct lmi_http_inherited_socket *s, int fd, bool tl
 	return LMD_OK;
 }
 
+static void ignore(struct lmi_http_inherited *out, const char *name, size_t n)
+{
+	if (!out->n_ignored++)
+		lmi_printable(out->ignored, sizeof(out->ignored), name, n);
+}
+
 enum lmd_status lmi_http_inherited_find(struct lmi_http_inherited *out, const char *listen_pid,
 					const char *listen_fds, const char *listen_fdnames,
 					struct lmd_error *err)
@@ -64,10 +72,10 @@ enum lmd_status lmi_http_inherited_find(struct lmi_http_inherited *out, const ch
 	const char *name = listen_fdnames ? listen_fdnames : "";
 	long n = listen_fds ? strtol(listen_fds, NULL, 10) : 0;
 
-	out->n = 0;
+	*out = (struct lmi_http_inherited){0};
 	if (!listen_pid || strtol(listen_pid, NULL, 10) != (long)getpid())
 		return LMD_OK;
-	for (int fd = FIRST_FD; fd - FIRST_FD < n && *name; fd++) {
+	for (int fd = FIRST_FD; n > 0 && *name; fd++, n--) {
 		size_t len = strcspn(name, ":");
 		bool tls = is(name, len, "https");
 		enum lmd_status st;
@@ -81,8 +89,14 @@ enum lmd_status lmi_http_inherited_find(struct lmi_http_inherited *out, const ch
 			if (st != LMD_OK)
 				return st;
 			out->n++;
+		} else {
+			ignore(out, name, len);
 		}
 		name += len + (name[len] == ':');
+	}
+	if (n > 0) { /* more descriptors than names */
+		ignore(out, "", 0);
+		out->n_ignored += (uint64_t)n - 1;
 	}
 	return LMD_OK;
 }

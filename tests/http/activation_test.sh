@@ -10,7 +10,8 @@ for program in curl python3; do
 done
 : >"$dir/conf"
 
-# activate NAMES ADDRESS... -- OPTION...: starts the daemon with sockets
+# activate NAMES ADDRESS... -- OPTION...: starts the daemon with sockets; it is stopped after
+# two minutes, so that no wait for it takes longer
 activate() {
 	names=$1
 	shift
@@ -21,8 +22,8 @@ activate() {
 	done
 	shift
 	# shellcheck disable=SC2086 # a list
-	python3 "$src/tests/http/activate.py" "$dir/ports" "$names" $addresses -- "$build/llamad" \
-		--socket "$url" --state-dir "$dir/state" --config "$dir/conf" "$@" 2>"$dir/log" &
+	timeout -k 10 120 python3 "$src/tests/http/activate.py" "$dir/ports" "$names" $addresses -- \
+		"$build/llamad" --socket "$url" --state-dir "$dir/state" --config "$dir/conf" "$@" 2>"$dir/log" &
 	daemon=$!
 }
 
@@ -48,6 +49,8 @@ port=$(head -n 1 "$dir/ports")
 fetch 200 . "http://127.0.0.1:$port/health"
 fetch 200 . --unix-socket "$dir/http.sock" http://localhost/metrics
 holds "the log names the port" grep -q "ready on http://127.0.0.1:$port\$" "$dir/log"
+holds "the log names the ignored socket" grep -q \
+	"inherited sockets ignored: 1, the first has the name 'other'" "$dir/log"
 holds "the log names the path" grep -q "ready on unix:$dir/http.sock\$" "$dir/log"
 stop
 holds "the file stays, for the next start" [ -S "$dir/http.sock" ]
