@@ -47,8 +47,8 @@ struct lmi_engine_drafter {
 	 * mentioning. */
 	double (*cost_ns)(const void *drafter);
 	void (*destroy)(void *drafter); /* may be NULL */
-	/* The sequence begins again with other tokens, which the next call of guess has. NULL: nothing
-	 * is guessed for it any more. Engine's thread; allocates nothing. */
+	/* The sequence begins again with other tokens, which the next call of guess has. Engine's
+	 * thread; allocates nothing. */
 	void (*restart)(void *drafter);
 };
 

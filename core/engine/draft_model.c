@@ -249,6 +249,14 @@ static void destroy(void *drafter)
 	lmi_free(d);
 }
 
+static void restart(void *drafter)
+{
+	struct model_drafter *d = drafter;
+
+	close_seq(d, true);
+	d->n_known = 0;
+}
+
 /* Opens the sequence with what is known of these tokens from others. */
 static bool open_seq(struct model_drafter *d, uint32_t n)
 {
@@ -403,4 +411,5 @@ const struct lmi_engine_drafter lmi_engine_drafter_model = {.name = "model",
 							    .create = create,
 							    .guess = guess,
 							    .cost_ns = cost_ns,
-							    .destroy = destroy};
+							    .destroy = destroy,
+							    .restart = restart};

@@ -252,12 +252,8 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)
 {
-	if (!s)
-		return;
-	if (s->ops->restart)
-		s->ops->restart(s->drafter);
-	else
-		s->most = 0;
+	for (uint32_t i = 0; s && i < s->n_source; i++)
+		s->sources[i].ops->restart(s->sources[i].drafter);
 }
 
 void lmi_engine_speculation_count(const struct lmi_engine_speculation *s, uint32_t *n_drafted,
