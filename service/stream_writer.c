@@ -12,6 +12,9 @@
 #include "service/push.h"
 #include "service/service_state.h"
 
+/* How many times the streams of a user an administrator may have. */
+#define ADMIN_TIMES 4
+
 /* ---- replies to readers ---- */
 
 static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
@@ -230,9 +233,10 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
 	uint32_t n = lmi_svc_user_n_stream(svc, principal);
+	uint64_t most = svc->limits.streams * (principal->role == LMI_SVC_ROLE_ADMIN ? ADMIN_TIMES : 1);
 	struct lmi_svc_stream *done;
 
-	if (n < svc->limits.streams)
+	if (n < most)
 		return LMD_OK;
 	done = find_done(svc, &owner);
 	if (done) {
@@ -242,7 +246,7 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 	return lmd_fail(err, LMD_BUSY,
 			"too many streams: you have %u, the maximum is %llu: read one to its end "
 			"or cancel one",
-			n, (unsigned long long)svc->limits.streams);
+			n, (unsigned long long)most);
 }
 
 enum lmd_status lmi_svc_stream_begin(struct lmi_svc_request *a,

@@ -231,7 +231,8 @@ void lmi_http_replay_read(struct lmi_http_exchange *x, const char *name, uint64_
 bool lmi_http_replay_resume(struct lmi_http_exchange *x)
 {
 	const char *id = lmi_http_header(x, "last-event-id");
-	char *colon = id ? strrchr(id, ':') : NULL, *end;
+	const char *colon = id ? strrchr(id, ':') : NULL, *name;
+	char *end;
 	uint64_t from;
 
 	if (!id)
@@ -241,7 +242,11 @@ bool lmi_http_replay_resume(struct lmi_http_exchange *x)
 		lmi_http_respond_text(x, 400, "", "Last-Event-ID: is not an id of an event");
 		return true;
 	}
-	lmi_http_replay_read(x, lmi_arena_strndup(x->arena, id, (size_t)(colon - id)), from);
+	name = lmi_arena_strndup(x->arena, id, (size_t)(colon - id));
+	if (name)
+		lmi_http_replay_read(x, name, from);
+	else
+		lmi_http_respond_text(x, 503, "", "out of memory");
 	return true;
 }
 
