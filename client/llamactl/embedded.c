@@ -219,8 +219,9 @@ enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ct
 		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
 }
 
-static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32_t n_seq,
-				   struct lmd_error *err)
+/* draft_path: of a draft model; NULL: none */
+static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, const char *draft_path,
+				   uint32_t n_seq, struct lmd_error *err)
 {
 	struct lmi_engine_opts engine;
 	struct lmi_embedded_opts o;
@@ -231,7 +232,7 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32
 	o = (struct lmi_embedded_opts){
 		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
 	o.model.n_seq = n_seq;
-	o.model.draft_path = lmi_ctl_draft_model(&ctl->args);
+	o.model.draft_path = draft_path;
 	/* rows of logits in a step, and those of guessed tokens; 0: any */
 	o.model.n_out = n_seq ? n_seq + LMI_ENGINE_DRAFT_MAX : 0;
 	return lmi_embedded_open(&ctl->client, &o, err);
@@ -239,12 +240,12 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32
 
 enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
-	return open_client(ctl, path, 0, err);
+	return open_client(ctl, path, NULL, 0, err);
 }
 
 enum lmd_status lmi_ctl_load_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
-	enum lmd_status st = open_client(ctl, path, 1, err);
+	enum lmd_status st = open_client(ctl, path, lmi_ctl_draft_model(&ctl->args), 1, err);
 
 	if (st == LMD_OK)
 		st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", path), err);

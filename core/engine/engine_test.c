@@ -403,7 +403,7 @@ START_TEST(opening_is_refused_with_numbers)
 		{{.v_dtype = LMD_DTYPE_Q5_1}, LMD_UNSUPPORTED, "blocks of q5_1"},
 		{{.k_dtype = LMD_DTYPE_Q8_1},
 		 LMD_UNSUPPORTED,
-		 "backend ref cannot store keys of type q8_1; it offers f32, f16, bf16, q8_0, "
+		 "cannot store keys of type q8_1; it offers f32, f16, bf16, q8_0, "
 		 "q5_1, q5_0, q4_1, q4_0, iq4_nl"},
 		{{.path = "/nonexistent/model.gguf"}, LMD_NOTFOUND, "/nonexistent/model.gguf"},
 	};
