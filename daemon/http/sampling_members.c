@@ -144,7 +144,7 @@ static void read_draft_max(struct lmi_http_translation *t, const struct lmi_http
 }
 
 /* A list of {id, scale} with the numbers of adapters in /lora-adapters: one of them has scale 1 at
- * most, the others 0. */
+ * most, the others 0.  An empty list has no effect. */
 static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
 	const json_t *entry;
@@ -154,6 +154,8 @@ static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *
 		lmi_http_fail(&t->r, at, "is not an array");
 		return;
 	}
+	if (!json_array_size(v))
+		return;
 	t->q->has_adapter = true;
 	t->q->adapter = (struct lmd_str){.ptr = "", .len = 0};
 	json_array_foreach(v, i, entry)
