@@ -39,7 +39,8 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(target_itl_batch, "ms", 0, MINUTE, 0,
 	    "As target_itl, for generations of class batch."),
 	ROW(streams, "", 1, 65536, 256,
-	    "Maximum number of streams of one user, including ended ones that are still kept."),
+	    "Maximum number of streams of one user, including ended ones that are still kept; an administrator "
+	    "may have four times as many."),
 	ROW(models, "", 1, 256, 16, "Maximum number of models in memory."),
 	ROW(text_bytes, "bytes", 1, 16u << 20, 16u << 20,
 	    "Maximum length of a prompt or of any other text for a model."),
