@@ -54,7 +54,7 @@ void lmi_svc_request_release(struct lmi_svc_request *r)
 	if (!r->user)
 		return;
 	lmi_svc_user_release(r->svc, r->user, &r->held);
-	lmi_svc_user_unref(r->svc, r->user);
+	lmi_svc_user_unref(r->user);
 	r->user = NULL;
 }
 

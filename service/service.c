@@ -136,6 +136,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_generate_defer_wakeups(svc, now);
 	lmi_svc_idempotency_keys_expire(&svc->idempotency_keys, now);
 	lmi_svc_usage_tick(svc, now);
+	lmi_svc_users_tick(svc, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)

@@ -55,7 +55,8 @@ struct lmi_service {
 	uint64_t watched_ns; /* when the engines' progress was last read */
 
 	struct lmi_svc_evaluation *evaluations; /* submitted to an engine */
-	struct lmi_svc_user *users; /* those that hold something */
+	struct lmi_svc_user *users; /* those that hold something, or did lately */
+	uint64_t users_when;        /* of the next look for users that can be forgotten */
 	struct lmi_svc_account held; /* by all users together */
 	struct lmi_svc_quota *quotas; /* of all keys */
 	struct lmi_svc_usage usage;

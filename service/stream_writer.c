@@ -211,7 +211,7 @@ void lmi_svc_stream_drop(struct lmi_service *svc, struct lmi_svc_stream *s)
 {
 	if (s->user) {
 		lmi_svc_user_release(svc, s->user, &one_stream);
-		lmi_svc_user_unref(svc, s->user);
+		lmi_svc_user_unref(s->user);
 	}
 	lmi_svc_stream_destroy(&svc->streams, s);
 }

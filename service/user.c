@@ -6,6 +6,7 @@
 #include "service/user.h"
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/service_state.h"
 
 static struct lmi_svc_user *find(const struct lmi_service *svc,
@@ -37,25 +38,26 @@ struct lmi_svc_user *lmi_svc_user_ref(struct lmi_service *svc,
 	return u;
 }
 
-/* Forgets the users that hold nothing and have not used a work thread for a while. */
-static void forget_idle(struct lmi_service *svc)
+void lmi_svc_user_unref(struct lmi_svc_user *u)
+{
+	u->n_ref--;
+}
+
+void lmi_svc_users_tick(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_user **p = &svc->users, *u;
 
+	if (now < svc->users_when)
+		return;
+	svc->users_when = now + 1000 * LMI_NS_PER_MS;
 	while ((u = *p)) {
-		if (u->n_ref || lmi_svc_window_sum(&u->work, svc->now, LMI_SVC_WORK_SECONDS)) {
+		if (u->n_ref || lmi_svc_window_sum(&u->work, now, LMI_SVC_WORK_SECONDS)) {
 			p = &u->next;
 			continue;
 		}
 		*p = u->next;
 		lmi_free(u);
 	}
-}
-
-void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u)
-{
-	if (!--u->n_ref)
-		forget_idle(svc);
 }
 
 void lmi_svc_users_fini(struct lmi_service *svc)
@@ -240,7 +242,7 @@ void lmi_svc_user_charge_work(struct lmi_service *svc, const struct lmi_svc_prin
 	if (!u)
 		return;
 	lmi_svc_window_add(&u->work, svc->now, ns);
-	lmi_svc_user_unref(svc, u);
+	lmi_svc_user_unref(u);
 }
 
 /* Returns whether another user has a request, or had one that used a work thread in the window. */

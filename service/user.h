@@ -34,10 +34,14 @@ struct lmi_svc_user {
 };
 
 /* Finds or adds the user of a principal; NULL if out of memory. Give it back with
- * lmi_svc_user_unref. */
+ * lmi_svc_user_unref; it stays known until the next lmi_svc_users_tick. */
 struct lmi_svc_user *lmi_svc_user_ref(struct lmi_service *svc,
 				      const struct lmi_svc_principal *principal);
-void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u);
+void lmi_svc_user_unref(struct lmi_svc_user *u);
+
+/* Forgets, at most once a second, the users that have no reference and have not used a work thread
+ * for LMI_SVC_WORK_SECONDS: the cost of a request does not depend on the number of users. */
+void lmi_svc_users_tick(struct lmi_service *svc, uint64_t now);
 
 /* Forgets all users, none of which may hold anything. */
 void lmi_svc_users_fini(struct lmi_service *svc);

@@ -121,6 +121,43 @@ START_TEST(jobs_are_charged)
 }
 END_TEST
 
+static unsigned n_users(void)
+{
+	unsigned n = 0;
+
+	for (const struct lmi_svc_user *u = fx.svc->users; u; u = u->next)
+		n++;
+	return n;
+}
+
+/* Users are known as long as they hold something or their work counts, and no longer. */
+START_TEST(idle_users_are_forgotten)
+{
+	struct lmi_svc_user *holds;
+
+	fx_start(&fx);
+	fx.now += 20 * SECOND_NS;
+	fx_turn(&fx);
+	ck_assert_uint_eq(n_users(), 0);
+	holds = lmi_svc_user_ref(fx.svc, &fx_admin);
+	ck_assert_ptr_nonnull(holds);
+	lmi_svc_user_charge_work(fx.svc, &fx_user, 1);
+	lmi_svc_user_charge_work(fx.svc, &fx_other, 0);
+	ck_assert_uint_eq(n_users(), 2);
+	fx.now += (LMI_SVC_WORK_SECONDS - 1) * SECOND_NS - fx.now % SECOND_NS;
+	fx_turn(&fx);
+	ck_assert_uint_eq(n_users(), 2);
+	fx.now += 2 * SECOND_NS;
+	fx_turn(&fx);
+	ck_assert_uint_eq(n_users(), 1);
+	ck_assert_ptr_eq(fx.svc->users, holds);
+	lmi_svc_user_unref(holds);
+	fx.now += 2 * SECOND_NS;
+	fx_turn(&fx);
+	ck_assert_uint_eq(n_users(), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("work_time");
@@ -131,6 +168,7 @@ int main(void)
 	tcase_add_test(t, a_window_of_time);
 	tcase_add_test(t, processor_time_of_one_user);
 	tcase_add_test(t, jobs_are_charged);
+	tcase_add_test(t, idle_users_are_forgotten);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
