@@ -32,10 +32,10 @@ END_TEST
 START_TEST(several_at_once)
 {
 	struct lmi_front_pacer p = {0};
-	const uint64_t pause = (LMI_FRONT_PACER_SHARE - 1) * 10 * (uint64_t)MS;
+	const uint64_t pause = (LMI_FRONT_PACER_SHARE - 1) * 5 * (uint64_t)MS;
 
 	for (int i = 0; i < 4; i++)
-		lmi_front_pacer_charge(&p, 100 * MS, 10 * MS);
+		lmi_front_pacer_charge(&p, 100 * MS, 5 * MS);
 	ck_assert(!lmi_front_pacer_ready(&p, 100 * MS + 4 * pause - 1));
 	ck_assert(lmi_front_pacer_ready(&p, 100 * MS + 4 * pause));
 }

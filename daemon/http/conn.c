@@ -239,7 +239,7 @@ static void body_done(struct lmi_http_conn *c)
 {
 	c->state = LMI_HTTP_CONN_ANSWER;
 	start_timer(c, unread_ms(c));
-	lmi_http_exchange_run(c->x);
+	lmi_http_turn_wait(c->x);
 }
 
 void lmi_http_conn_continue(struct lmi_http_conn *c)

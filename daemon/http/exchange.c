@@ -119,6 +119,7 @@ void lmi_http_exchange_destroy(struct lmi_http_exchange *x)
 	struct lmi_http_call *next;
 	bool pending = x->calls != NULL;
 
+	lmi_http_turn_cancel(x);
 	if (x->fini)
 		x->fini(x->hook_arg);
 	lmi_http_replay_release(x);

@@ -17,6 +17,7 @@
 #include "core/base/arena.h"
 #include "daemon/http/exchange.h"
 #include "daemon/http/http_impl.h"
+#include "daemon/loop/loop.h"
 #include "tests/service_fixture.h"
 
 /* ---- the API: {"model", "prompt", "n", "choices", "stream", "seed"} ---- */
@@ -360,6 +361,57 @@ START_TEST(comments_keep_a_stream_alive)
 }
 END_TEST
 
+/* Sends a request whose body counts as long. */
+static void post_long(struct client *c)
+{
+	static char text[LMI_FRONT_LONG_BYTES + 300];
+	static const char body[] = "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3}";
+	int n_pad = LMI_FRONT_LONG_BYTES;
+	int n = snprintf(text, sizeof(text),
+			 "POST /generate HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%*s%s",
+			 n_pad + strlen(body), n_pad, "", body);
+
+	dial(c);
+	ck_assert_int_eq(send(c->fd, text, (size_t)n, 0), n);
+}
+
+/* Requests with long bodies wait for their turns, in order; others pass, and clients may leave. */
+START_TEST(turns_of_long_bodies)
+{
+	static struct client first, leaves;
+
+	open_server();
+	server->pacer.next_ns = UINT64_MAX;
+	post_long(&first);
+	while (!server->turns)
+		turn();
+	post_long(&leaves);
+	while (!server->turns->next_turn)
+		turn();
+	post_long(&b);
+	while (!server->turns->next_turn->next_turn)
+		turn();
+	(void)ask("{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3}", "\"end\"");
+	(void)shutdown(leaves.fd, SHUT_RDWR);
+	close(leaves.fd);
+	receive(&first);
+	ck_assert_uint_eq(first.n, 0);
+	/* the first one takes its time, and so the other one has to wait */
+	server->pacer.next_ns = 0;
+	lmi_http_turn_next(server);
+	ck_assert_uint_gt(server->pacer.next_ns, lmi_loop_now());
+	ck_assert_ptr_nonnull(server->turns);
+	expect(&first, "\"end\"");
+	while (server->turns)
+		turn();
+	expect(&b, "\"end\"");
+	close(first.fd);
+	close(b.fd);
+	fx_settle(&fx);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* A name that does not exist, or none, means the default model. */
 START_TEST(the_default_model)
 {
@@ -553,6 +605,7 @@ int main(void)
 	tcase_add_test(t, an_answer);
 	tcase_add_test(t, a_stream);
 	tcase_add_test(t, comments_keep_a_stream_alive);
+	tcase_add_test(t, turns_of_long_bodies);
 	tcase_add_test(t, the_default_model);
 	tcase_add_test(t, errors);
 	tcase_add_loop_test(t, disconnecting_cancels, 0, 6);

@@ -60,6 +60,13 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	lmi_http_later_run(arg);
 }
 
+static void on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	lmi_http_turn_next(arg);
+}
+
 static void on_expire(evutil_socket_t fd, short what, void *arg)
 {
 	struct lmi_http_server *h = arg;
@@ -226,8 +233,9 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	h->later_end = &h->later;
 	h->limiter = opts->limiter;
 	h->later_event = evtimer_new(opts->base, on_later, h);
+	h->turn_event = evtimer_new(opts->base, on_turn, h);
 	h->openapi = lmi_http_openapi(opts->apis, opts->version);
-	if (!h->later_event || !h->openapi)
+	if (!h->later_event || !h->turn_event || !h->openapi)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	else
 		h->n_openapi = strlen(h->openapi);
@@ -297,6 +305,8 @@ void lmi_http_close(struct lmi_http_server *h)
 		event_free(h->expire);
 	lmi_http_objects_close(h->objects);
 	lmi_http_times_free(h->times);
+	if (h->turn_event)
+		event_free(h->turn_event);
 	if (h->later_event)
 		event_free(h->later_event);
 	lmi_http_tls_close(h->tls);

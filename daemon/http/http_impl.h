@@ -10,6 +10,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/sha256.h"
+#include "daemon/front/pacer.h"
 #include "daemon/http/chunks.h"
 #include "daemon/http/exchange.h"
 #include "daemon/http/head.h"
@@ -74,6 +75,9 @@ struct lmi_http_server {
 	uint32_t n_background;
 	struct lmi_http_lasting *lasting;
 	struct lmi_http_lookup *lookups; /* pending ones of keys */
+	struct lmi_front_pacer pacer;    /* of long bodies */
+	struct lmi_http_exchange *turns; /* those that wait for their turn, the next one first */
+	struct event *turn_event;
 	struct lmi_http_times *times; /* of all models so far */
 	struct lmi_http_replay *replays; /* streams that can be resumed */
 };
@@ -147,6 +151,7 @@ enum lmi_http_phase {
 };
 
 struct lmi_http_exchange {
+	struct lmi_http_exchange *next_turn; /* of those that wait for their turn */
 	struct lmi_http_conn *conn; /* NULL: it was lost, and the stream is kept for a while */
 	struct lmi_conn_peer peer;
 	struct lmi_http_server *h;
@@ -197,6 +202,12 @@ void lmi_http_exchange_admit(struct lmi_http_exchange *x);
 bool lmi_http_exchange_add(struct lmi_http_exchange *x, const char *bytes, size_t n);
 /* Handles the request, whose body is complete. */
 void lmi_http_exchange_run(struct lmi_http_exchange *x);
+/* Handles the request now if its body is short, or otherwise when its turn comes (turns.c). */
+void lmi_http_turn_wait(struct lmi_http_exchange *x);
+/* Removes an exchange that may wait for its turn. */
+void lmi_http_turn_cancel(struct lmi_http_exchange *x);
+/* Handles the request that has waited longest, if it may; call this when turn_event fires. */
+void lmi_http_turn_next(struct lmi_http_server *h);
 /* Ends all work for the exchange, writes the access log, and frees it. */
 void lmi_http_exchange_destroy(struct lmi_http_exchange *x);
 /* Calls fn outside callbacks of the service, unless the exchange has ended before. */
