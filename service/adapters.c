@@ -34,14 +34,61 @@ static float take_scale(char *path)
 	return v;
 }
 
-/* Adds the entry text[0..n). */
-static enum lmd_status add(struct lmi_svc_adapters *a, const char *text, size_t n,
+static enum lmd_status no_memory(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_NOMEM, "no memory for adapters");
+}
+
+/* Allocates the arrays of an empty list. */
+static enum lmd_status reserve(struct lmi_svc_adapters *a, struct lmd_error *err)
+{
+	if (!a->names)
+		a->names = lmi_alloc(LMI_SVC_ADAPTERS_MAX, sizeof(*a->names));
+	if (!a->refs)
+		a->refs = lmi_alloc(LMI_SVC_ADAPTERS_MAX, sizeof(*a->refs));
+	return a->names && a->refs ? LMD_OK : no_memory(err);
+}
+
+static enum lmd_status add(struct lmi_svc_adapters *a, char *own_name, char *own_path, float scale,
 			   struct lmd_error *err)
+{
+	if (!own_name || !own_path) {
+		lmi_free(own_name);
+		lmi_free(own_path);
+		return no_memory(err);
+	}
+	a->names[a->n] = (struct lmd_str){own_name, strlen(own_name)};
+	a->refs[a->n] = (struct lmi_engine_adapter_ref){.path = own_path, .scale = scale};
+	a->n++;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
+				     float scale, struct lmd_error *err)
+{
+	enum lmd_status st = reserve(a, err);
+
+	return st == LMD_OK ? add(a, lmi_strndup(name, strlen(name)),
+				  lmi_strndup(path, strlen(path)), scale, err)
+			    : st;
+}
+
+int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->refs[i].scale == 1 && !strcmp(a->refs[i].path, path))
+			return LMI_ENGINE_FIRST_ADAPTER_SLOT + (int32_t)i;
+	return 0;
+}
+
+/* Adds the entry text[0..n). */
+static enum lmd_status parse_entry(struct lmi_svc_adapters *a, const char *text, size_t n,
+				   struct lmd_error *err)
 {
 	const char *equals = memchr(text, '=', n);
 	size_t n_name = equals ? (size_t)(equals - text) : 0;
-	struct lmi_engine_adapter_ref *ref = &a->refs[a->n];
-	char *path, *name, shown[124];
+	char *path, shown[124];
+	float scale = 1;
 
 	lmi_printable(shown, sizeof(shown), text, n);
 	if (!n_name || n_name > LMI_SVC_ADAPTER_NAME || strspn(text, NAME_CHARS) != n_name)
@@ -55,31 +102,20 @@ static enum lmd_status add(struct lmi_svc_adapters *a, const char *text, size_t 
 		if (a->names[i].len == n_name && !memcmp(a->names[i].ptr, text, n_name))
 			return lmd_fail(err, LMD_INVALID, "'%s': the name occurs twice", shown);
 	path = lmi_strndup(equals + 1, n - n_name - 1);
-	name = lmi_strndup(text, n_name);
-	if (!path || !name) {
-		lmi_free(path);
-		lmi_free(name);
-		return lmd_fail(err, LMD_NOMEM, "no memory for adapters");
-	}
-	a->names[a->n] = (struct lmd_str){name, n_name};
-	ref->scale = take_scale(path);
-	ref->path = path;
-	a->n++;
-	return LMD_OK;
+	if (path)
+		scale = take_scale(path);
+	return add(a, lmi_strndup(text, n_name), path, scale, err);
 }
 
 enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char *text,
 				       struct lmd_error *err)
 {
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st;
 
 	*out = (struct lmi_svc_adapters){.n = 0};
 	if (!text)
 		return LMD_OK;
-	out->names = lmi_alloc(LMI_SVC_ADAPTERS_MAX, sizeof(*out->names));
-	out->refs = lmi_alloc(LMI_SVC_ADAPTERS_MAX, sizeof(*out->refs));
-	if (!out->names || !out->refs)
-		st = lmd_fail(err, LMD_NOMEM, "no memory for adapters");
+	st = reserve(out, err);
 	while (st == LMD_OK && *text) {
 		size_t n;
 
@@ -89,7 +125,7 @@ enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char 
 			st = lmd_fail(err, LMD_INVALID, "more than %d adapters",
 				      LMI_SVC_ADAPTERS_MAX);
 		else
-			st = add(out, text, n, err);
+			st = parse_entry(out, text, n, err);
 		text += n + (text[n] == ',');
 	}
 	if (st != LMD_OK)

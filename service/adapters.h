@@ -26,6 +26,12 @@ enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char 
 				       struct lmd_error *err);
 void lmi_svc_adapters_fini(struct lmi_svc_adapters *a);
 
+/* Adds an adapter to a list of fewer than LMI_SVC_ADAPTERS_MAX. The texts are copied. */
+enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
+				     float scale, struct lmd_error *err);
+/* Finds the slot of the engine for this file with the scale 1; 0: there is none. */
+int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path);
+
 /* Finds the slot of the engine for an adapter's name, or its number in the list if no adapter has
  * that name.  LMD_INVALID: the model has no adapter of
  * that name, with the names that it has; `model` is named in the message. */

@@ -2,9 +2,12 @@
  *
  * Op create: a name with a Modelfile. The Modelfile is checked on the loop's thread, the registry is
  * changed by a job, and the row then joins the list. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/base/printable.h"
 #include "service/call.h"
 #include "service/names.h"
 #include "service/ops.h"
@@ -24,6 +27,17 @@ static void end(struct lmi_svc_call *c)
 	lmi_svc_call_destroy(c);
 }
 
+/* Whether the adapter belongs to the model shows when it is loaded. */
+static enum lmd_status check_adapter(const char *path, struct lmd_error *err)
+{
+	char shown[160];
+
+	if (!path || !access(path, R_OK))
+		return LMD_OK;
+	return lmd_fail(err, errno == ENOENT ? LMD_NOTFOUND : LMD_IO, "ADAPTER: %s: %s",
+			lmi_printable_path(shown, sizeof(shown), path), strerror(errno));
+}
+
 static void run(void *arg)
 {
 	struct lmi_svc_call *c = arg;
@@ -31,7 +45,9 @@ static void run(void *arg)
 	struct lmi_store *store = c->request.svc->o.store;
 	struct lmi_store_models found = {0};
 
-	c->err.status = lmi_store_model_find(store, k->row->file.from, &found, &c->err);
+	c->err.status = check_adapter(k->row->file.adapter, &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_model_find(store, k->row->file.from, &found, &c->err);
 	if (c->err.status == LMD_OK) {
 		(void)snprintf(k->model, sizeof(k->model), "%s", found.v[0].name);
 		c->err.status = lmi_store_preset_set(store, k->row->name, k->model, k->row->text,

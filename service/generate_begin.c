@@ -2,6 +2,8 @@
  *
  * A generation from its request to the queue: finds and loads its model, and tokenises its
  * prompt. */
+#include <stdio.h>
+
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "service/generate_work.h"
@@ -10,6 +12,8 @@
 #include "service/prompt.h"
 #include "service/quota.h"
 #include "service/stream.h"
+
+#define LOADS_MAX 4 /* of the model for one request */
 
 static void encode(void *arg)
 {
@@ -35,6 +39,31 @@ static void encode_job(void *arg)
 	encode(g);
 	g->request.work_ns = lmi_clock_thread_ns() - from;
 }
+
+/* ---- adapters ---- */
+
+/* Has the model loaded with the adapter that op create gave to the name, if there is one. */
+static enum lmd_status want_adapter(struct lmi_svc_generation *g, uint32_t *retry_ms,
+				    struct lmd_error *err)
+{
+	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
+	const char *path = lmi_svc_preset_adapter_file(g->request.svc, q);
+	char name[LMI_STORE_NAME_MAX + 1];
+
+	if (!path)
+		return LMD_OK;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)q->model.len, q->model.ptr);
+	return lmi_svc_model_want_adapter(g->request.svc, g->model, name, path, retry_ms, err);
+}
+
+static bool lacks_adapter(const struct lmi_svc_generation *g, const struct lmi_svc_loaded_model *r)
+{
+	const char *path = lmi_svc_preset_adapter_file(g->request.svc, lmi_svc_gen_request(g));
+
+	return path && !lmi_svc_adapters_slot_of_file(&r->adapters, path);
+}
+
+/* ---- the prompt ---- */
 
 /* Continues after the prompt has been tokenised. */
 static void encoded(struct lmi_svc_generation *g, uint64_t now)
@@ -72,6 +101,28 @@ static void encode_done(void *arg)
 		encoded(g, svc->now);
 }
 
+/* Has the model loaded again, with the adapter that the loaded one lacks. */
+static void load_with_adapter(struct lmi_svc_generation *g, uint64_t now,
+			      struct lmi_svc_loaded_model *r)
+{
+	struct lmi_service *svc = g->request.svc;
+	struct lmd_error err;
+	uint32_t retry_ms = 0;
+	enum lmd_status st = want_adapter(g, &retry_ms, &err);
+
+	if (st == LMD_OK && g->n_load++ == LOADS_MAX) {
+		retry_ms = lmi_svc_retry_ms(svc);
+		st = lmd_fail(&err, LMD_BUSY,
+			      "model %s was loaded %d times for other adapters while this request waited",
+			      lmi_svc_model_name(g->model), LOADS_MAX);
+	}
+	if (st == LMD_OK)
+		st = lmi_svc_model_load_wanted(svc, g->model, &g->load_waiter, &err);
+	lmi_svc_loaded_model_unref(r, now);
+	if (st != LMD_OK)
+		lmi_svc_gen_fail(g, now, &err, retry_ms);
+}
+
 static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 			const struct lmd_error *err, uint32_t retry_ms)
 {
@@ -84,6 +135,10 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 
 	if (!r) {
 		lmi_svc_gen_fail(g, now, err, retry_ms);
+		return;
+	}
+	if (lacks_adapter(g, r)) {
+		load_with_adapter(g, now, r);
 		return;
 	}
 	g->loaded = r;
@@ -124,6 +179,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	struct lmi_svc_generation *g =
 		(struct lmi_svc_generation *)((char *)l -
 					      offsetof(struct lmi_svc_generation, lookup));
+	struct lmd_error refused;
+	uint32_t retry_ms = 0;
 
 	g->job_runs = false;
 	g->n_hold++;
@@ -135,7 +192,10 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
 		g->load_waiter.ready = model_ready;
-		lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
+		if (want_adapter(g, &retry_ms, &refused) == LMD_OK)
+			lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
+		else
+			lmi_svc_gen_fail(g, now, &refused, retry_ms);
 	}
 	if (!g->ended)
 		lmi_svc_request_reply_stream(&g->request, g->writer.stream,

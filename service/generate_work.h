@@ -47,6 +47,7 @@ struct lmi_svc_generation {
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
 	struct lmi_svc_load_waiter load_waiter;
+	uint32_t n_load; /* how often the model was loaded again for it */
 	struct lmi_svc_loaded_model *loaded;
 	struct lmi_svc_loaded_model *encoder; /* used by the job */
 	struct lmi_job job;

@@ -4,6 +4,7 @@
  * there are no locks. */
 #include "service/model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -90,6 +91,38 @@ void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
 	lmi_svc_loaded_model_retire(r);
 }
 
+static uint32_t ms_until(uint64_t when, uint64_t now)
+{
+	return (uint32_t)((when - now + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS);
+}
+
+enum lmd_status lmi_svc_model_want_adapter(struct lmi_service *svc, struct lmi_svc_model *m,
+					   const char *name, const char *path, uint32_t *retry_ms,
+					   struct lmd_error *err)
+{
+	if (svc->now < m->adapter_fail_until && !strcmp(m->adapter_fail_name, name)) {
+		*retry_ms = ms_until(m->adapter_fail_until, svc->now);
+		*err = m->adapter_fail;
+		return err->status;
+	}
+	return lmi_svc_wanted_adapters_put(&m->wanted, name, path, err);
+}
+
+/* Records the failure of a load with adapters that requests wanted: the next one does without them, so
+ * that requests for the model itself do not fail.  Returns the pause in ms. */
+static uint32_t note_adapter_failure(const struct lmi_service *svc, struct lmi_svc_model *m,
+				     const struct lmd_error *err)
+{
+	uint32_t pause = pause_of(svc, 1);
+
+	(void)snprintf(m->adapter_fail_name, sizeof(m->adapter_fail_name), "%s",
+		       m->wanted.v[0].name);
+	m->adapter_fail_until = svc->now + pause * LMI_NS_PER_MS;
+	m->adapter_fail = *err;
+	lmi_svc_wanted_adapters_clear(&m->wanted);
+	return pause;
+}
+
 static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	struct lmi_svc_model *m = r->model;
@@ -97,7 +130,7 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 	uint32_t pause;
 
 	m->loading = NULL;
-	pause = note_failure(svc, m, &err);
+	pause = m->wanted.n ? note_adapter_failure(svc, m, &err) : note_failure(svc, m, &err);
 	svc->o.host->log(svc->o.host->ctx, "service",
 			 svc->o.embedded || svc->stopping ? LMD_LOG_INFO : LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
@@ -171,6 +204,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	struct lmi_svc_loaded_model *r, *victim = NULL;
 	const struct lmi_svc_preset *preset;
 	const char *name = lmi_svc_model_name(m);
+	enum lmd_status st = LMD_OK;
 	uint32_t n = 0;
 
 	for (r = svc->loaded_models; r; r = r->next)
@@ -184,13 +218,14 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	preset = lmi_svc_preset_find(svc, name, strlen(name));
 	if (preset) {
-		enum lmd_status st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
-
-		if (st != LMD_OK) {
-			lmi_svc_loaded_model_destroy(svc, r);
-			return st;
-		}
 		lmi_svc_preset_set_load(preset, &r->load);
+		st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
+	}
+	if (st == LMD_OK)
+		st = lmi_svc_wanted_adapters_append(&m->wanted, &r->adapters, err);
+	if (st != LMD_OK) {
+		lmi_svc_loaded_model_destroy(svc, r);
+		return st;
 	}
 	m->loading = r;
 	r->asked = m->asked;
@@ -240,8 +275,7 @@ void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_
 	}
 	if (!m->loading && m->n_fail && now < m->fail_until) {
 		w->ready(w, now, NULL, &m->fail,
-			 (uint32_t)((m->fail_until - now + LMI_NS_PER_MS - 1) /
-				    LMI_NS_PER_MS));
+			 ms_until(m->fail_until, now));
 		return;
 	}
 	append_waiter(m, w);
@@ -270,6 +304,15 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 	if (st != LMD_OK)
 		lmi_svc_model_remove_waiter(m, w);
 	return st;
+}
+
+enum lmd_status lmi_svc_model_load_wanted(struct lmi_service *svc, struct lmi_svc_model *m,
+					  struct lmi_svc_load_waiter *w, struct lmd_error *err)
+{
+	if (!m->loading)
+		return lmi_svc_model_reload(svc, svc->now, m, NULL, w, err);
+	append_waiter(m, w);
+	return LMD_OK;
 }
 
 /* ---- the table ---- */
@@ -318,7 +361,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 
 static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
-	if (m->current || m->loading || m->load_waiters ||
+	if (m->current || m->loading || m->load_waiters || svc->now < m->adapter_fail_until ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
@@ -339,6 +382,7 @@ void lmi_svc_models_collect(struct lmi_service *svc)
 			continue;
 		}
 		*p = m->next;
+		lmi_svc_wanted_adapters_clear(&m->wanted);
 		lmi_svc_model_record_give(m->record);
 		lmi_free(m);
 	}

@@ -59,14 +59,26 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load
 		load->v_dtype = v_dtype;
 }
 
+const char *lmi_svc_preset_adapter_file(const struct lmi_service *svc,
+					const struct lmi_wire_req_generate *q)
+{
+	const struct lmi_svc_preset *p =
+		q->has_adapter ? NULL : lmi_svc_preset_find(svc, q->model.ptr, q->model.len);
+
+	return p ? p->adapter_file : NULL;
+}
+
 enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
 				       const struct lmi_wire_req_generate *q, int32_t *slot,
 				       struct lmd_error *err)
 {
 	const struct lmi_svc_preset *p = lmi_svc_preset_of(r, &q->model);
+	const char *file = lmi_svc_preset_adapter_file(r->svc, q);
 	struct lmd_str name = q->adapter;
 
-	*slot = 0;
+	*slot = file ? lmi_svc_adapters_slot_of_file(&r->adapters, file) : 0;
+	if (*slot)
+		return LMD_OK;
 	if (!q->has_adapter && p && p->adapter)
 		name = (struct lmd_str){p->adapter, strlen(p->adapter)};
 	if (!name.len)

@@ -165,6 +165,7 @@ enum lmd_status lmi_svc_preset_row_create(struct lmi_svc_preset_row **out, const
 					  const char *text, size_t n, struct lmd_error *err)
 {
 	struct lmi_svc_preset_row *r = lmi_alloc(1, sizeof(*r));
+	char shown[160];
 	enum lmd_status st;
 
 	if (!r)
@@ -173,10 +174,9 @@ enum lmd_status lmi_svc_preset_row_create(struct lmi_svc_preset_row **out, const
 	r->text = lmi_strndup(text, n);
 	st = r->text ? lmi_store_modelfile_parse(&r->file, text, n, err)
 		     : lmd_fail(err, LMD_NOMEM, "no memory for a preset");
-	if (st == LMD_OK && r->file.adapter)
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "ADAPTER: merge it first with `llamactl export-lora`, and name the "
-			      "result in FROM");
+	if (st == LMD_OK && r->file.adapter && *r->file.adapter != '/')
+		st = lmd_fail(err, LMD_INVALID, "ADAPTER: '%s' is not an absolute path",
+			      lmi_printable_path(shown, sizeof(shown), r->file.adapter));
 	if (st == LMD_OK)
 		st = set_parameters(r, err);
 	if (st != LMD_OK) {
@@ -184,6 +184,7 @@ enum lmd_status lmi_svc_preset_row_create(struct lmi_svc_preset_row **out, const
 		return st;
 	}
 	r->preset.name = r->name;
+	r->preset.adapter_file = r->file.adapter;
 	r->preset.system = r->file.system && *r->file.system ? r->file.system : NULL;
 	if (r->file.template && *r->file.template && !is_go_template(r->file.template))
 		r->preset.template = r->file.template;

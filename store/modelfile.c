@@ -100,19 +100,35 @@ static enum lmd_status read_value(struct parser *p, const char **out)
 
 /* ---- commands ---- */
 
+/* Reads a value and where it stands, without the blanks after it. */
+static enum lmd_status read_place(struct parser *p, const char **out,
+				  struct lmi_store_modelfile_place *place)
+{
+	enum lmd_status st;
+
+	place->at = (size_t)(p->at - p->text);
+	st = read_value(p, out);
+	place->n = (size_t)(p->at - p->text) - place->at;
+	while (st == LMD_OK && place->n && is_blank(p->text[place->at + place->n - 1]))
+		place->n--;
+	return st;
+}
+
 static enum lmd_status read_from(struct parser *p)
 {
 	enum lmd_status st;
 
 	if (p->m->from)
 		return bad(p, "FROM occurs twice");
-	p->m->from_at = (size_t)(p->at - p->text);
-	st = read_value(p, &p->m->from);
-	p->m->from_bytes = (size_t)(p->at - p->text) - p->m->from_at;
-	while (st == LMD_OK && p->m->from_bytes &&
-	       is_blank(p->text[p->m->from_at + p->m->from_bytes - 1]))
-		p->m->from_bytes--;
+	st = read_place(p, &p->m->from, &p->m->from_at);
 	return st == LMD_OK && !*p->m->from ? bad(p, "FROM names no model") : st;
+}
+
+static enum lmd_status read_adapter(struct parser *p)
+{
+	if (p->m->adapter)
+		return bad(p, "ADAPTER occurs twice: merge the adapters with llamactl export-lora");
+	return read_place(p, &p->m->adapter, &p->m->adapter_at);
 }
 
 static enum lmd_status read_parameter(struct parser *p)
@@ -168,7 +184,7 @@ static enum lmd_status read_command(struct parser *p)
 	if (!strcasecmp(word, "LICENSE"))
 		return read_value(p, &p->m->license);
 	if (!strcasecmp(word, "ADAPTER"))
-		return read_value(p, &p->m->adapter);
+		return read_adapter(p);
 	/* the format of answers follows from the chat template, and versions are Ollama's */
 	if (!strcasecmp(word, "RENDERER") || !strcasecmp(word, "PARSER") ||
 	    !strcasecmp(word, "REQUIRES"))

@@ -39,11 +39,16 @@ struct lmi_store_modelfile_message {
 	const char *content;
 };
 
+struct lmi_store_modelfile_place {
+	size_t at, n; /* bytes */
+};
+
 /* Texts that are not in the file are NULL; `from` always is. If TEMPLATE, SYSTEM or LICENSE occurs
  * more than once, the last one counts. */
 struct lmi_store_modelfile {
 	const char *from, *template, *system, *license, *adapter;
-	size_t from_at, from_bytes; /* where the value of FROM stands in the text, with quotes */
+	/* where the values of FROM and ADAPTER stand in the text, with quotes */
+	struct lmi_store_modelfile_place from_at, adapter_at;
 	uint32_t n_params, n_messages;
 	struct lmi_store_modelfile_param *params;
 	struct lmi_store_modelfile_message *messages;

@@ -32,11 +32,13 @@ START_TEST(all_commands)
 
 	ck_assert_int_eq(parse(&m, text, &err), LMD_OK);
 	ck_assert_str_eq(m.from, "smollm2:135m");
-	ck_assert_int_eq(memcmp(text + m.from_at, "\"smollm2:135m\"", m.from_bytes), 0);
-	ck_assert_uint_eq(m.from_bytes, 14);
+	ck_assert_int_eq(memcmp(text + m.from_at.at, "\"smollm2:135m\"", m.from_at.n), 0);
+	ck_assert_uint_eq(m.from_at.n, 14);
 	ck_assert_str_eq(m.system, "You are a \"pirate\".\n# not a comment");
 	ck_assert_str_eq(m.template, "chatml");
 	ck_assert_str_eq(m.adapter, "./a.gguf");
+	ck_assert_uint_eq(m.adapter_at.n, 8);
+	ck_assert_int_eq(memcmp(text + m.adapter_at.at, "./a.gguf", 8), 0);
 	ck_assert_str_eq(m.license, "MIT");
 	ck_assert_uint_eq(m.n_params, 3);
 	ck_assert_str_eq(m.params[0].name, "temperature");

@@ -2,6 +2,7 @@
  *
  * llamactl create: a name from a Modelfile. What FROM names is made ready first: a file is added, a
  * source is downloaded. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,31 @@
 #include "core/base/utf8.h"
 #include "store/modelfile.h"
 
-/* Writes the path that FROM names, relative to the folder of the Modelfile. */
-static void from_path(char out[PATH_MAX], const char *modelfile, const char *from)
+/* Writes a path that stands in the Modelfile, relative to its folder. */
+static void path_in(char out[PATH_MAX], const char *modelfile, const char *path)
 {
 	const char *slash = strrchr(modelfile, '/');
 
 	(void)snprintf(out, PATH_MAX, "%.*s%s",
-		       *from != '/' && slash ? (int)(slash + 1 - modelfile) : 0, modelfile, from);
+		       *path != '/' && slash ? (int)(slash + 1 - modelfile) : 0, modelfile, path);
+}
+
+/* Writes the absolute path of ADAPTER as a value of a Modelfile, or nothing if there is none. */
+static enum lmd_status adapter_value(char out[PATH_MAX + 2], const char *modelfile,
+				     const char *adapter, struct lmd_error *err)
+{
+	char path[PATH_MAX], full[PATH_MAX];
+
+	*out = 0;
+	if (!adapter)
+		return LMD_OK;
+	path_in(path, modelfile, adapter);
+	if (*path != '/' && !realpath(path, full))
+		return lmd_fail(err, LMD_IO, "ADAPTER: %.300s: %s", path, strerror(errno));
+	(void)snprintf(out, PATH_MAX + 2, "\"%s\"", *path == '/' ? path : full);
+	if (strchr(out, '\n'))
+		return lmd_fail(err, LMD_INVALID, "ADAPTER: the path of the file has a line break");
+	return LMD_OK;
 }
 
 /* Makes the model of FROM ready and writes its name. */
@@ -31,8 +50,8 @@ static enum lmd_status prepare_base(struct lmi_ctl *ctl, const char *modelfile, 
 	char path[PATH_MAX];
 	enum lmd_status st;
 
-	from_path(path, modelfile, from);
-	if (lmi_ctl_is_file_argument(path) && !lmi_hub_is_source(from)) {
+	path_in(path, modelfile, from);
+	if (lmi_ctl_is_file_at(from, path)) {
 		lmi_hub_file_default_name(name, path);
 		return lmi_ctl_ensure_file(ctl, path, name, err);
 	}
@@ -40,13 +59,21 @@ static enum lmd_status prepare_base(struct lmi_ctl *ctl, const char *modelfile, 
 	return st == LMD_OK ? lmi_ctl_ensure_model(ctl, from, name, err) : st;
 }
 
-/* Makes the text with another value of FROM. */
-static enum lmd_status with_base(json_t **out_text, const char *file, const char *text,
-				 const struct lmi_store_modelfile *m, const char *base,
-				 struct lmd_error *err)
+/* A value of the Modelfile and the text that takes its place. */
+struct replacement {
+	struct lmi_store_modelfile_place place;
+	const char *text;
+};
+
+/* Makes the text with other values for FROM and ADAPTER. */
+static enum lmd_status with_values(json_t **out_text, const char *file, const char *text,
+				   const struct replacement *from,
+				   const struct replacement *adapter, struct lmd_error *err)
 {
-	const char *rest = text + m->from_at + m->from_bytes;
-	size_t n = m->from_at + strlen(base) + strlen(rest) + 1;
+	bool swap = adapter->place.at < from->place.at;
+	const struct replacement *a = swap ? adapter : from, *b = swap ? from : adapter;
+	const char *rest = text + a->place.at + a->place.n, *end = text + b->place.at + b->place.n;
+	size_t n = strlen(text) + strlen(a->text) + strlen(b->text) + 1;
 	char *out;
 
 	if (lmi_utf8_valid_prefix(text, strlen(text)) < strlen(text))
@@ -54,7 +81,8 @@ static enum lmd_status with_base(json_t **out_text, const char *file, const char
 	out = malloc(n);
 	*out_text = NULL;
 	if (out) {
-		(void)snprintf(out, n, "%.*s%s%s", (int)m->from_at, text, base, rest);
+		(void)snprintf(out, n, "%.*s%s%.*s%s%s", (int)a->place.at, text, a->text,
+			       (int)(text + b->place.at - rest), rest, b->text, end);
 		*out_text = json_string(out);
 	}
 	free(out);
@@ -64,16 +92,20 @@ static enum lmd_status with_base(json_t **out_text, const char *file, const char
 static enum lmd_status create(struct lmi_ctl *ctl, const char *file, const char *text,
 			      const struct lmi_store_modelfile *m, struct lmd_error *err)
 {
-	char base[LMI_HUB_NAME_MAX + 1];
+	char base[LMI_HUB_NAME_MAX + 1], path[PATH_MAX + 2];
+	const struct replacement from = {.place = m->from_at, .text = base};
+	const struct replacement adapter = {.place = m->adapter_at, .text = path};
 	bool own = false;
 	json_t *modelfile;
-	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
+	enum lmd_status st = adapter_value(path, file, m->adapter, err);
 
+	if (st == LMD_OK)
+		st = lmi_ctl_models_client(ctl, &own, err);
 	if (st == LMD_OK)
 		st = prepare_base(ctl, file, m->from, base, err);
 	if (st != LMD_OK)
 		return st;
-	st = with_base(&modelfile, file, text, m, base, err);
+	st = with_values(&modelfile, file, text, &from, &adapter, err);
 	if (st != LMD_OK)
 		return st;
 	return lmi_ctl_remote_run(ctl, "create",
@@ -124,8 +156,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_create = {
 	       "`llamactl show NAME --modelfile` prints it.\n\n"
 	       "A TEMPLATE is the name of a template or a Jinja template; one in the language of Go is "
 	       "left out, and the model's own applies. Parameters that say how a model is loaded "
-	       "(num_ctx, num_gpu, ...) and seed have no effect. ADAPTER is refused: merge it with "
-	       "`llamactl export-lora`.",
+	       "(num_ctx, num_gpu, ...) and seed have no effect. ADAPTER is the file of an adapter (relative "
+	       "to the Modelfile), which has to stay where it is, for llamad to read; requests that "
+	       "name NAME use it.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -64,7 +64,8 @@ wrong "line 2: there is no parameter 'warmth'" 'FROM greedy\nPARAMETER warmth 1\
 wrong "line 2: temperature: 'hot' is not a number from 0 to" 'FROM greedy\nPARAMETER temperature hot\n'
 wrong "line 2: top_k: '1.5' is not a whole number" 'FROM greedy\nPARAMETER top_k 1.5\n'
 wrong 'wrong is not valid UTF-8' 'FROM greedy\nSYSTEM \0377\n'
-wrong 'ADAPTER: merge it' 'FROM greedy\nADAPTER ./a.gguf\n'
+wrong 'ADAPTER: ./a.gguf: No such file' 'FROM greedy\nADAPTER ./a.gguf\n'
+wrong 'ADAPTER occurs twice' 'FROM greedy\nADAPTER /a\nADAPTER /b\n'
 wrong 'none.gguf: No such file' 'FROM ./none.gguf\n'
 wrong "'other' is not in the catalogue" 'FROM other\n'
 printf 'FROM greedy\n' >plain

@@ -24,7 +24,7 @@ static bool ends_with(const char *text, const char *end)
 	return n > k && !strcmp(text + n - k, end);
 }
 
-bool lmi_ctl_is_file_argument(const char *word)
+bool lmi_ctl_is_file_at(const char *word, const char *path)
 {
 	char config[4096];
 	struct stat f;
@@ -33,13 +33,18 @@ bool lmi_ctl_is_file_argument(const char *word)
 		return false;
 	if (*word == '/' || *word == '.' || *word == '~' || ends_with(word, ".gguf"))
 		return true;
-	if (stat(word, &f))
+	if (stat(path, &f))
 		return false;
-	if (!S_ISDIR(f.st_mode) || ends_with(word, "/"))
+	if (!S_ISDIR(f.st_mode) || ends_with(path, "/"))
 		return true;
 	/* a folder that only happens to have the name of a model is not meant */
-	(void)snprintf(config, sizeof(config), "%s/config.json", word);
+	(void)snprintf(config, sizeof(config), "%s/config.json", path);
 	return access(config, F_OK) == 0;
+}
+
+bool lmi_ctl_is_file_argument(const char *word)
+{
+	return lmi_ctl_is_file_at(word, word);
 }
 
 static enum lmd_status check_file(const char *path, struct lmd_error *err)

@@ -17,6 +17,8 @@
 /* Returns whether the word means a file: a file or a Hugging Face folder of that name exists, or it
  * is written as a path: with a slash or dot at its beginning, a slash at its end, or .gguf. */
 bool lmi_ctl_is_file_argument(const char *word);
+/* Returns that of a word that, as a file, would be `path`. */
+bool lmi_ctl_is_file_at(const char *word, const char *path);
 
 /* Makes the model of a word ready for requests. A file is loaded into this process, and so is a
  * model of the user's own store if no daemon answers. A missing model is downloaded after the user

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (st != LMD_OK)
 		return 0;
 	REQUIRE(*row->file.from);
-	REQUIRE(row->file.from_at + row->file.from_bytes <= size);
+	REQUIRE(row->file.from_at.at + row->file.from_at.n <= size);
 	REQUIRE(row->n_stop <= LMI_WIRE_LIMIT_STOPS);
 	REQUIRE(row->n >= -1 && row->n <= LMI_WIRE_LIMIT_OUTPUT_MAX);
 	for (uint32_t i = 0; i < row->n_stop; i++)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Adapters that requests choose by name: alone, together, as an alias, and their errors.
+# Adapters that requests choose by name: alone, together, as an alias, of names that were created, and
+# their errors.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: adapters: no python3"
 	exit 77
@@ -8,11 +9,8 @@ fi
 . "${LMD_TEST_SRCDIR:-.}/tests/http/daemon.sh"
 
 "$build/tests/mktiny" full 5 "$dir/m.gguf" || exit 99
-"$build/tests/mktiny" window 6 "$dir/other.gguf" || exit 99
-for name in one two wrong; do
-	base=$dir/m.gguf
-	[ $name != wrong ] || base=$dir/other.gguf
-	python3 "$src/tests/http/adapters.py" make "$src" "$base" "$dir/$name.gguf" || exit 99
+for name in one two; do
+	python3 "$src/tests/http/adapters.py" make "$src" "$dir/m.gguf" "$dir/$name.gguf" || exit 99
 done
 cat >"$dir/conf" <<EOF
 [model base]
@@ -52,6 +50,46 @@ holds "the alias without its adapter" cmp "$dir/out" "$dir/base.txt"
 refused 1 "model base has no adapter 'three'; it has: one, two" generate base --adapter three -p x
 refused 1 "missing.gguf" generate broken -p x
 prints '"adapters"' ps --json
+
+# names with an adapter of their own: the loaded model is replaced by one that has it
+mkdir "$dir/files"
+mv "$dir/one.gguf" "$dir/two.gguf" "$dir/files"
+does add plain "$dir/m.gguf"
+# created NAME ADAPTER FROM
+created() {
+	printf 'ADAPTER %s\nFROM %s\n' "$2" "$3" >"$dir/Modelfile"
+	does create "$1" -f "$dir/Modelfile"
+}
+created first ./files/one.gguf plain
+run --lora "$dir/files/two.gguf" >"$dir/whole.txt"
+generate first >"$dir/out"
+holds "the adapter of a name" cmp "$dir/out" "$dir/one.txt"
+generate plain >"$dir/out"
+holds "its model without the adapter" cmp "$dir/out" "$dir/base.txt"
+created second "$dir/files/two.gguf" plain
+generate second >"$dir/out"
+holds "another one while the model is loaded" cmp "$dir/out" "$dir/whole.txt"
+generate first >"$dir/out"
+holds "both are loaded" cmp "$dir/out" "$dir/one.txt"
+generate first --adapter '' >"$dir/out"
+holds "a name without its adapter" cmp "$dir/out" "$dir/base.txt"
+created misfit ./m.gguf plain
+refused 1 "m.gguf" generate misfit -p x
+generate plain >"$dir/out"
+holds "the model after an adapter that does not fit" cmp "$dir/out" "$dir/base.txt"
+generate second >"$dir/out"
+holds "another adapter after it" cmp "$dir/out" "$dir/whole.txt"
+printf 'FROM plain\nADAPTER nowhere.gguf\n' >"$dir/Modelfile"
+refused 1 "nowhere.gguf: No such file" create lost -f "$dir/Modelfile"
+for n in $(seq 20); do
+	ln "$dir/files/one.gguf" "$dir/files/$n.gguf"
+	created "many$n" "./files/$n.gguf" plain
+done
+for n in 1 20 2 19 3 18 4 17 5 16 6 15 7 14 8 13 9 12 10 11; do
+	generate "many$n" >"$dir/out"
+	cmp -s "$dir/out" "$dir/one.txt" || break
+done
+holds "more adapters than a model has room for" cmp "$dir/out" "$dir/one.txt"
 
 printf '%s' "$prompt" >"$dir/prompt"
 python3 "$src/tests/http/adapters.py" test "$src" "$http" "$dir"
