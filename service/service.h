@@ -27,6 +27,7 @@ struct lmi_hub_calls; /* hub */
 struct lmi_hub_opts;
 struct lmi_service;
 struct lmi_store;
+struct lmi_svc_event;
 struct lmi_svc_preset;
 struct lmi_wire_request; /* proto */
 struct lmi_wire_reply;   /* proto */
@@ -80,12 +81,19 @@ struct lmi_service_hooks {
 	void (*key_added)(void *arg);
 	/* Called after op key_rm has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
-	/* Called for each administrative or security event, for the audit log; the texts are valid
-	 * during the call.  They hold no prompts and no secrets. */
-	void (*event)(void *arg, const char *event, const char *principal, const char *subject,
-		      const char *detail);
+	/* Called for each administrative or security event, for the audit log. */
+	void (*event)(void *arg, const struct lmi_svc_event *e);
 	/* Returns the number of connections, for op status. */
 	uint32_t (*n_connection)(void *arg);
+};
+
+/* An event for the audit log.  The texts are valid during the call; they hold no prompts and no
+ * secrets. */
+struct lmi_svc_event {
+	const char *event;     /* the op, or what happened */
+	const char *principal; /* who asked: "key:LABEL", "uid:N", "peer:ADDRESS", or "daemon" */
+	const char *subject, *detail;
+	bool refused; /* a client asked in vain, as often as it likes */
 };
 
 struct lmi_service_opts {
