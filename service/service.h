@@ -77,9 +77,9 @@ struct lmi_service_hooks {
 	/* Op config_reload.  The lists are valid until the next call of any hook. */
 	enum lmd_status (*config_reload)(void *arg, struct lmi_svc_config_change *out,
 					 struct lmd_error *err);
-	/* Called after op key_add has added a key. */
+	/* Called after op key_add or registry_restore has added a key. */
 	void (*key_added)(void *arg);
-	/* Called after op key_rm has removed a key. */
+	/* Called after op key_rm or registry_restore has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
 	/* Called for each administrative or security event, for the audit log. */
 	void (*event)(void *arg, const struct lmi_svc_event *e);

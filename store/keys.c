@@ -45,9 +45,11 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 	int64_t one, same = 0;
 	enum lmd_status st =
 		lmi_store_db_number(s, err, &same, &found,
-				    "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 "
-				    "FROM keys WHERE hash = ?1",
-				    "ttii", k->hash, k->label, (int64_t)k->role, k->expires_at);
+				    "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 AND rpm = ?5 "
+				    "AND tpm = ?6 AND tpd = ?7 AND models = ?8 FROM keys WHERE hash = ?1",
+				    "ttiiiiit", k->hash, k->label, (int64_t)k->role, k->expires_at,
+				    (int64_t)k->quota.rpm, (int64_t)k->quota.tpm,
+				    (int64_t)k->quota.tpd, k->quota.models ? k->quota.models : "");
 
 	if (st == LMD_OK && found && same)
 		return LMD_OK;

@@ -88,5 +88,17 @@ daemon=
 start_http
 prints ',key:free,tiny,' usage --csv
 ask 429 'tokens today' "$app" /v1/completions "$body"
+
+# keys of a backup hold at once: without a key nobody gets in any more, and its usage counts
+does registry backup keys.backup
+for label in app free boss; do
+	does key rm $label
+done
+holds "a removed key is listed" sh -c '! "$1" --socket "$2" key list | grep -q app' sh "$build/llamactl" "$url"
+fetch 200 . "http://$http/v1/models"
+does registry restore keys.backup
+prints '^app ' key list
+fetch 401 'API key is missing' "http://$http/v1/models"
+ask 429 'tokens today' "$app" /v1/completions "$body"
 stop
 finish quota
