@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/adapters.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/comma_list.h"
 #include "core/base/printable.h"
+#include "core/engine/adapter_ref.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
@@ -22,26 +22,15 @@ void lmi_svc_adapters_fini(struct lmi_svc_adapters *a)
 	*a = (struct lmi_svc_adapters){.n = 0};
 }
 
-/* Cuts ":SCALE" off the end of a path. */
-static float take_scale(char *path)
-{
-	char *colon = strrchr(path, ':'), *end;
-	float v = colon && colon[1] ? strtof(colon + 1, &end) : 1;
-
-	if (!colon || !colon[1] || *end || !isfinite(v))
-		return 1;
-	*colon = 0;
-	return v;
-}
-
 /* Adds the entry text[0..n). */
 static enum lmd_status add(struct lmi_svc_adapters *a, const char *text, size_t n,
 			   struct lmd_error *err)
 {
 	const char *equals = memchr(text, '=', n);
 	size_t n_name = equals ? (size_t)(equals - text) : 0;
-	struct lmi_engine_adapter_ref *ref = &a->refs[a->n];
-	char *path, *name, shown[124];
+	struct lmi_engine_adapter_ref ref;
+	char *name, shown[124];
+	enum lmd_status st;
 
 	lmi_printable(shown, sizeof(shown), text, n);
 	if (!n_name || n_name > LMI_SVC_ADAPTER_NAME || strspn(text, NAME_CHARS) != n_name)
@@ -54,24 +43,25 @@ static enum lmd_status add(struct lmi_svc_adapters *a, const char *text, size_t 
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->names[i].len == n_name && !memcmp(a->names[i].ptr, text, n_name))
 			return lmd_fail(err, LMD_INVALID, "'%s': the name occurs twice", shown);
-	path = lmi_strndup(equals + 1, n - n_name - 1);
+	st = lmi_engine_adapter_ref_parse(&ref, &(struct lmd_str){equals + 1, n - n_name - 1}, err);
+	if (st != LMD_OK)
+		return st;
 	name = lmi_strndup(text, n_name);
-	if (!path || !name) {
-		lmi_free(path);
-		lmi_free(name);
+	if (!name) {
+		lmi_free((char *)ref.path);
 		return lmd_fail(err, LMD_NOMEM, "no memory for adapters");
 	}
 	a->names[a->n] = (struct lmd_str){name, n_name};
-	ref->scale = take_scale(path);
-	ref->path = path;
-	a->n++;
+	a->refs[a->n++] = ref;
 	return LMD_OK;
 }
 
 enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char *text,
 				       struct lmd_error *err)
 {
+	const char *rest = lmi_comma_list_begin(text);
 	enum lmd_status st = LMD_OK;
+	struct lmd_str word;
 
 	*out = (struct lmi_svc_adapters){.n = 0};
 	if (!text)
@@ -80,17 +70,12 @@ enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char 
 	out->refs = lmi_alloc(LMI_SVC_ADAPTERS_MAX, sizeof(*out->refs));
 	if (!out->names || !out->refs)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for adapters");
-	while (st == LMD_OK && *text) {
-		size_t n;
-
-		text += strspn(text, " \t");
-		n = strcspn(text, ",");
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
 		if (out->n == LMI_SVC_ADAPTERS_MAX)
 			st = lmd_fail(err, LMD_INVALID, "more than %d adapters",
 				      LMI_SVC_ADAPTERS_MAX);
 		else
-			st = add(out, text, n, err);
-		text += n + (text[n] == ',');
+			st = add(out, word.ptr, word.len, err);
 	}
 	if (st != LMD_OK)
 		lmi_svc_adapters_fini(out);

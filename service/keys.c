@@ -7,12 +7,15 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/comma_list.h"
 #include "service/call.h"
 #include "service/ops.h"
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
 #include "service/usage.h"
+
+#define MODELS_MAX 64 /* of a key, as in the schema */
 
 struct key_call {
 	char label[LMI_WIRE_LIMIT_LABEL_BYTES + 1];
@@ -145,7 +148,10 @@ static void add_run(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
-	c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
+	c->err.status = lmi_store_quota_models_check(c->request.svc->o.store, k->key.quota.models,
+						     &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
 	read_changed(c);
 }
 
@@ -234,9 +240,12 @@ static void set_run(void *arg)
 		quota.tpm = (uint64_t)q->tpm;
 	if (q->has_tpd)
 		quota.tpd = (uint64_t)q->tpd;
-	if (q->has_models)
+	if (q->has_models) {
 		quota.models = k->models;
-	c->err.status = lmi_store_key_set_quota(store, k->label, &quota, &c->err);
+		c->err.status = lmi_store_quota_models_check(store, k->models, &c->err);
+	}
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_key_set_quota(store, k->label, &quota, &c->err);
 	read_changed(c);
 }
 
@@ -326,20 +335,12 @@ static void list_run(void *arg)
 
 static bool split_models(struct lmi_svc_call *c, const char *list, struct lmi_wire_key *out)
 {
-	struct lmd_str *v;
-	uint32_t n = *list != 0;
+	const char *rest = lmi_comma_list_begin(list);
+	struct lmd_str *v = lmi_arena_array(c->request.arena, MODELS_MAX, sizeof(*v));
 
-	for (const char *p = list; *p; p++)
-		n += *p == ',';
-	v = lmi_arena_array(c->request.arena, n + 1u, sizeof(*v));
 	out->models = v;
-	out->n_models = n < 64 ? n : 64;
-	for (uint32_t i = 0; v && i < n; i++) {
-		size_t bytes = strcspn(list, ",");
-
-		v[i] = (struct lmd_str){.ptr = list, .len = bytes};
-		list += bytes + 1;
-	}
+	while (v && out->n_models < MODELS_MAX && lmi_comma_list_next(&rest, &v[out->n_models]))
+		out->n_models++;
 	return v != NULL;
 }
 

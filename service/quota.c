@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/clock.h"
+#include "core/base/comma_list.h"
 #include "service/event.h"
 #include "service/service_state.h"
 #include "service/usage.h"
@@ -268,22 +269,11 @@ bool lmi_service_over_quota(const struct lmi_service *svc, const struct lmi_svc_
 
 /* ---- models ---- */
 
-static bool list_has(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (!strncmp(p, name, n) && (p[n] == ',' || !p[n]))
-			return true;
-	}
-	return false;
-}
-
 bool lmi_svc_quota_allows(const struct lmi_service *svc, const struct lmi_svc_principal *principal,
 			  const char *name, const char *alias)
 {
 	const struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
 
-	return !q || !q->models || list_has(q->models, name) || (alias && list_has(q->models, alias));
+	return !q || !q->models || lmi_comma_list_has(q->models, name) ||
+	       (alias && lmi_comma_list_has(q->models, alias));
 }

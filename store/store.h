@@ -303,6 +303,10 @@ struct lmi_store_keys {
 
 void lmi_store_keys_fini(struct lmi_store_keys *k);
 
+/* Checks the models of a new quota.  Returns LMD_INVALID, naming it, if one of them is neither a model
+ * nor an alias. */
+LMD_NODISCARD enum lmd_status lmi_store_quota_models_check(struct lmi_store *s, const char *models,
+							   struct lmd_error *err);
 /* Adds a key.  Returns LMD_INVALID if the hash or the label exists, unless the same key is added
  * again. */
 LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,

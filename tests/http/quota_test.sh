@@ -17,8 +17,13 @@ does add third "$dir/tiny.gguf"
 # two in memory, so that none is the default for unknown names
 does load tiny
 does load third
-prints . key add app --rpm 2 --models tiny,third
+refused 1 "models: 'fourth' is neither a model nor an alias" key add app --models tiny,fourth
+refused 1 'a name is empty' key add app --models tiny,,third
+refused 1 'a name is empty' key add app --models tiny,
+prints . key add app --rpm 2 --models ' tiny , third'
 app=$(tail -n 1 "$dir/out")
+refused 1 "models: 'fourth' is neither" key set app --models fourth
+prints ' tiny,third' key list
 prints . key add free
 free=$(tail -n 1 "$dir/out")
 prints . key add boss --role admin
