@@ -103,7 +103,10 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 			       "configuration not reloaded, keeping the current one: %s",
 			       err->text);
 	}
-	lmi_daemon_audit(d, "config_read", "daemon", file ? file : "", st == LMD_OK ? "ok" : err->text);
+	lmi_daemon_audit(d, &(struct lmi_svc_event){.event = "config_read",
+						    .principal = "daemon",
+						    .subject = file ? file : "",
+						    .detail = st == LMD_OK ? "ok" : err->text});
 	lmi_daemon_notify_send(&d->notify, "READY=1");
 	return st;
 }
@@ -182,10 +185,9 @@ static void on_key_added(void *arg)
 	d->has_key = true;
 }
 
-static void on_event(void *arg, const char *event, const char *principal, const char *subject,
-		     const char *detail)
+static void on_event(void *arg, const struct lmi_svc_event *e)
 {
-	lmi_daemon_audit(arg, event, principal, subject, detail);
+	lmi_daemon_audit(arg, e);
 }
 
 static uint32_t n_connection(void *arg)

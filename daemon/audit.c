@@ -44,8 +44,7 @@ static void done(void *arg)
 	lmi_free(r);
 }
 
-void lmi_daemon_audit(struct lmi_daemon *d, const char *event, const char *principal,
-		      const char *subject, const char *detail)
+static void submit(struct lmi_daemon *d, const struct lmi_svc_event *e)
 {
 	struct record *r = d->audit_log ? lmi_alloc(1, sizeof(*r)) : NULL;
 	struct lmd_error err = {0};
@@ -57,15 +56,38 @@ void lmi_daemon_audit(struct lmi_daemon *d, const char *event, const char *princ
 	}
 	r->d = d;
 	r->at_ns = lmi_daemon_wall_ns(d);
-	(void)snprintf(r->event, sizeof(r->event), "%s", event);
-	(void)snprintf(r->principal, sizeof(r->principal), "%s", principal);
-	(void)snprintf(r->subject, sizeof(r->subject), "%s", subject);
-	(void)snprintf(r->detail, sizeof(r->detail), "%s", detail);
+	(void)snprintf(r->event, sizeof(r->event), "%s", e->event);
+	(void)snprintf(r->principal, sizeof(r->principal), "%s", e->principal);
+	(void)snprintf(r->subject, sizeof(r->subject), "%s", e->subject);
+	(void)snprintf(r->detail, sizeof(r->detail), "%s", e->detail);
 	r->job = (struct lmi_job){.run = run, .done = done, .arg = r};
 	if (lmi_jobs_submit(d->audit, &r->job, &err) == LMD_OK)
 		return;
-	LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s; event=%s", err.text, event);
+	LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s; event=%s", err.text,
+		       e->event);
 	lmi_free(r);
+}
+
+void lmi_daemon_audit(struct lmi_daemon *d, const struct lmi_svc_event *e)
+{
+	if (!e->refused || lmi_daemon_audit_limiter_take(&d->audit_limiter, e->principal, lmi_loop_now()))
+		submit(d, e);
+}
+
+uint64_t lmi_daemon_audit_tick(struct lmi_daemon *d, uint64_t now)
+{
+	struct lmi_daemon_audit_dropped x;
+	char detail[80];
+
+	while (lmi_daemon_audit_limiter_dropped(&d->audit_limiter, now, &x)) {
+		(void)snprintf(detail, sizeof(detail), "%llu refused requests have no record",
+			       (unsigned long long)x.n);
+		submit(d, &(struct lmi_svc_event){.event = "records_dropped",
+						  .principal = x.principal,
+						  .subject = "",
+						  .detail = detail});
+	}
+	return lmi_daemon_audit_limiter_deadline(&d->audit_limiter);
 }
 
 enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err)
@@ -85,8 +107,10 @@ void lmi_daemon_stop_audit(struct lmi_daemon *d)
 	bool started = d->audit != NULL;
 	struct lmd_error err;
 
-	if (started)
+	if (started) {
+		(void)lmi_daemon_audit_tick(d, UINT64_MAX);
 		lmi_jobs_stop(d->audit);
+	}
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_jobs_destroy(d->audit);

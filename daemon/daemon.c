@@ -71,13 +71,15 @@ static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 static uint64_t tick(void *arg, uint64_t now)
 {
 	struct lmi_daemon *d = arg;
-	uint64_t until;
+	uint64_t until, summary;
 
 	lmi_front_listener_tick(d->front, now);
 	lmi_service_tick(d->service, now);
 	until = lmi_service_deadline(d->service);
 	if (lmi_front_deadline(d->front) < until)
 		until = lmi_front_deadline(d->front);
+	summary = lmi_daemon_audit_tick(d, now);
+	until = summary < until ? summary : until;
 	if (d->phase != LMI_DAEMON_PHASE_RUNNING) {
 		uint64_t end = stopping(d, now);
 

@@ -6,6 +6,7 @@
 
 #include "core/engine/devices.h"
 #include "core/plugin/registry.h"
+#include "daemon/audit_limiter.h"
 #include "daemon/config.h"
 #include "daemon/front/front.h"
 #include "daemon/http/http.h"
@@ -37,6 +38,7 @@ struct lmi_daemon {
 	bool mailbox_open;
 	struct lmi_jobs *registry, *io, *work;
 	struct lmi_jobs *audit; /* one thread */
+	struct lmi_daemon_audit_limiter audit_limiter;
 	struct lmi_jobs *pulls; /* NULL: no downloads */
 	struct lmi_daemon_pulls *pull_opts;
 	struct lmi_engine_devices *devices;
@@ -100,9 +102,11 @@ void lmi_daemon_stop_pulls(struct lmi_daemon *d); /* after all other jobs have e
 
 enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err);
 void lmi_daemon_stop_audit(struct lmi_daemon *d); /* after all other jobs have ended */
-/* Writes an event to the audit log, in another thread.  The texts are copied. */
-void lmi_daemon_audit(struct lmi_daemon *d, const char *event, const char *principal,
-		      const char *subject, const char *detail);
+/* Writes an event to the audit log, in another thread.  The texts are copied.  Of the refused ones of
+ * one principal, some are only counted (audit_limiter.h). */
+void lmi_daemon_audit(struct lmi_daemon *d, const struct lmi_svc_event *e);
+/* Writes how many were only counted; returns the time of the next call. */
+uint64_t lmi_daemon_audit_tick(struct lmi_daemon *d, uint64_t now);
 
 /* ---- admin.c ---- */
 
@@ -124,8 +128,11 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms);
 /* ---- login.c ---- */
 
 /* Implements login of lmi_front_ops. */
-void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
-		      void *done_arg);
+void lmi_daemon_login(void *arg, const struct lmi_conn_peer *peer, const struct lmd_str *secret,
+		      lmi_front_login_fn done, void *done_arg);
+/* Implements refused of lmi_front_ops. */
+void lmi_daemon_refused(void *arg, const struct lmi_conn_peer *peer, const char *label,
+			const char *subject, const char *reason);
 
 /* Finds out whether there is an API key. */
 enum lmd_status lmi_daemon_find_keys(struct lmi_daemon *d, bool *out, struct lmd_error *err);

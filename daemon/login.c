@@ -13,6 +13,7 @@
 struct login {
 	struct lmi_job job;
 	struct lmi_daemon *d;
+	struct lmi_conn_peer peer;
 	char digest[LMI_SHA256_HEX];
 	struct lmi_front_login found;
 	struct lmd_error err; /* err.status is LMD_OK if the key was found */
@@ -40,12 +41,37 @@ static void run(void *arg)
 	lmi_store_keys_fini(&keys);
 }
 
+/* Records a refusal.  label: of the peer's key, "" if it has none. */
+static void record(struct lmi_daemon *d, const char *event, const struct lmi_conn_peer *peer,
+		   const char *label, const char *subject, const char *reason)
+{
+	char who[LMI_CONN_PEER_TEXT + 8], addr[LMI_CONN_PEER_TEXT];
+
+	if (*label)
+		(void)snprintf(who, sizeof(who), "key:%s", label);
+	else if (peer->remote)
+		(void)snprintf(who, sizeof(who), "peer:%s", lmi_conn_peer_text(peer, addr));
+	else
+		(void)snprintf(who, sizeof(who), "uid:%u", peer->uid);
+	lmi_daemon_audit(d, &(struct lmi_svc_event){.event = event,
+						    .principal = who,
+						    .subject = subject,
+						    .detail = reason,
+						    .refused = true});
+}
+
+void lmi_daemon_refused(void *arg, const struct lmi_conn_peer *peer, const char *label,
+			const char *subject, const char *reason)
+{
+	record(arg, "access_denied", peer, label, subject, reason);
+}
+
 static void done(void *arg)
 {
 	struct login *l = arg;
 
 	if (l->err.status == LMD_DENIED)
-		lmi_daemon_audit(l->d, "login_failed", "unknown", l->found.label, l->err.text);
+		record(l->d, "login_failed", &l->peer, "", l->found.label, l->err.text);
 	l->done(l->done_arg, l->err.status == LMD_OK ? &l->found : NULL, &l->err);
 	lmi_free(l);
 }
@@ -64,7 +90,8 @@ static bool digest(char out[LMI_SHA256_HEX], const struct lmd_str *secret)
 	return true;
 }
 
-void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_fn fn, void *fn_arg)
+void lmi_daemon_login(void *arg, const struct lmi_conn_peer *peer, const struct lmd_str *secret,
+		      lmi_front_login_fn fn, void *fn_arg)
 {
 	struct lmi_daemon *d = arg;
 	struct login *l = lmi_alloc(1, sizeof(*l));
@@ -77,6 +104,7 @@ void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_f
 		return;
 	}
 	l->d = d;
+	l->peer = *peer;
 	l->done = fn;
 	l->done_arg = fn_arg;
 	l->job = (struct lmi_job){.run = run, .done = done, .arg = l};

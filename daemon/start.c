@@ -163,7 +163,10 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = lmi_daemon_start_audit(d, JOBS_MAX, err);
 	if (st == LMD_OK)
-		lmi_daemon_audit(d, "daemon_start", "daemon", LMD_VERSION, "");
+		lmi_daemon_audit(d, &(struct lmi_svc_event){.event = "daemon_start",
+							    .principal = "daemon",
+							    .subject = LMD_VERSION,
+							    .detail = ""});
 	return st == LMD_OK ? lmi_daemon_start_pulls(d, JOBS_MAX, err) : st;
 }
 
@@ -293,6 +296,7 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 			.closed = gone,
 			.busy = busy,
 			.login = lmi_daemon_login,
+			.refused = lmi_daemon_refused,
 			.wall_ns = lmi_daemon_wall_ns},
 		.arg = d,
 	};

@@ -83,7 +83,10 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 		.resume_ms = (uint64_t)c->http_resume_ms,
 		.limiter = &d->connections,
 		.limits = lmi_daemon_http_limits(c),
-		.ops = {.login = lmi_daemon_login, .has_key = has_key, .wall_ns = lmi_daemon_wall_ns},
+		.ops = {.login = lmi_daemon_login,
+			.refused = lmi_daemon_refused,
+			.has_key = has_key,
+			.wall_ns = lmi_daemon_wall_ns},
 		.arg = d,
 	};
 	struct lmi_http_address a;

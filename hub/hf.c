@@ -61,11 +61,12 @@ static enum lmd_status add_page(struct listing *l, const char *url, const struct
 	json_error_t where;
 	json_t *rows = json_loadb(r->body ? r->body : "", r->n, 0, &where), *row;
 	enum lmd_status st = LMD_OK;
+	char shown[LMI_HUB_SHOWN_URL];
 	size_t i;
 
 	if (!json_is_array(rows))
-		st = lmd_fail(err, LMD_CORRUPT, "%.200s: the reply is not a list of files (%.80s)",
-			      url, rows ? "no array" : where.text);
+		st = lmd_fail(err, LMD_CORRUPT, "%s: the reply is not a list of files (%.80s)",
+			      lmi_hub_shown_url(shown, url), rows ? "no array" : where.text);
 	for (i = 0; st == LMD_OK && i < json_array_size(rows); i++) {
 		row = json_array_get(rows, i);
 		st = add_entry(l, row, err);

@@ -11,7 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/cancel.h"
-#include "core/base/printable.h"
+#include "hub/hub_impl.h"
 #include "llamad/version.h"
 
 #define CONNECT_S      30L
@@ -119,10 +119,11 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 static enum lmd_status append(struct exchange *x, const void *data, size_t n)
 {
 	struct lmi_hub_reply *r = x->r;
+	char url[LMI_HUB_SHOWN_URL];
 
 	if (n > LMI_HUB_BODY_MAX - r->n)
 		return lmd_fail(x->err, LMD_CORRUPT, "%s: the reply exceeds the limit of %u bytes",
-				x->q->url, LMI_HUB_BODY_MAX);
+				lmi_hub_shown_url(url, x->q->url), LMI_HUB_BODY_MAX);
 	if (r->n + n + 1 > x->cap) {
 		size_t cap = 2 * (r->n + n + 1);
 		char *more = lmi_realloc(r->body, cap, 1);
@@ -246,12 +247,12 @@ static void set_options(struct exchange *x, const struct lmi_hub_opts *o)
 
 static enum lmd_status network_error(struct exchange *x, CURLcode code)
 {
-	char url[200];
+	char url[LMI_HUB_SHOWN_URL];
 
 	if (x->st != LMD_OK)
 		return x->st;
 	return lmd_fail(x->err, code == CURLE_OUT_OF_MEMORY ? LMD_NOMEM : LMD_IO, "%s: %s",
-			lmi_printable_path(url, sizeof(url), x->q->url),
+			lmi_hub_shown_url(url, x->q->url),
 			*x->reason ? x->reason : curl_easy_strerror(code));
 }
 
@@ -261,11 +262,13 @@ enum lmd_status lmi_hub_request(struct lmi_hub_reply *out, const struct lmi_hub_
 	struct exchange x = {.q = q, .r = out, .err = err};
 	struct curl_slist *headers = NULL;
 	enum lmd_status st = LMD_OK;
+	char url[LMI_HUB_SHOWN_URL];
 	CURLcode code;
 
 	*out = (struct lmi_hub_reply){0};
 	if (o->offline)
-		return lmd_fail(err, LMD_DENIED, "%s: the network is not used (offline)", q->url);
+		return lmd_fail(err, LMD_DENIED, "%s: the network is not used (offline)",
+				lmi_hub_shown_url(url, q->url));
 	(void)pthread_once(&once, init_once);
 	x.curl = global_status == CURLE_OK ? curl_easy_init() : NULL;
 	if (!x.curl || !headers_of(&headers, q)) {
@@ -315,9 +318,9 @@ bool lmi_hub_wait(unsigned n, unsigned retry_after_s)
 enum lmd_status lmi_hub_code_error(const struct lmi_hub_request *q, const struct lmi_hub_reply *r,
 				   struct lmd_error *err)
 {
-	char url[200];
+	char url[LMI_HUB_SHOWN_URL];
 
-	(void)lmi_printable_path(url, sizeof(url), q->url);
+	(void)lmi_hub_shown_url(url, q->url);
 	if (r->code == 404)
 		return lmd_fail(err, LMD_NOTFOUND, "%s: does not exist (404)", url);
 	if (r->code == 401 || r->code == 403)

@@ -36,6 +36,11 @@ enum lmd_status lmi_hub_parse(struct lmi_hub_ref *out, const char *source,
 			      const struct lmi_hub_opts *o, struct lmd_arena *a,
 			      struct lmd_error *err);
 
+#define LMI_HUB_SHOWN_URL 300
+/* Writes a URL for messages and logs: without user, password, query and fragment, which may hold
+ * secrets.  Returns buf. */
+const char *lmi_hub_shown_url(char buf[LMI_HUB_SHOWN_URL], const char *url);
+
 /* What separates the words of a data file's line. */
 #define LMI_HUB_BLANK " \t\r"
 

@@ -63,7 +63,7 @@ static bool add_query(char *url, size_t cap, const char *name, const char *value
 enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char *challenge,
 				       const struct lmi_hub_opts *o, struct lmd_error *err)
 {
-	char url[2048], service[256], scope[512];
+	char url[2048], service[256], scope[512], shown[LMI_HUB_SHOWN_URL];
 	struct lmi_hub_request q = {.url = url};
 	struct lmi_hub_reply r;
 	enum lmd_status st;
@@ -88,7 +88,8 @@ enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char
 	got = json_string_value(json_object_get(reply, "token"));
 	got = got ? got : json_string_value(json_object_get(reply, "access_token"));
 	if (!got || strlen(got) >= LMI_HUB_TOKEN_MAX)
-		st = lmd_fail(err, LMD_CORRUPT, "%.200s: the reply has no token", url);
+		st = lmd_fail(err, LMD_CORRUPT, "%s: the reply has no token",
+			      lmi_hub_shown_url(shown, url));
 	else
 		(void)snprintf(token, LMI_HUB_TOKEN_MAX, "%s", got);
 	json_decref(reply);
@@ -102,7 +103,7 @@ static enum lmd_status get_manifest(json_t **out, const struct lmi_hub_ref *r, c
 				    struct lmd_arena *a, const struct lmi_hub_opts *o,
 				    struct lmd_error *err)
 {
-	char token[LMI_HUB_TOKEN_MAX];
+	char token[LMI_HUB_TOKEN_MAX], shown[LMI_HUB_SHOWN_URL];
 	struct lmi_hub_request q = {.accept = ACCEPT};
 	struct lmi_hub_reply reply;
 	enum lmd_status st;
@@ -123,7 +124,8 @@ static enum lmd_status get_manifest(json_t **out, const struct lmi_hub_ref *r, c
 	*out = json_loadb(reply.body ? reply.body : "", reply.n, 0, NULL);
 	lmi_hub_reply_fini(&reply);
 	return *out ? LMD_OK
-		    : lmd_fail(err, LMD_CORRUPT, "%.300s: the manifest is not JSON", q.url);
+		    : lmd_fail(err, LMD_CORRUPT, "%s: the manifest is not JSON",
+			       lmi_hub_shown_url(shown, q.url));
 }
 
 static const char *text_of(const json_t *o, const char *key)

@@ -57,10 +57,9 @@ static bool is_word(const char *s, size_t n, const char *more)
 
 static enum lmd_status bad(const char *source, const char *why, struct lmd_error *err)
 {
-	char show[160];
+	char show[LMI_HUB_SHOWN_URL];
 
-	return lmd_fail(err, LMD_INVALID, "source '%s': %s",
-			lmi_printable(show, sizeof(show), source, strlen(source)), why);
+	return lmd_fail(err, LMD_INVALID, "source '%s': %s", lmi_hub_shown_url(show, source), why);
 }
 
 static enum lmd_status no_memory(struct lmd_error *err)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http.h"
 #include "hub/hub_impl.h"
 #include "tests/lmd_check.h"
 #include "tests/temp_dir.h"
@@ -50,6 +51,42 @@ static const struct {
 	 "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", NULL},
 	{"https://example.org/m.gguf", "https://example.org/m.gguf", NULL, NULL, NULL},
 };
+
+/* Messages name a URL without what may be secret. */
+START_TEST(secrets_are_not_shown)
+{
+	static const struct {
+		const char *url, *shown;
+	} t[] = {{"https://h/m.gguf", "https://h/m.gguf"},
+		 {"https://h/m.gguf?token=secret", "https://h/m.gguf"},
+		 {"https://h/m.gguf#secret", "https://h/m.gguf"},
+		 {"https://h?token=secret", "https://h"},
+		 {"https://me:secret@h:8080/m.gguf", "https://h:8080/m.gguf"},
+		 {"https://me:sec@ret@h/a@b.gguf", "https://h/a@b.gguf"},
+		 {"https://secret@h", "https://h"},
+		 {"hf:u/r@v1?secret", "hf:u/r@v1"},
+		 {"ollama:a@b", "ollama:a@b"}};
+	static const char *const bad[] = {"https://me:secret@host/x.gguf", "https://host?token=secret",
+					  "https://me:secret@host", "hf:a?secret"};
+	const struct lmi_hub_opts o = {.offline = true};
+	const struct lmi_hub_request q = {.url = "https://h/m.gguf?token=secret"};
+	char shown[LMI_HUB_SHOWN_URL];
+	struct lmi_hub_reply reply;
+	struct lmi_hub_ref r;
+
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		ck_assert_str_eq(lmi_hub_shown_url(shown, t[i].url), t[i].shown);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		ck_assert_int_ne(lmi_hub_parse_long(&r, bad[i], &o, arena, &err), LMD_OK);
+		ck_assert_msg(!strstr(err.text, "secret"), "%s", err.text);
+	}
+	ck_assert_int_eq(lmi_hub_request(&reply, &q, &o, &err), LMD_DENIED);
+	ck_assert_msg(!strstr(err.text, "secret"), "%s", err.text);
+	reply = (struct lmi_hub_reply){.code = 500};
+	ck_assert_int_eq(lmi_hub_code_error(&q, &reply, &err), LMD_IO);
+	ck_assert_msg(!strstr(err.text, "secret"), "%s", err.text);
+}
+END_TEST
 
 START_TEST(sources_are_taken_apart)
 {
@@ -309,6 +346,7 @@ int main(void)
 	TCase *t = tcase_create("sources");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, secrets_are_not_shown);
 	tcase_add_test(t, sources_are_taken_apart);
 	tcase_add_test(t, bad_sources_are_refused);
 	tcase_add_test(t, a_source_is_bounded);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A file at a URL. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/printable.h"
 #include "hub/http.h"
 #include "hub/hub_impl.h"
 
@@ -13,15 +15,15 @@ enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_
 	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
 	const struct lmi_hub_request q = {.url = r->base, .head = true};
 	size_t end = strcspn(r->base, "?#"), start = end;
+	char shown[LMI_HUB_SHOWN_URL];
 	struct lmi_hub_reply reply;
 	enum lmd_status st;
 
 	while (start && r->base[start - 1] != '/')
 		start--;
 	if (end - start < 6 || strncasecmp(r->base + end - 5, ".gguf", 5) != 0)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%.300s: the name of the file does not end in "
-						      ".gguf",
-				r->base);
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: the name of the file does not end in .gguf",
+				lmi_hub_shown_url(shown, r->base));
 	st = lmi_hub_get(&reply, &q, o, false, err);
 	if (st != LMD_OK)
 		return st;
@@ -35,6 +37,23 @@ enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_
 	m->files = f;
 	m->n_files = 1;
 	return f->name ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a file");
+}
+
+const char *lmi_hub_shown_url(char buf[LMI_HUB_SHOWN_URL], const char *url)
+{
+	size_t end = strcspn(url, "?#"), scheme, host, authority;
+	const char *slashes = strstr(url, "://");
+	char plain[LMI_HUB_SHOWN_URL];
+
+	scheme = slashes && slashes < url + end ? (size_t)(slashes - url) + 3 : 0;
+	host = scheme;
+	authority = scheme + strcspn(url + scheme, "/?#");
+	for (size_t i = scheme; scheme && i < authority; i++) /* a password may have an @ */
+		if (url[i] == '@')
+			host = i + 1;
+	(void)snprintf(plain, sizeof(plain), "%.*s%.*s", (int)scheme, url, (int)(end - host),
+		       url + host);
+	return lmi_printable_path(buf, LMI_HUB_SHOWN_URL, plain);
 }
 
 const char *lmi_hub_url(struct lmd_arena *a, const char *base, const char *path)

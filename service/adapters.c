@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/adapters.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/comma_list.h"
 #include "core/base/printable.h"
+#include "core/engine/adapter_ref.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
@@ -20,18 +20,6 @@ void lmi_svc_adapters_fini(struct lmi_svc_adapters *a)
 	lmi_free(a->names);
 	lmi_free(a->refs);
 	*a = (struct lmi_svc_adapters){.n = 0};
-}
-
-/* Cuts ":SCALE" off the end of a path. */
-static float take_scale(char *path)
-{
-	char *colon = strrchr(path, ':'), *end;
-	float v = colon && colon[1] ? strtof(colon + 1, &end) : 1;
-
-	if (!colon || !colon[1] || *end || !isfinite(v))
-		return 1;
-	*colon = 0;
-	return v;
 }
 
 static enum lmd_status no_memory(struct lmd_error *err)
@@ -49,28 +37,30 @@ static enum lmd_status reserve(struct lmi_svc_adapters *a, struct lmd_error *err
 	return a->names && a->refs ? LMD_OK : no_memory(err);
 }
 
-static enum lmd_status add(struct lmi_svc_adapters *a, char *own_name, char *own_path, float scale,
+static enum lmd_status add(struct lmi_svc_adapters *a, char *own_name,
+			   const struct lmi_engine_adapter_ref *own_ref,
 			   struct lmd_error *err)
 {
-	if (!own_name || !own_path) {
+	if (!own_name || !own_ref->path) {
 		lmi_free(own_name);
-		lmi_free(own_path);
+		lmi_free((char *)own_ref->path);
 		return no_memory(err);
 	}
 	a->names[a->n] = (struct lmd_str){own_name, strlen(own_name)};
-	a->refs[a->n] = (struct lmi_engine_adapter_ref){.path = own_path, .scale = scale};
-	a->n++;
+	a->refs[a->n++] = *own_ref;
 	return LMD_OK;
 }
 
 enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
 				     float scale, struct lmd_error *err)
 {
+	struct lmi_engine_adapter_ref ref = {.scale = scale};
 	enum lmd_status st = reserve(a, err);
 
-	return st == LMD_OK ? add(a, lmi_strndup(name, strlen(name)),
-				  lmi_strndup(path, strlen(path)), scale, err)
-			    : st;
+	if (st != LMD_OK)
+		return st;
+	ref.path = lmi_strndup(path, strlen(path));
+	return add(a, lmi_strndup(name, strlen(name)), &ref, err);
 }
 
 int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path)
@@ -87,8 +77,9 @@ static enum lmd_status parse_entry(struct lmi_svc_adapters *a, const char *text,
 {
 	const char *equals = memchr(text, '=', n);
 	size_t n_name = equals ? (size_t)(equals - text) : 0;
-	char *path, shown[124];
-	float scale = 1;
+	struct lmi_engine_adapter_ref ref;
+	char shown[124];
+	enum lmd_status st;
 
 	lmi_printable(shown, sizeof(shown), text, n);
 	if (!n_name || n_name > LMI_SVC_ADAPTER_NAME || strspn(text, NAME_CHARS) != n_name)
@@ -101,32 +92,27 @@ static enum lmd_status parse_entry(struct lmi_svc_adapters *a, const char *text,
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->names[i].len == n_name && !memcmp(a->names[i].ptr, text, n_name))
 			return lmd_fail(err, LMD_INVALID, "'%s': the name occurs twice", shown);
-	path = lmi_strndup(equals + 1, n - n_name - 1);
-	if (path)
-		scale = take_scale(path);
-	return add(a, lmi_strndup(text, n_name), path, scale, err);
+	st = lmi_engine_adapter_ref_parse(&ref, &(struct lmd_str){equals + 1, n - n_name - 1}, err);
+	return st == LMD_OK ? add(a, lmi_strndup(text, n_name), &ref, err) : st;
 }
 
 enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char *text,
 				       struct lmd_error *err)
 {
+	const char *rest = lmi_comma_list_begin(text);
 	enum lmd_status st;
+	struct lmd_str word;
 
 	*out = (struct lmi_svc_adapters){.n = 0};
 	if (!text)
 		return LMD_OK;
 	st = reserve(out, err);
-	while (st == LMD_OK && *text) {
-		size_t n;
-
-		text += strspn(text, " \t");
-		n = strcspn(text, ",");
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
 		if (out->n == LMI_SVC_ADAPTERS_MAX)
 			st = lmd_fail(err, LMD_INVALID, "more than %d adapters",
 				      LMI_SVC_ADAPTERS_MAX);
 		else
-			st = parse_entry(out, text, n, err);
-		text += n + (text[n] == ',');
+			st = parse_entry(out, word.ptr, word.len, err);
 	}
 	if (st != LMD_OK)
 		lmi_svc_adapters_fini(out);

@@ -19,8 +19,7 @@ struct lmi_svc_adapters {
 	uint32_t n;
 };
 
-/* Parses "NAME=FILE[:SCALE],...": the scale is the number after the last colon, if it is one, and
- * otherwise 1.  Names have letters, digits, "-", "_" and "."; paths are absolute and have no commas.
+/* Parses "NAME=FILE[:SCALE],...", each file as lmi_engine_adapter_ref_parse does.  Names have letters, digits, "-", "_" and "."; paths are absolute and have no commas.
  * *out is empty if text is NULL.  LMD_INVALID names the entry at fault; then *out is empty. */
 enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char *text,
 				       struct lmd_error *err);

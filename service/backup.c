@@ -14,13 +14,15 @@
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
+#include "service/usage.h"
 
 struct backup {
 	char name[65];
 	uint64_t bytes;
 	const char *path;
 	uint32_t n_model, n_key;
-	struct lmi_store_keys before, after; /* restore */
+	struct lmi_store_keys before; /* restore */
+	struct lmi_svc_key_usage after;
 	struct lmi_svc_preset_row *rows;     /* restore: until the service has them */
 };
 
@@ -30,7 +32,7 @@ static void end(struct lmi_svc_call *c)
 
 	lmi_svc_preset_rows_destroy(b->rows);
 	lmi_store_keys_fini(&b->before);
-	lmi_store_keys_fini(&b->after);
+	lmi_svc_key_usage_fini(&b->after);
 	lmi_svc_call_destroy(c);
 }
 
@@ -61,6 +63,7 @@ static enum lmd_status begin(struct lmi_svc_request *a, const struct lmd_str *na
 	/* a zero byte cuts the name, which then has no suffix or names another file */
 	(void)snprintf(b->name, sizeof(b->name), "%.*s", (int)name->len, name->ptr);
 	c->done = done;
+	lmi_svc_usage_flush(a->svc, a->now);
 	st = lmi_svc_call_submit(c, a->svc->o.registry, run, err);
 	if (st != LMD_OK)
 		end(c);
@@ -120,12 +123,12 @@ static void run_restore(void *arg)
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_restore(store, b->name, &c->err);
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_store_key_list(store, &b->after, &c->err);
+		c->err.status = lmi_svc_key_usage_read(&b->after, c->request.svc, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_model_list(store, &m, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_svc_preset_rows_read(&b->rows, c->request.svc, &c->err);
-	b->n_key = b->after.n;
+	b->n_key = b->after.keys.n;
 	b->n_model = m.n;
 	lmi_store_models_fini(&m);
 }
@@ -152,13 +155,16 @@ static void answer_restore(struct lmi_svc_call *c)
 		end(c);
 		return;
 	}
-	if (lmi_svc_quotas_set(c->request.svc, &b->after, &err) != LMD_OK)
+	if (lmi_svc_quotas_set(c->request.svc, &b->after, true, &err) != LMD_OK)
 		c->request.svc->o.host->log(c->request.svc->o.host->ctx, "service", LMD_LOG_ERROR,
 					    "%s: some quotas are the old ones", err.text);
 	lmi_svc_preset_rows_replace(c->request.svc, b->rows);
 	b->rows = NULL;
+	for (uint32_t i = 0; i < b->after.keys.n && h->key_added; i++)
+		if (!is_in(&b->before, &b->after.keys.v[i]))
+			h->key_added(h->arg);
 	for (uint32_t i = 0; i < b->before.n && h->key_removed; i++)
-		if (!is_in(&b->after, &b->before.v[i]))
+		if (!is_in(&b->after.keys, &b->before.v[i]))
 			h->key_removed(h->arg, b->before.v[i].label);
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.registry_restore.models = b->n_model;

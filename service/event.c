@@ -9,9 +9,8 @@
 #include "service/service_state.h"
 #include "service/usage.h"
 
-void lmi_svc_event(const struct lmi_service *svc, const char *event,
-		   const struct lmi_svc_principal *principal, const char *subject,
-		   const char *detail)
+static void report(const struct lmi_service *svc, struct lmi_svc_event *e,
+		   const struct lmi_svc_principal *principal)
 {
 	char who[LMI_SVC_USAGE_PRINCIPAL] = "daemon";
 
@@ -19,7 +18,17 @@ void lmi_svc_event(const struct lmi_service *svc, const char *event,
 		return;
 	if (principal)
 		lmi_svc_usage_principal(who, principal);
-	svc->hooks.event(svc->hooks.arg, event, who, subject, detail);
+	e->principal = who;
+	svc->hooks.event(svc->hooks.arg, e);
+}
+
+void lmi_svc_event(const struct lmi_service *svc, const char *event,
+		   const struct lmi_svc_principal *principal, const char *subject,
+		   const char *detail)
+{
+	struct lmi_svc_event e = {.event = event, .subject = subject, .detail = detail};
+
+	report(svc, &e, principal);
 }
 
 /* Returns what the request is about: a name, a label or a file. */
@@ -57,9 +66,17 @@ static struct lmd_str subject_of(const struct lmi_wire_request *q)
 	}
 }
 
-void lmi_svc_event_of_request(const struct lmi_svc_request *r, const struct lmd_error *err)
+/* Returns whether the op answers when its job starts. */
+static bool is_job(enum lmi_wire_op op)
+{
+	return op == LMI_WIRE_OP_ADD || op == LMI_WIRE_OP_PULL || op == LMI_WIRE_OP_LOAD ||
+	       op == LMI_WIRE_OP_RELOAD || op == LMI_WIRE_OP_UNLOAD;
+}
+
+static void report_request(const struct lmi_svc_request *r, const char *detail, bool refused)
 {
 	const struct lmi_wire_request *q = r->req;
+	struct lmi_svc_event e = {.detail = detail, .refused = refused};
 	struct lmd_str subject;
 	char shown[256];
 
@@ -68,7 +85,17 @@ void lmi_svc_event_of_request(const struct lmi_svc_request *r, const struct lmd_
 	    lmi_wire_ops[q->op].changes == LMI_WIRE_CHANGES_NO)
 		return;
 	subject = subject_of(q);
-	lmi_svc_event(r->svc, lmi_wire_ops[q->op].name, &r->principal,
-		      lmi_printable(shown, sizeof(shown), subject.ptr ? subject.ptr : "", subject.len),
-		      err ? err->text : "ok");
+	e.event = lmi_wire_ops[q->op].name;
+	e.subject = lmi_printable(shown, sizeof(shown), subject.ptr ? subject.ptr : "", subject.len);
+	report(r->svc, &e, &r->principal);
+}
+
+void lmi_svc_event_of_request(const struct lmi_svc_request *r, const struct lmd_error *err)
+{
+	report_request(r, err ? err->text : is_job(r->req->op) ? "started" : "ok", err != NULL);
+}
+
+void lmi_svc_event_of_job(const struct lmi_svc_request *r, const struct lmd_error *err)
+{
+	report_request(r, err ? err->text : "ok", false);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
+#include "service/event.h"
 #include "service/names.h"
 #include "service/output.h"
 #include "service/service_state.h"
@@ -19,6 +20,9 @@ static void release(struct lmi_svc_import *w)
 {
 	if (!w->ended || w->job_runs)
 		return;
+	if (!w->succeeded && w->err.status == LMD_OK)
+		(void)lmd_fail(&w->err, LMD_CANCELLED, "cancelled");
+	lmi_svc_event_of_job(&w->request, w->succeeded ? NULL : &w->err);
 	lmi_svc_request_fini(&w->request);
 	free((char *)w->row.facts); /* allocated by jansson */
 	lmi_free(w);
@@ -200,18 +204,21 @@ static void run_row(void *arg)
 	const struct lmi_service_hooks *h = &w->request.svc->hooks;
 
 	w->row.added_at = h->wall_ns ? h->wall_ns(h->arg) : 0;
-	if (!w->replace && is_registered(w))
+	w->succeeded = !w->replace && is_registered(w);
+	if (w->succeeded)
 		return;
 	w->err.status = w->replace
 				? lmi_store_model_replace(w->request.svc->o.store, &w->row, &w->err)
 				: lmi_store_model_add(w->request.svc->o.store, &w->row, &w->err);
+	w->succeeded = w->err.status == LMD_OK;
 }
 
 static void end_with(struct lmi_svc_import *w)
 {
 	struct lmi_svc_end end = {.kind = LMI_SVC_END_DONE, .why = LMI_WIRE_FINISH_DONE};
 
-	if (w->err.status != LMD_OK) {
+	w->succeeded = w->err.status == LMD_OK; /* a dry run as well */
+	if (!w->succeeded) {
 		end.kind = LMI_SVC_END_ERROR;
 		end.error = w->err;
 	}

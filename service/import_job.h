@@ -27,6 +27,7 @@ struct lmi_svc_import {
 	bool replace; /* the model of that name */
 	bool once;    /* a model of that name with the same digest is no error */
 	bool ended, job_runs;
+	bool succeeded; /* whether or not its stream has ended before */
 	_Atomic bool cancelled;
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

@@ -7,16 +7,22 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/comma_list.h"
 #include "service/call.h"
 #include "service/ops.h"
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
+#include "service/usage.h"
+
+#define MODELS_MAX 64 /* of a key, as in the schema */
 
 struct key_call {
 	char label[LMI_WIRE_LIMIT_LABEL_BYTES + 1];
 	struct lmi_store_key key; /* key_add */
-	struct lmi_store_keys keys; /* those of the changed registry */
+	bool changed;               /* the registry is */
+	struct lmi_svc_key_usage after; /* key_add, key_set, key_rm: all keys of the changed registry */
+	struct lmi_store_keys keys;     /* keys */
 	char *models;               /* key_set: the new list, in the arena */
 	int64_t now_ns;
 };
@@ -31,6 +37,7 @@ static void end(struct lmi_svc_call *c)
 	struct key_call *k = c->data;
 
 	lmi_store_keys_fini(&k->keys);
+	lmi_svc_key_usage_fini(&k->after);
 	lmi_svc_call_destroy(c);
 }
 
@@ -69,6 +76,7 @@ static enum lmd_status submit(struct lmi_svc_call *c, void (*run)(void *arg),
 	enum lmd_status st;
 
 	c->done = done;
+	lmi_svc_usage_flush(c->request.svc, c->request.now);
 	st = lmi_svc_call_submit(c, c->request.svc->o.registry, run, err);
 	if (st != LMD_OK)
 		end(c);
@@ -115,13 +123,14 @@ static enum lmd_status check_models(const struct lmd_str *v, uint32_t n, struct 
 	return LMD_OK;
 }
 
-/* Lists the keys within the job that has changed them. */
-static void list_changed(struct lmi_svc_call *c)
+/* Reads the keys within the job that has changed them. */
+static void read_changed(struct lmi_svc_call *c)
 {
 	struct key_call *k = c->data;
 
-	if (c->err.status == LMD_OK)
-		c->err.status = lmi_store_key_list(c->request.svc->o.store, &k->keys, &c->err);
+	k->changed = c->err.status == LMD_OK;
+	if (k->changed)
+		c->err.status = lmi_svc_key_usage_read(&k->after, c->request.svc, &c->err);
 }
 
 static void take_quotas(struct lmi_svc_call *c)
@@ -129,7 +138,7 @@ static void take_quotas(struct lmi_svc_call *c)
 	struct key_call *k = c->data;
 
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_svc_quotas_set(c->request.svc, &k->keys, &c->err);
+		c->err.status = lmi_svc_quotas_set(c->request.svc, &k->after, false, &c->err);
 }
 
 /* ---- key_add ---- */
@@ -139,18 +148,22 @@ static void add_run(void *arg)
 	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
-	c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
-	list_changed(c);
+	c->err.status = lmi_store_quota_models_check(c->request.svc->o.store, k->key.quota.models,
+						     &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_key_add(c->request.svc->o.store, &k->key, &c->err);
+	read_changed(c);
 }
 
 static void add_done(struct lmi_svc_call *c)
 {
 	const struct lmi_service_hooks *h = &c->request.svc->hooks;
+	const struct key_call *k = c->data;
 	struct lmi_wire_reply r;
 
 	lmi_wire_reply_init(&r, c->request.req);
 	take_quotas(c);
-	if (c->err.status == LMD_OK && h->key_added)
+	if (k->changed && h->key_added)
 		h->key_added(h->arg);
 	if (c->err.status == LMD_OK)
 		lmi_svc_request_reply(&c->request, &r);
@@ -215,7 +228,7 @@ static void set_run(void *arg)
 	const struct lmi_store_key *key;
 	struct lmi_store_quota quota = {0};
 
-	list_changed(c);
+	c->err.status = lmi_store_key_list(store, &k->keys, &c->err);
 	if (c->err.status != LMD_OK)
 		return;
 	key = find_key(&k->keys, k->label);
@@ -227,11 +240,13 @@ static void set_run(void *arg)
 		quota.tpm = (uint64_t)q->tpm;
 	if (q->has_tpd)
 		quota.tpd = (uint64_t)q->tpd;
-	if (q->has_models)
+	if (q->has_models) {
 		quota.models = k->models;
-	c->err.status = lmi_store_key_set_quota(store, k->label, &quota, &c->err);
-	lmi_store_keys_fini(&k->keys);
-	list_changed(c);
+		c->err.status = lmi_store_quota_models_check(store, k->models, &c->err);
+	}
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_store_key_set_quota(store, k->label, &quota, &c->err);
+	read_changed(c);
 }
 
 static void set_done(struct lmi_svc_call *c)
@@ -277,7 +292,7 @@ static void rm_run(void *arg)
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_remove(c->request.svc->o.store, k->label, &c->err);
-	list_changed(c);
+	read_changed(c);
 }
 
 static void rm_done(struct lmi_svc_call *c)
@@ -287,11 +302,11 @@ static void rm_done(struct lmi_svc_call *c)
 	struct lmi_wire_reply r;
 
 	lmi_wire_reply_init(&r, c->request.req);
-	r.u.key_rm.found = c->err.status == LMD_OK;
+	r.u.key_rm.found = k->changed;
 	take_quotas(c);
-	if (r.u.key_rm.found && h->key_removed)
+	if (k->changed && h->key_removed) /* also if the others could not be read */
 		h->key_removed(h->arg, k->label);
-	if (r.u.key_rm.found || c->err.status == LMD_NOTFOUND)
+	if (k->changed || c->err.status == LMD_NOTFOUND)
 		lmi_svc_request_reply(&c->request, &r);
 	else
 		lmi_svc_request_fail(&c->request, &c->err, 0);
@@ -320,20 +335,12 @@ static void list_run(void *arg)
 
 static bool split_models(struct lmi_svc_call *c, const char *list, struct lmi_wire_key *out)
 {
-	struct lmd_str *v;
-	uint32_t n = *list != 0;
+	const char *rest = lmi_comma_list_begin(list);
+	struct lmd_str *v = lmi_arena_array(c->request.arena, MODELS_MAX, sizeof(*v));
 
-	for (const char *p = list; *p; p++)
-		n += *p == ',';
-	v = lmi_arena_array(c->request.arena, n + 1u, sizeof(*v));
 	out->models = v;
-	out->n_models = n < 64 ? n : 64;
-	for (uint32_t i = 0; v && i < n; i++) {
-		size_t bytes = strcspn(list, ",");
-
-		v[i] = (struct lmd_str){.ptr = list, .len = bytes};
-		list += bytes + 1;
-	}
+	while (v && out->n_models < MODELS_MAX && lmi_comma_list_next(&rest, &v[out->n_models]))
+		out->n_models++;
 	return v != NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/quant/quant.h"
+#include "service/event.h"
 #include "service/generate.h"
 #include "service/model.h"
 #include "service/names.h"
@@ -43,14 +44,16 @@ static void release(struct load_work *w)
 static void finish(struct load_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = w->request.svc;
-	struct lmd_error err;
+	bool is_done = end->kind == LMI_SVC_END_DONE && end->why == LMI_WIRE_FINISH_DONE;
+	struct lmd_error err = end->error;
 
+	if (end->kind != LMI_SVC_END_ERROR)
+		(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 	if (!w->ended && w->request.reply) {
-		err = end->error;
-		if (end->kind != LMI_SVC_END_ERROR)
-			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		w->writer.stream->given_up = true;
 		lmi_svc_request_fail(&w->request, &err, w->retry_ms);
+	} else if (!w->ended) {
+		lmi_svc_event_of_job(&w->request, is_done ? NULL : &err);
 	}
 	w->ended = true;
 	lmi_svc_stream_end(svc, &w->writer, now, end);

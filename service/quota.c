@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/arena.h"
 #include "core/base/clock.h"
+#include "core/base/comma_list.h"
 #include "service/event.h"
 #include "service/service_state.h"
 #include "service/usage.h"
@@ -40,6 +42,14 @@ struct lmi_svc_quota *lmi_svc_quota_find(const struct lmi_service *svc,
 	return *principal->key_label ? find(svc, principal->key_label) : NULL;
 }
 
+const char *lmi_svc_quota_key(const struct lmi_service *svc,
+			      const struct lmi_svc_principal *principal)
+{
+	const struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
+
+	return q ? q->key : "";
+}
+
 /* ---- the list ---- */
 
 static void destroy(struct lmi_svc_quota *q)
@@ -58,8 +68,11 @@ void lmi_svc_quotas_fini(struct lmi_service *svc)
 	}
 }
 
-static enum lmd_status set(struct lmi_service *svc, const struct lmi_store_key *key)
+/* Takes over the quota of the i-th key. */
+static enum lmd_status set(struct lmi_service *svc, const struct lmi_svc_key_usage *u, uint32_t i,
+			   bool restored)
 {
+	const struct lmi_store_key *key = &u->keys.v[i];
 	struct lmi_svc_quota *q = find(svc, key->label);
 	const char *names = key->quota.models;
 	char *models = names && *names ? lmi_strndup(names, strlen(names)) : NULL;
@@ -73,8 +86,14 @@ static enum lmd_status set(struct lmi_service *svc, const struct lmi_store_key *
 			return LMD_NOMEM;
 		}
 		(void)snprintf(q->label, sizeof(q->label), "%s", key->label);
+		(void)snprintf(q->key, sizeof(q->key), "%s", key->hash);
 		q->next = svc->quotas;
 		svc->quotas = q;
+		restored = true;
+	}
+	if (restored) {
+		q->day = u->day;
+		q->day_tokens = u->tokens[i] + lmi_svc_usage_unwritten(svc, q->key, q->day);
 	}
 	lmi_free(q->models);
 	q->models = models;
@@ -84,47 +103,59 @@ static enum lmd_status set(struct lmi_service *svc, const struct lmi_store_key *
 	return LMD_OK;
 }
 
-static bool is_in(const struct lmi_store_keys *keys, const char *label)
+static bool is_in(const struct lmi_store_keys *keys, const struct lmi_svc_quota *q)
 {
 	for (uint32_t i = 0; i < keys->n; i++)
-		if (!strcmp(keys->v[i].label, label))
+		if (!strcmp(keys->v[i].label, q->label) && !strcmp(keys->v[i].hash, q->key))
 			return true;
 	return false;
 }
 
-enum lmd_status lmi_svc_quotas_set(struct lmi_service *svc, const struct lmi_store_keys *keys,
-				   struct lmd_error *err)
+enum lmd_status lmi_svc_quotas_set(struct lmi_service *svc, const struct lmi_svc_key_usage *u,
+				   bool restored, struct lmd_error *err)
 {
 	struct lmi_svc_quota **p = &svc->quotas, *q;
 
 	while ((q = *p)) {
-		if (is_in(keys, q->label)) {
+		if (is_in(&u->keys, q)) {
 			p = &q->next;
 			continue;
 		}
 		*p = q->next;
 		destroy(q);
 	}
-	for (uint32_t i = 0; i < keys->n; i++)
-		if (set(svc, &keys->v[i]) != LMD_OK)
+	for (uint32_t i = 0; i < u->keys.n; i++)
+		if (set(svc, u, i, restored) != LMD_OK)
 			return lmd_fail(err, LMD_NOMEM, "no memory for the quota of a key");
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_quotas_read(struct lmi_service *svc, struct lmd_error *err)
+void lmi_svc_key_usage_fini(struct lmi_svc_key_usage *u)
 {
-	struct lmi_store_keys keys = {0};
-	enum lmd_status st = lmi_store_key_list(svc->o.store, &keys, err);
+	lmi_store_keys_fini(&u->keys);
+}
+
+enum lmd_status lmi_svc_key_usage_read(struct lmi_svc_key_usage *out, const struct lmi_service *svc,
+				       struct lmd_error *err)
+{
+	struct lmi_svc_key_usage u = {.day = lmi_svc_today(svc)};
+	enum lmd_status st = lmi_store_key_list(svc->o.store, &u.keys, err);
 	char principal[LMI_SVC_USAGE_PRINCIPAL];
 
-	if (st == LMD_OK)
-		st = lmi_svc_quotas_set(svc, &keys, err);
-	lmi_store_keys_fini(&keys);
-	for (struct lmi_svc_quota *q = svc->quotas; q && st == LMD_OK; q = q->next) {
-		q->day = lmi_svc_today(svc);
-		(void)snprintf(principal, sizeof(principal), "key:%s", q->label);
-		st = lmi_store_usage_sum(svc->o.store, principal, q->day, q->day, &q->day_tokens, err);
+	if (st != LMD_OK)
+		return st;
+	u.tokens = lmi_arena_array(u.keys.arena, u.keys.n + 1u, sizeof(*u.tokens));
+	if (!u.tokens)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the usage of %u keys", u.keys.n);
+	for (uint32_t i = 0; i < u.keys.n && st == LMD_OK; i++) {
+		(void)snprintf(principal, sizeof(principal), "key:%s", u.keys.v[i].label);
+		st = lmi_store_usage_sum(svc->o.store, principal, u.keys.v[i].hash, u.day, u.day,
+					 &u.tokens[i], err);
 	}
+	if (st == LMD_OK)
+		*out = u;
+	else
+		lmi_svc_key_usage_fini(&u);
 	return st;
 }
 
@@ -238,22 +269,11 @@ bool lmi_service_over_quota(const struct lmi_service *svc, const struct lmi_svc_
 
 /* ---- models ---- */
 
-static bool list_has(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (!strncmp(p, name, n) && (p[n] == ',' || !p[n]))
-			return true;
-	}
-	return false;
-}
-
 bool lmi_svc_quota_allows(const struct lmi_service *svc, const struct lmi_svc_principal *principal,
 			  const char *name, const char *alias)
 {
 	const struct lmi_svc_quota *q = lmi_svc_quota_find(svc, principal);
 
-	return !q || !q->models || list_has(q->models, name) || (alias && list_has(q->models, alias));
+	return !q || !q->models || lmi_comma_list_has(q->models, name) ||
+	       (alias && lmi_comma_list_has(q->models, alias));
 }

@@ -19,7 +19,7 @@ _Static_assert(LMI_SVC_QUOTA_SECONDS <= LMI_SVC_WINDOW_SLOTS, "a minute fits int
 
 struct lmi_svc_quota {
 	struct lmi_svc_quota *next;
-	char label[LMI_SVC_KEY_LABEL_MAX];
+	char label[LMI_SVC_KEY_LABEL_MAX], key[LMI_STORE_DIGEST_HEX]; /* key: its hash */
 	uint64_t rpm, tpm, tpd; /* 0: no limit */
 	char *models;           /* names, separated by commas; NULL: all */
 	struct lmi_svc_window requests, tokens;
@@ -28,17 +28,30 @@ struct lmi_svc_quota {
 	uint64_t reported_ns; /* when a refusal was last reported; 0: never */
 };
 
-/* Reads the keys of the registry and what they have used today, when the service begins. */
-enum lmd_status lmi_svc_quotas_read(struct lmi_service *svc, struct lmd_error *err);
-/* Takes over the quotas of a changed list of keys; what a key has used stays.  On LMD_NOMEM some
+/* The keys of the registry, and what each has used on a day. */
+struct lmi_svc_key_usage {
+	struct lmi_store_keys keys;
+	int32_t day;
+	uint64_t *tokens; /* [keys.n] in the arena of keys */
+};
+
+/* Reads them, in the thread of the registry.  Call lmi_svc_usage_flush before the job is submitted. */
+enum lmd_status lmi_svc_key_usage_read(struct lmi_svc_key_usage *out, const struct lmi_service *svc,
+				       struct lmd_error *err);
+void lmi_svc_key_usage_fini(struct lmi_svc_key_usage *u);
+/* Takes over the quotas of changed keys.  What a key has used stays; of new keys, and of all keys
+ * if `restored`, it becomes what the registry says.  On LMD_NOMEM some
  * quotas are the old ones. */
-enum lmd_status lmi_svc_quotas_set(struct lmi_service *svc, const struct lmi_store_keys *keys,
-				   struct lmd_error *err);
+enum lmd_status lmi_svc_quotas_set(struct lmi_service *svc, const struct lmi_svc_key_usage *u,
+				   bool restored, struct lmd_error *err);
 void lmi_svc_quotas_fini(struct lmi_service *svc);
 
 /* Returns the quota of the principal's key, or NULL if it has no key. */
 struct lmi_svc_quota *lmi_svc_quota_find(const struct lmi_service *svc,
 					 const struct lmi_svc_principal *principal);
+/* Returns the hash of the principal's key, "" if it has none. */
+const char *lmi_svc_quota_key(const struct lmi_service *svc,
+			      const struct lmi_svc_principal *principal);
 /* Counts one request.  Returns LMD_BUSY, and counts nothing, if the key has used up its quota;
  * *retry_ms is then when it will not have. */
 enum lmd_status lmi_svc_quota_take_request(struct lmi_service *svc,

@@ -269,6 +269,96 @@ START_TEST(changed_while_in_use)
 }
 END_TEST
 
+/* ---- usage belongs to a key and not to its label ---- */
+
+static bool call_with_label(enum lmi_wire_op op, const char *label, char digit)
+{
+	struct lmi_wire_request q;
+	char digest[64];
+
+	memset(digest, digit, sizeof(digest));
+	lmi_wire_request_init(&q, op);
+	if (op == LMI_WIRE_OP_KEY_ADD) {
+		q.u.key_add.label = str(label);
+		q.u.key_add.digest = (struct lmd_str){.ptr = digest, .len = sizeof(digest)};
+		q.u.key_add.tpd = 6;
+		q.u.key_add.role = LMI_WIRE_ROLE_USER;
+	} else if (op == LMI_WIRE_OP_KEY_RM) {
+		q.u.key_rm.label = str(label);
+	} else if (op == LMI_WIRE_OP_REGISTRY_BACKUP) {
+		q.u.registry_backup.name = str(label);
+	} else {
+		q.u.registry_restore.name = str(label);
+	}
+	return fx_call(&fx, &fx_admin, &q);
+}
+
+#define DOES(op, label, digit)                                                                     \
+	ck_assert_msg(call_with_label(LMI_WIRE_OP_##op, label, digit), "%s", fx.a.err.text)
+
+static void restart(void)
+{
+	lmi_service_destroy(fx.svc);
+	fx_start(&fx);
+	fx_load(&fx);
+}
+
+START_TEST(removed_and_added_again)
+{
+	begin();
+	DOES(KEY_ADD, "laptop", '1');
+	ck_assert(generate("tiny", 1));
+	refused("6 tokens today", (uint32_t)(DAY_NS / (int64_t)FX_MS - 1));
+	/* another key with its label has used nothing, now and after a restart */
+	DOES(KEY_RM, "laptop", 0);
+	DOES(KEY_ADD, "laptop", '2');
+	ck_assert(!lmi_service_over_quota(fx.svc, &laptop));
+	restart();
+	ck_assert(!lmi_service_over_quota(fx.svc, &laptop));
+	ck_assert(generate("tiny", 1));
+	refused("6 tokens today", (uint32_t)(DAY_NS / (int64_t)FX_MS - 1));
+	/* the first key has used what it has used */
+	DOES(KEY_RM, "laptop", 0);
+	DOES(KEY_ADD, "laptop", '1');
+	ck_assert(lmi_service_over_quota(fx.svc, &laptop));
+	restart();
+	ck_assert(lmi_service_over_quota(fx.svc, &laptop));
+}
+END_TEST
+
+START_TEST(restored)
+{
+	begin();
+	DOES(KEY_ADD, "laptop", '1');
+	DOES(REGISTRY_BACKUP, "unused.backup", 0);
+	ck_assert(generate("tiny", 1));
+	ck_assert(lmi_service_over_quota(fx.svc, &laptop));
+	DOES(REGISTRY_BACKUP, "used.backup", 0);
+	DOES(REGISTRY_RESTORE, "unused.backup", 0);
+	ck_assert(!lmi_service_over_quota(fx.svc, &laptop));
+	restart();
+	ck_assert(!lmi_service_over_quota(fx.svc, &laptop));
+	DOES(REGISTRY_RESTORE, "used.backup", 0);
+	ck_assert(lmi_service_over_quota(fx.svc, &laptop));
+	restart();
+	ck_assert(lmi_service_over_quota(fx.svc, &laptop));
+}
+END_TEST
+
+/* A key is added again with the same secret, as a client does that missed the answer. */
+START_TEST(added_twice)
+{
+	struct lmi_store_key k = {.label = "laptop", .created_at = 1, .quota = {.rpm = 2}};
+	struct lmd_error err;
+
+	memset(k.hash, '1', sizeof(k.hash) - 1);
+	ck_assert_int_eq(lmi_store_key_add(fx.store, &k, &err), LMD_OK);
+	ck_assert_int_eq(lmi_store_key_add(fx.store, &k, &err), LMD_OK);
+	k.quota.rpm = 3; /* would not have an effect */
+	ck_assert_int_eq(lmi_store_key_add(fx.store, &k, &err), LMD_INVALID);
+}
+END_TEST
+
 /* ---- usage ---- */
 
 static uint32_t report(const struct lmi_svc_principal *who, const char *since)
@@ -399,6 +489,9 @@ int main(void)
 	tcase_add_test(t, models);
 	tcase_add_test(t, an_alias);
 	tcase_add_test(t, changed_while_in_use);
+	tcase_add_test(t, removed_and_added_again);
+	tcase_add_test(t, restored);
+	tcase_add_test(t, added_twice);
 	tcase_add_test(t, usage);
 	tcase_add_test(t, written_while_it_runs);
 	tcase_add_test(t, a_minute);

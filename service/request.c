@@ -105,15 +105,20 @@ static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
 	}
 }
 
-void lmi_svc_request_reply(struct lmi_svc_request *r, const struct lmi_wire_reply *reply)
+static void send_reply(struct lmi_svc_request *r, const struct lmi_wire_reply *reply)
 {
 	lmi_svc_reply_fn fn = r->reply;
 
 	r->reply = NULL;
 	if (fn)
-		lmi_svc_event_of_request(r, NULL);
-	if (fn)
 		fn(r->arg, reply, NULL, 0);
+}
+
+void lmi_svc_request_reply(struct lmi_svc_request *r, const struct lmi_wire_reply *reply)
+{
+	if (r->reply)
+		lmi_svc_event_of_request(r, NULL);
+	send_reply(r, reply);
 }
 
 void lmi_svc_request_reply_cached(struct lmi_svc_request *r,
@@ -122,7 +127,7 @@ void lmi_svc_request_reply_cached(struct lmi_svc_request *r,
 	struct lmi_wire_reply reply;
 
 	fill(&reply, r->req, &key->reply);
-	lmi_svc_request_reply(r, &reply);
+	send_reply(r, &reply); /* nothing has happened again */
 }
 
 void lmi_svc_request_reply_once(struct lmi_svc_request *r,

@@ -166,8 +166,12 @@ static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_erro
 /* The keys of a corrupt store are not known either: they heal together. */
 static enum lmd_status read_quotas(struct lmi_service *svc, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_svc_quotas_read(svc, err);
+	struct lmi_svc_key_usage u = {0};
+	enum lmd_status st = lmi_svc_key_usage_read(&u, svc, err);
 
+	if (st == LMD_OK)
+		st = lmi_svc_quotas_set(svc, &u, true, err);
+	lmi_svc_key_usage_fini(&u);
 	return st == LMD_CORRUPT ? LMD_OK : st;
 }
 

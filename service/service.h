@@ -27,6 +27,7 @@ struct lmi_hub_calls; /* hub */
 struct lmi_hub_opts;
 struct lmi_service;
 struct lmi_store;
+struct lmi_svc_event;
 struct lmi_svc_preset;
 struct lmi_wire_request; /* proto */
 struct lmi_wire_reply;   /* proto */
@@ -76,16 +77,23 @@ struct lmi_service_hooks {
 	/* Op config_reload.  The lists are valid until the next call of any hook. */
 	enum lmd_status (*config_reload)(void *arg, struct lmi_svc_config_change *out,
 					 struct lmd_error *err);
-	/* Called after op key_add has added a key. */
+	/* Called after op key_add or registry_restore has added a key. */
 	void (*key_added)(void *arg);
-	/* Called after op key_rm has removed a key. */
+	/* Called after op key_rm or registry_restore has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
-	/* Called for each administrative or security event, for the audit log; the texts are valid
-	 * during the call.  They hold no prompts and no secrets. */
-	void (*event)(void *arg, const char *event, const char *principal, const char *subject,
-		      const char *detail);
+	/* Called for each administrative or security event, for the audit log. */
+	void (*event)(void *arg, const struct lmi_svc_event *e);
 	/* Returns the number of connections, for op status. */
 	uint32_t (*n_connection)(void *arg);
+};
+
+/* An event for the audit log.  The texts are valid during the call; they hold no prompts and no
+ * secrets. */
+struct lmi_svc_event {
+	const char *event;     /* the op, or what happened */
+	const char *principal; /* who asked: "key:LABEL", "uid:N", "peer:ADDRESS", or "daemon" */
+	const char *subject, *detail;
+	bool refused; /* a client asked in vain, as often as it likes */
 };
 
 struct lmi_service_opts {

@@ -16,6 +16,7 @@
 struct lmi_svc_usage_row {
 	struct lmi_svc_usage_row *next;
 	char principal[LMI_SVC_USAGE_PRINCIPAL], model[LMI_STORE_NAME_MAX + 1];
+	char key[LMI_STORE_DIGEST_HEX];
 	int32_t day;
 	struct lmi_svc_used used;
 };
@@ -57,13 +58,24 @@ static void sum(struct lmi_svc_used *to, const struct lmi_svc_used *d)
 }
 
 static struct lmi_svc_usage_row *find(const struct lmi_svc_usage *u, const char *principal,
-				      const char *model, int32_t day)
+				      const char *key, const char *model, int32_t day)
 {
 	struct lmi_svc_usage_row *r = u->rows;
 
-	while (r && (r->day != day || strcmp(r->principal, principal) || strcmp(r->model, model)))
+	while (r && (r->day != day || strcmp(r->principal, principal) || strcmp(r->key, key) ||
+		     strcmp(r->model, model)))
 		r = r->next;
 	return r;
+}
+
+uint64_t lmi_svc_usage_unwritten(const struct lmi_service *svc, const char *key, int32_t day)
+{
+	uint64_t n = 0;
+
+	for (const struct lmi_svc_usage_row *r = svc->usage.rows; r; r = r->next)
+		if (r->day == day && !strcmp(r->key, key))
+			n += r->used.n_prompt + r->used.n_out;
+	return n;
 }
 
 /* Adds rows of a batch that was not written. */
@@ -72,7 +84,7 @@ static void merge(struct lmi_svc_usage *u, struct lmi_svc_usage_row *own_rows)
 	struct lmi_svc_usage_row *r;
 
 	while ((r = own_rows)) {
-		struct lmi_svc_usage_row *to = find(u, r->principal, r->model, r->day);
+		struct lmi_svc_usage_row *to = find(u, r->principal, r->key, r->model, r->day);
 
 		own_rows = r->next;
 		if (to) {
@@ -90,6 +102,7 @@ void lmi_svc_usage_add(struct lmi_service *svc, const struct lmi_svc_principal *
 {
 	struct lmi_svc_usage *u = &svc->usage;
 	char name[LMI_SVC_USAGE_PRINCIPAL];
+	const char *key = lmi_svc_quota_key(svc, principal);
 	int32_t day = lmi_svc_today(svc);
 	struct lmi_svc_usage_row *r;
 
@@ -97,13 +110,14 @@ void lmi_svc_usage_add(struct lmi_service *svc, const struct lmi_svc_principal *
 	if (!svc->o.store)
 		return;
 	lmi_svc_usage_principal(name, principal);
-	r = find(u, name, model, day);
+	r = find(u, name, key, model, day);
 	if (!r) {
 		r = lmi_alloc(1, sizeof(*r));
 		if (!r)
 			return;
 		memcpy(r->principal, name, sizeof(name));
 		(void)snprintf(r->model, sizeof(r->model), "%s", model);
+		(void)snprintf(r->key, sizeof(r->key), "%s", key);
 		r->day = day;
 		r->next = u->rows;
 		u->rows = r;
@@ -215,6 +229,7 @@ static bool fill(struct batch *b, struct lmi_svc_usage_row *rows)
 	for (const struct lmi_svc_usage_row *r = rows; r; r = r->next)
 		b->v[b->n++] = (struct lmi_store_usage){.principal = r->principal,
 							.model = r->model,
+							.key = r->key,
 							.day = r->day,
 							.n_request = r->used.n_request,
 							.n_prompt = r->used.n_prompt,

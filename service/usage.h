@@ -40,6 +40,9 @@ void lmi_svc_usage_principal(char out[LMI_SVC_USAGE_PRINCIPAL],
 void lmi_svc_usage_add(struct lmi_service *svc, const struct lmi_svc_principal *principal,
 		       const char *model, const struct lmi_svc_used *used);
 
+/* Returns the tokens of a key on a day that are in no batch yet. */
+uint64_t lmi_svc_usage_unwritten(const struct lmi_service *svc, const char *key, int32_t day);
+
 /* A generation starts to run, and has ended; it must have a loaded model. */
 void lmi_svc_usage_started(struct lmi_svc_generation *g, uint64_t now);
 void lmi_svc_usage_ended(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end);

@@ -9,6 +9,7 @@
 #include "core/base/printable.h"
 #include "service/call.h"
 #include "service/ops.h"
+#include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
 #include "service/usage.h"
@@ -16,7 +17,7 @@
 #define DAY_S 86400
 
 struct report {
-	char principal[128 + 1], model[LMI_STORE_NAME_MAX + 1];
+	char principal[128 + 1], model[LMI_STORE_NAME_MAX + 1], key[LMI_STORE_DIGEST_HEX];
 	struct lmi_store_usage_filter filter;
 	struct lmi_store_usages found;
 };
@@ -135,7 +136,9 @@ static enum lmd_status set_filter(struct report *p, const struct lmi_svc_request
 					"principal: only admins see the usage of others; yours is '%s'",
 					own);
 		(void)snprintf(p->principal, sizeof(p->principal), "%s", own);
+		(void)snprintf(p->key, sizeof(p->key), "%s", lmi_svc_quota_key(a->svc, &a->principal));
 		p->filter.principal = p->principal;
+		p->filter.key = p->key;
 	}
 	if (q->has_model) {
 		(void)snprintf(p->model, sizeof(p->model), "%.*s", (int)q->model.len, q->model.ptr);

@@ -105,6 +105,40 @@ START_TEST(every_byte_of_the_log)
 }
 END_TEST
 
+/* The log ends, or one line ends, after any number of bytes; also after a restart. */
+START_TEST(truncated)
+{
+	size_t bytes, at = 0;
+	char all[4096];
+	uint64_t n;
+
+	three();
+	close_log();
+	bytes = read_file(log_path);
+	memcpy(all, text, bytes);
+	for (size_t k = 0; k < bytes; k++) {
+		write_file(log_path, all, k);
+		ck_assert_msg(verify(&n) == LMD_CORRUPT, "%zu bytes of the log", k);
+	}
+	for (size_t k = 0; k < bytes; k++) { /* up to the end of the line that has byte k */
+		const char *end = memchr(all + k, '\n', bytes - k);
+
+		memcpy(text, all, k);
+		memcpy(text + k, end, bytes - (size_t)(end - all));
+		if (all[k] == '\n')
+			continue;
+		write_file(log_path, text, k + bytes - (size_t)(end - all));
+		ck_assert_msg(verify(&n) == LMD_CORRUPT, "%zu bytes of a line", k);
+		at++;
+	}
+	ck_assert_uint_gt(at, 3 * 200);
+	write_file(log_path, all, bytes - 1);
+	open_log(0);
+	append("start");
+	ck_assert_int_eq(verify(&n), LMD_CORRUPT);
+}
+END_TEST
+
 /* Any selection of the lines in any order but the whole log. */
 START_TEST(removed_and_reordered)
 {
@@ -208,6 +242,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, every_byte_of_the_log);
+	tcase_add_test(tc, truncated);
 	tcase_add_test(tc, removed_and_reordered);
 	tcase_add_test(tc, rotated);
 	tcase_add_test(tc, after_a_crash);

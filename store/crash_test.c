@@ -97,7 +97,7 @@ static void read_ledger(struct ledger *l)
 		l->alias[i] = atoi(m.v[0].name + 1);
 		lmi_store_models_fini(&m);
 	}
-	OK(lmi_store_usage_sum(store, "p", 0, 9, &l->tokens, &err));
+	OK(lmi_store_usage_sum(store, "p", NULL, 0, 9, &l->tokens, &err));
 }
 
 static bool same(const struct ledger *a, const struct ledger *b)

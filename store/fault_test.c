@@ -93,7 +93,7 @@ static int done_usage(void)
 {
 	uint64_t n;
 
-	OK(lmi_store_usage_sum(store, "p", 0, 9, &n, &err));
+	OK(lmi_store_usage_sum(store, "p", NULL, 0, 9, &n, &err));
 	return n == 12 ? 1 : n == 0 ? 0 : -1;
 }
 

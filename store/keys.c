@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/arena.h"
+#include "core/base/comma_list.h"
 #include "store/db.h"
 #include "store/digest.h"
 
@@ -38,6 +39,29 @@ static enum lmd_status check_quota(const struct lmi_store_quota *q, struct lmd_e
 			 : LMD_OK;
 }
 
+enum lmd_status lmi_store_quota_models_check(struct lmi_store *s, const char *models,
+					     struct lmd_error *err)
+{
+	const char *rest = lmi_comma_list_begin(models);
+	struct lmi_store_models found;
+	enum lmd_status st = LMD_OK;
+	char name[LMI_STORE_NAME_MAX + 1];
+	struct lmd_str word;
+
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
+		if (!word.len)
+			return lmd_fail(err, LMD_INVALID, "models '%.200s': a name is empty", models);
+		(void)snprintf(name, sizeof(name), "%.*s", (int)word.len, word.ptr);
+		st = lmi_store_model_find(s, name, &found, err);
+		if (st == LMD_OK)
+			lmi_store_models_fini(&found);
+		else if (st == LMD_NOTFOUND)
+			st = lmd_fail(err, LMD_INVALID,
+				      "models: '%.128s' is neither a model nor an alias", name);
+	}
+	return st;
+}
+
 static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 			   struct lmd_error *err)
 {
@@ -45,9 +69,11 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 	int64_t one, same = 0;
 	enum lmd_status st =
 		lmi_store_db_number(s, err, &same, &found,
-				    "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 "
-				    "FROM keys WHERE hash = ?1",
-				    "ttii", k->hash, k->label, (int64_t)k->role, k->expires_at);
+				    "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 AND rpm = ?5 "
+				    "AND tpm = ?6 AND tpd = ?7 AND models = ?8 FROM keys WHERE hash = ?1",
+				    "ttiiiiit", k->hash, k->label, (int64_t)k->role, k->expires_at,
+				    (int64_t)k->quota.rpm, (int64_t)k->quota.tpm,
+				    (int64_t)k->quota.tpd, k->quota.models ? k->quota.models : "");
 
 	if (st == LMD_OK && found && same)
 		return LMD_OK;

@@ -534,6 +534,7 @@ static const char *const rows_of[] = {
 	"INSERT INTO settings VALUES ('key', 'value');"
 	"INSERT INTO kv VALUES ('space', 'key', x'0102')",
 	"INSERT INTO usage VALUES (1, '', 20001, 1, 2, 3, 4, 5, 6, 7)",
+	"INSERT INTO usage VALUES (1, 'hash', '', 20001, 1, 2, 3, 4, 5, 6, 7)",
 };
 
 static void expect_rows(unsigned schema)
@@ -542,7 +543,7 @@ static void expect_rows(unsigned schema)
 
 	ck_assert_int_eq(added("second"), 2);
 	if (schema > 1) {
-		OK(lmi_store_usage_sum(store, "uid:0", 0, 30000, &n, &err));
+		OK(lmi_store_usage_sum(store, "uid:0", NULL, 0, 30000, &n, &err));
 		ck_assert_uint_eq(n, 12);
 	}
 }
@@ -610,6 +611,8 @@ START_TEST(migrations_are_frozen)
 		 "47ce326898f9b7695727ee379bcfc88cba4fd2ff96355d2ae4cc3173246bada9"},
 		{"004-usage.sql",
 		 "c67f54495ebae4b521e063a8b42b26fc16575568a2ce0c5bb5f8842d342f2672"},
+		{"005-usage-of-keys.sql",
+		 "6fd69fcaf9551f09ac71000cdf98476af1e15d41163d0e1d26c701ea26aad256"},
 	};
 
 	ck_assert_uint_eq(LMD_LEN(t), lmi_store_sql_n);

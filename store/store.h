@@ -303,6 +303,10 @@ struct lmi_store_keys {
 
 void lmi_store_keys_fini(struct lmi_store_keys *k);
 
+/* Checks the models of a new quota.  Returns LMD_INVALID, naming it, if one of them is neither a model
+ * nor an alias. */
+LMD_NODISCARD enum lmd_status lmi_store_quota_models_check(struct lmi_store *s, const char *models,
+							   struct lmd_error *err);
 /* Adds a key.  Returns LMD_INVALID if the hash or the label exists, unless the same key is added
  * again. */
 LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,
@@ -320,7 +324,7 @@ LMD_NODISCARD enum lmd_status lmi_store_key_set_quota(struct lmi_store *s, const
 LMD_NODISCARD enum lmd_status lmi_store_key_list(struct lmi_store *s, struct lmi_store_keys *out,
 						 struct lmd_error *err);
 
-/* Usage: counts per principal, model and day (days since 1970-01-01 UTC). */
+/* Usage: counts per principal, key, model and day (days since 1970-01-01 UTC). */
 
 struct lmi_store_usage {
 	const char *principal, *model;
@@ -329,6 +333,7 @@ struct lmi_store_usage {
 	uint64_t n_prompt, n_cached, n_out; /* tokens; n_cached of n_prompt were in the prefix cache */
 	uint64_t queue_ns, run_ns;          /* time in the queue, and with the engine */
 	uint64_t work_ns;                   /* processor time of work threads */
+	const char *key; /* hash of the principal's key, NULL or "": none; not set in lists */
 };
 
 /* A list of counts, owned by the caller and freed as a whole. */
@@ -342,12 +347,12 @@ struct lmi_store_usages {
 void lmi_store_usages_fini(struct lmi_store_usages *u);
 
 struct lmi_store_usage_filter {
-	const char *principal, *model; /* NULL: all */
+	const char *principal, *model, *key; /* NULL: all */
 	int32_t first;                 /* day */
 	uint32_t max;                  /* number of rows */
 };
 
-/* Lists counts, the latest day first, then by principal and model. */
+/* Lists counts, the latest day first, then by principal and model; those of several keys are added. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_list(struct lmi_store *s,
 						   const struct lmi_store_usage_filter *f,
 						   struct lmi_store_usages *out,
@@ -357,10 +362,11 @@ LMD_NODISCARD enum lmd_status lmi_store_usage_list(struct lmi_store *s,
 LMD_NODISCARD enum lmd_status lmi_store_usage_add(struct lmi_store *s,
 						  const struct lmi_store_usage *u, uint32_t n,
 						  struct lmd_error *err);
-/* Returns the sum of n_prompt and n_out over the days first..last inclusive; 0 if there are none. */
+/* Returns the sum of n_prompt and n_out over the days first..last inclusive; 0 if there are none.  key
+ * NULL: with any key. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal,
-						  int32_t first, int32_t last, uint64_t *tokens,
-						  struct lmd_error *err);
+						  const char *key, int32_t first, int32_t last,
+						  uint64_t *tokens, struct lmd_error *err);
 /* Deletes the counts of days before `day`. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_forget(struct lmi_store *s, int32_t day,
 						     struct lmd_error *err);

@@ -307,22 +307,22 @@ START_TEST(usage)
 	OK(lmi_store_usage_add(store, u, 3, &err));
 	OK(lmi_store_usage_add(store, u, 1, &err));
 	reopen();
-	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20000, &n, &err));
+	OK(lmi_store_usage_sum(store, "uid:0", NULL, 20000, 20000, &n, &err));
 	ck_assert_uint_eq(n, 10);
-	OK(lmi_store_usage_sum(store, "uid:0", INT32_MIN, INT32_MAX, &n, &err));
+	OK(lmi_store_usage_sum(store, "uid:0", NULL, INT32_MIN, INT32_MAX, &n, &err));
 	ck_assert_uint_eq(n, 17);
-	OK(lmi_store_usage_sum(store, "nobody", INT32_MIN, INT32_MAX, &n, &err));
+	OK(lmi_store_usage_sum(store, "nobody", NULL, INT32_MIN, INT32_MAX, &n, &err));
 	ck_assert_uint_eq(n, 0);
 	u[2].principal = "";
 	REFUSED(lmi_store_usage_add(store, u, 3, &err), LMD_INVALID, "principal: empty");
-	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20001, &n, &err));
+	OK(lmi_store_usage_sum(store, "uid:0", NULL, 20000, 20001, &n, &err));
 	ck_assert_uint_eq(n, 17); /* all or none */
 	u[0].n_out = UINT64_MAX;
 	OK(lmi_store_usage_add(store, u, 2, &err));
-	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20001, &n, &err));
+	OK(lmi_store_usage_sum(store, "uid:0", NULL, 20000, 20001, &n, &err));
 	ck_assert_uint_eq(n, INT64_MAX);
 	OK(lmi_store_usage_forget(store, 20001, &err));
-	OK(lmi_store_usage_sum(store, "uid:0", 0, 20001, &n, &err));
+	OK(lmi_store_usage_sum(store, "uid:0", NULL, 0, 20001, &n, &err));
 	ck_assert_uint_eq(n, 14);
 }
 END_TEST
@@ -336,15 +336,21 @@ static uint32_t n_usage(const struct lmi_store_usage_filter *f, struct lmi_store
 START_TEST(usage_by_model)
 {
 	const struct lmi_store_usage u[] = {
-		{"key:a", "m", 20000, 1, 10, 4, 5, 6, 7, 8},
-		{"key:a", "n", 20000, 1, 20, 0, 2, 0, 0, 0},
-		{"key:b", "m", 20001, 3, 30, 0, 9, 0, 0, 0},
+		{"key:a", "m", 20000, 1, 10, 4, 5, 6, 7, 8, "first"},
+		{"key:a", "n", 20000, 1, 20, 0, 2, 0, 0, 0, "first"},
+		{"key:b", "m", 20001, 3, 30, 0, 9, 0, 0, 0, NULL},
+		{"key:a", "m", 20000, 1, 10, 4, 5, 6, 7, 8, "second"},
 	};
 	struct lmi_store_usages got;
+	uint64_t n;
 
-	OK(lmi_store_usage_add(store, u, 3, &err));
-	OK(lmi_store_usage_add(store, u, 1, &err));
+	OK(lmi_store_usage_add(store, u, 4, &err));
 	reopen();
+	OK(lmi_store_usage_sum(store, "key:a", "first", 0, 20001, &n, &err));
+	ck_assert_uint_eq(n, 37);
+	OK(lmi_store_usage_sum(store, "key:a", NULL, 0, 20001, &n, &err));
+	ck_assert_uint_eq(n, 52);
+	/* a list adds up the keys of a principal */
 	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.max = 3}, &got), 3);
 	ck_assert(!got.more && got.v[0].day == 20001 && !strcmp(got.v[0].principal, "key:b"));
 	ck_assert_str_eq(got.v[1].model, "m");
@@ -361,6 +367,10 @@ START_TEST(usage_by_model)
 	lmi_store_usages_fini(&got);
 	ck_assert_uint_eq(
 		n_usage(&(struct lmi_store_usage_filter){.principal = "key:a", .max = 9}, &got), 2);
+	lmi_store_usages_fini(&got);
+	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.key = "second", .max = 9}, &got),
+			  1);
+	ck_assert_uint_eq(got.v[0].n_request, 1);
 	lmi_store_usages_fini(&got);
 	ck_assert_uint_eq(n_usage(&(struct lmi_store_usage_filter){.model = "n", .max = 9}, &got),
 			  1);

@@ -13,6 +13,15 @@ does load tiny
 does unload tiny
 does key rm laptop
 refused 1 'does not exist' rm nothing
+echo "no model" >"$dir/broken.gguf"
+refused 1 . add broken "$dir/broken.gguf"
+refused 1 'does not exist' load nothing
+# a client that is refused all the time does not fill the log
+i=0
+while [ $i -lt 40 ]; do
+	refused 1 'does not exist' unload nobody
+	i=$((i + 1))
+done
 stop
 
 prints 'records, none changed or missing' audit verify --state-dir "$dir/state"
@@ -30,6 +39,15 @@ has '"event": *"key_rm"'
 has '"event": *"add",.*"subject": *"tiny"'
 has '"event": *"model_loaded", *"principal": *"daemon", *"subject": *"tiny", *"detail": *"ok"'
 has '"event": *"model_unloaded"'
+has '"event": *"add",.*"subject": *"tiny", *"detail": *"started"'
+has '"event": *"add",.*"subject": *"tiny", *"detail": *"ok"'
+has '"event": *"load",.*"subject": *"tiny", *"detail": *"ok"'
+has '"event": *"unload",.*"subject": *"tiny", *"detail": *"ok"'
+has '"event": *"add",.*"subject": *"broken", *"detail": *"started"'
+has '"event": *"add",.*"subject": *"broken", *"detail": *".*broken.gguf'
+has '"event": *"load",.*"subject": *"nothing", *"detail": *"model .nothing. does not exist'
+holds "refused requests fill the log" [ "$(grep -c -e '"subject": *"nobody"' "$dir/log.jsonl")" -lt 40 ]
+has '"event": *"records_dropped".*refused requests have no record'
 has '"event": *"rm",.*"subject": *"nothing", *"detail": *"model .nothing. does not exist'
 has '"event": *"daemon_stop"'
 holds "the secret is in the audit log" sh -c '! grep -q -e "$1" "$2"' sh "$secret" "$dir/log.jsonl"

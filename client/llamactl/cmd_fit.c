@@ -12,6 +12,7 @@
 #include "client/llamactl/read_rate.h"
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
+#include "core/base/comma_list.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/open.h"
 #include "core/engine/devices.h"
@@ -232,19 +233,6 @@ static enum lmd_status fit_file(struct fit *f, const char *path, char title[200]
 
 /* ---- the command ---- */
 
-/* Returns whether the list, with commas between, has the name. */
-static bool has_name(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (!strncmp(p, name, n) && (!p[n] || p[n] == ','))
-			return true;
-	}
-	return false;
-}
-
 /* Backends for tests and comparisons, shown only if they are named. */
 static bool is_for_tests(const struct lmi_engine_device_row *d)
 {
@@ -255,7 +243,7 @@ static bool is_for_tests(const struct lmi_engine_device_row *d)
 static bool is_wanted(const struct lmi_engine_device_row *d, const char *list, const char *backend)
 {
 	if (list)
-		return has_name(list, d->name);
+		return lmi_comma_list_has(list, d->name);
 	return strcmp(backend, "auto") != 0 ? !strcmp(backend, d->backend) : !is_for_tests(d);
 }
 

@@ -11,6 +11,7 @@
 
 #include "client/llamactl/remote.h"
 #include "client/llamactl/state_folder.h"
+#include "core/base/comma_list.h"
 #include "core/base/sha256.h"
 #include "store/store.h"
 
@@ -101,28 +102,37 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 		 .doc = "Names or aliases of the models that the key may use, separated by commas; "\
 			"an empty text = all. Others are unknown to its clients."}
 
-/* Writes the names of --models as an array; NULL if they are not UTF-8. */
-static json_t *model_names(const char *list)
+/* Writes the names of --models as an array, and with commas only to `joined`. */
+static enum lmd_status model_names(const char *list, json_t *names,
+				   char joined[LMI_STORE_QUOTA_MODELS_MAX + 1], struct lmd_error *err)
 {
-	json_t *names = json_array();
+	const char *rest = lmi_comma_list_begin(list);
+	struct lmd_str word;
+	size_t n = 0;
 
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n && json_array_append_new(names, json_stringn(list, n))) {
-			json_decref(names);
-			return NULL;
-		}
-		list += n + (list[n] == ',');
+	if (strlen(list) > LMI_STORE_QUOTA_MODELS_MAX)
+		return lmd_fail(err, LMD_INVALID, "--models: %zu bytes exceed the limit of %d",
+				strlen(list), LMI_STORE_QUOTA_MODELS_MAX);
+	joined[0] = 0;
+	while (lmi_comma_list_next(&rest, &word)) {
+		if (!word.len)
+			return lmd_fail(err, LMD_INVALID, "--models '%.200s': a name is empty", list);
+		if (json_array_append_new(names, json_stringn(word.ptr, word.len)))
+			return lmd_fail(err, LMD_INVALID, "--models is not valid UTF-8");
+		n += (size_t)snprintf(joined + n, LMI_STORE_QUOTA_MODELS_MAX + 1 - n, "%s%.*s",
+				      n ? "," : "", (int)word.len, word.ptr);
 	}
-	return names;
+	return LMD_OK;
 }
 
 /* Adds the options of a quota that were given. */
-static enum lmd_status put_quota(const struct lmi_args *a, json_t *row, struct lmd_error *err)
+static enum lmd_status put_quota(const struct lmi_args *a, json_t *row,
+				 char models[LMI_STORE_QUOTA_MODELS_MAX + 1], struct lmd_error *err)
 {
 	static const char *const numbers[] = {"rpm", "tpm", "tpd"};
 	json_t *names;
+
+	models[0] = 0;
 
 	for (size_t i = 0; i < LMD_LEN(numbers); i++)
 		if (lmi_arg_given(a, numbers[i]))
@@ -130,16 +140,14 @@ static enum lmd_status put_quota(const struct lmi_args *a, json_t *row, struct l
 						  json_integer(lmi_arg_int(a, numbers[i])));
 	if (!lmi_arg_given(a, "models"))
 		return LMD_OK;
-	names = model_names(lmi_arg_str(a, "models"));
-	if (!names)
-		return lmd_fail(err, LMD_INVALID, "--models is not valid UTF-8");
+	names = json_array();
 	(void)json_object_set_new(row, "models", names);
-	return LMD_OK;
+	return model_names(lmi_arg_str(a, "models"), names, models, err);
 }
 
 /* Adds the key to the registry of a daemon that does not run. */
 static enum lmd_status add_to_folder(const struct lmi_args *a, const char *digest, int64_t expires_ms,
-				     struct lmd_error *err)
+				     const char *models, struct lmd_error *err)
 {
 	const char *dir = lmi_arg_str(a, "state-dir"), *label = lmi_arg_pos(a, 0);
 	const int64_t now_ns = wall_ms() * 1000000;
@@ -148,7 +156,7 @@ static enum lmd_status add_to_folder(const struct lmi_args *a, const char *diges
 								   : LMI_STORE_USER,
 				    .created_at = now_ns,
 				    .expires_at = expires_ms * 1000000,
-				    .quota = {.models = lmi_arg_str(a, "models")}};
+				    .quota = {.models = models}};
 	struct lmi_store *store = NULL;
 	enum lmd_status st = lmi_ctl_open_state_folder(&store, dir, false, err);
 
@@ -164,6 +172,8 @@ static enum lmd_status add_to_folder(const struct lmi_args *a, const char *diges
 				"start, or: sudo install -d -m 700 -o llamad -g llamad %.150s",
 				dir, dir);
 	if (st == LMD_OK)
+		st = lmi_store_quota_models_check(store, models, err);
+	if (st == LMD_OK)
 		st = lmi_store_key_add(store, &key, err);
 	lmi_store_close(store);
 	return st;
@@ -174,6 +184,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 	const struct lmi_args *a = &ctl->args;
 	int64_t expires = lmi_arg_given(a, "expires") ? wall_ms() + lmi_arg_int(a, "expires") : 0;
 	char secret[SECRET_SIZE], digest[LMI_SHA256_HEX];
+	char models[LMI_STORE_QUOTA_MODELS_MAX + 1];
 	enum lmd_status st = make_secret(secret, err);
 	json_t *row = NULL, *reply = NULL;
 
@@ -186,9 +197,9 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 			st = lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
 	}
 	if (st == LMD_OK)
-		st = put_quota(a, row, err);
+		st = put_quota(a, row, models, err);
 	if (st == LMD_OK && lmi_arg_str(a, "state-dir")) {
-		st = add_to_folder(a, digest, expires, err);
+		st = add_to_folder(a, digest, expires, models, err);
 	} else if (st == LMD_OK) {
 		json_t *m = json_copy(row);
 
@@ -245,11 +256,12 @@ const struct lmi_cli_cmd lmi_ctl_cmd_key_add = {
 static enum lmd_status set(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	json_t *row = json_pack("{s:s}", "label", lmi_arg_pos(&ctl->args, 0));
+	char models[LMI_STORE_QUOTA_MODELS_MAX + 1];
 	enum lmd_status st;
 
 	if (!row)
 		return lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
-	st = put_quota(&ctl->args, row, err);
+	st = put_quota(&ctl->args, row, models, err);
 	if (st == LMD_OK && json_object_size(row) < 2)
 		st = lmi_ctl_usage(ctl, err, "nothing to set: give --rpm, --tpm, --tpd or --models");
 	if (st != LMD_OK) {

@@ -10,6 +10,7 @@
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "core/engine/adapter_ref.h"
 #include "core/quant/quant.h"
 
 /* Returns the value of the option or of one of its other spellings; NULL: none was given. */
@@ -40,18 +41,12 @@ const char *lmi_ctl_draft_model(const struct lmi_args *a)
 enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
 				    struct lmi_engine_adapter_ref *out, struct lmd_error *err)
 {
-	const char *colon = strrchr(text, ':');
-	struct lmd_error none = {0};
-	double scale = 1;
-	bool has = colon && colon[1] && colon != text &&
-		   lmi_cli_parse_float(what, colon + 1, &scale, &none) == LMD_OK;
+	enum lmd_status st =
+		lmi_engine_adapter_ref_parse(out, &(struct lmd_str){text, strlen(text)}, err);
 
-	if (has && !(scale >= -1e6 && scale <= 1e6))
-		return lmd_fail(err, LMD_INVALID, "%s '%.120s': a scale must be within -1e6..1e6",
-				what, text);
-	out->scale = (float)scale;
-	out->path = lmi_strndup(text, has ? (size_t)(colon - text) : strlen(text));
-	return out->path ? LMD_OK : lmd_fail(err, LMD_NOMEM, "%s: no memory for a path", what);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, what);
+	return st;
 }
 
 static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_engine_model_opts *o,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/comma_list.h"
 #include "core/base/team.h"
 #include "core/engine/instance.h"
 
@@ -137,19 +138,20 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 /* Opens the devices of a list such as "emu0,emu1". */
 static enum lmd_status open_list(struct lmi_inst *inst, const char *list, struct lmd_error *err)
 {
+	const char *rest = lmi_comma_list_begin(list);
 	enum lmd_status st = LMD_OK;
+	struct lmd_str word;
 
-	for (const char *at = list; st == LMD_OK && *at;) {
-		size_t n = strcspn(at, ",");
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
 		uint32_t index, number, before = inst->n_device;
 		char backend[48];
 
-		st = lmi_engine_device_parse(at, n, backend, sizeof(backend), &index, err);
+		st = lmi_engine_device_parse(word.ptr, word.len, backend, sizeof(backend), &index, err);
 		if (st == LMD_OK)
 			st = lmi_inst_add_device(inst, backend, index, &number, err);
 		if (st == LMD_OK && number < before)
-			st = lmd_fail(err, LMD_INVALID, "device %.*s is named twice", (int)n, at);
-		at += n + (at[n] == ',');
+			st = lmd_fail(err, LMD_INVALID, "device %.*s is named twice",
+				      (int)word.len, word.ptr);
 	}
 	return st;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/comma_list.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 
@@ -173,14 +174,12 @@ static enum lmd_status read_override(struct lmi_engine_place *p, const char *at,
 static enum lmd_status read_overrides(struct lmi_engine_place *p, const char *text,
 				      struct lmd_error *err)
 {
+	const char *rest = lmi_comma_list_begin(text);
 	enum lmd_status st = LMD_OK;
+	struct lmd_str word;
 
-	for (const char *at = text; st == LMD_OK && at && *at;) {
-		size_t n = strcspn(at, ",");
-
-		st = n ? read_override(p, at, n, err) : LMD_OK;
-		at += n + (at[n] == ',');
-	}
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word))
+		st = word.len ? read_override(p, word.ptr, word.len, err) : LMD_OK;
 	return st;
 }
 

@@ -134,12 +134,14 @@ static void hello(struct pending *a, const struct lmd_str *key)
 	} else if (!key->len) {
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
+		f->o.ops.refused(f->o.arg, &c->peer, "", "hello", err.text);
 		refuse(a, &err, -1, false);
 	} else if (lmi_conn_limiter_auth_attempt(f->limiter, &c->peer, f->now, &retry_ms, &err) !=
 		   LMD_OK) {
+		f->o.ops.refused(f->o.arg, &c->peer, "", "hello", err.text);
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
 	} else {
-		f->o.ops.login(f->o.arg, key, on_login, a);
+		f->o.ops.login(f->o.arg, &c->peer, key, on_login, a);
 	}
 }
 

@@ -39,10 +39,14 @@ struct lmi_front_ops {
 	void (*closed)(void *arg, uint64_t conn);
 	/* Returns whether a stream is running for the connection. */
 	bool (*busy)(void *arg, uint64_t conn);
-	/* Looks up the key of a secret.  The error is LMD_DENIED if it does not exist or has
-	 * expired. */
-	void (*login)(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
-		      void *done_arg);
+	/* Looks up the key of a secret that the peer has sent.  The error is LMD_DENIED if it does
+	 * not exist or has expired. */
+	void (*login)(void *arg, const struct lmi_conn_peer *peer, const struct lmd_str *secret,
+		      lmi_front_login_fn done, void *done_arg);
+	/* Reports that a peer was refused, for the audit log: without a key (label ""), since it has
+	 * tried too many keys, or since the key's role is not enough.  subject: what it asked for. */
+	void (*refused)(void *arg, const struct lmi_conn_peer *peer, const char *label,
+			const char *subject, const char *reason);
 	/* Returns the wall-clock time in ns since 1970. */
 	int64_t (*wall_ns)(void *arg);
 };

@@ -31,6 +31,13 @@ static void take_key(struct lmi_http_exchange *x, const struct lmi_front_login *
 	memcpy(x->principal.key_label, key->label, sizeof(x->principal.key_label));
 }
 
+static void report(const struct lmi_http_exchange *x, const char *reason)
+{
+	const struct lmi_http_opts *o = &x->h->o;
+
+	o->ops.refused(o->arg, &x->conn->peer, x->principal.key_label, x->path, reason);
+}
+
 /* Continues if the principal may use the route, otherwise responds. */
 static void check_role(struct lmi_http_exchange *x)
 {
@@ -39,13 +46,16 @@ static void check_role(struct lmi_http_exchange *x)
 	if (x->route->access == LMI_HTTP_PUBLIC || role == LMI_SVC_ROLE_ADMIN ||
 	    (x->route->access == LMI_HTTP_USER && role == LMI_SVC_ROLE_USER))
 		lmi_http_conn_continue(x->conn);
-	else if (role == LMI_SVC_ROLE_NONE)
+	else if (role == LMI_SVC_ROLE_NONE) {
+		report(x, "the API key is missing");
 		lmi_http_respond_text(x, 401, CHALLENGE,
 				      "the API key is missing: send 'Authorization: Bearer KEY' or "
 				      "'x-api-key: KEY'");
-	else
+	} else {
+		report(x, "the role admin is required");
 		lmi_http_respond_text(x, 403, "", "%.200s requires the role admin: yours is user",
 				      x->path);
+	}
 }
 
 /* On this machine no key is needed as long as none exists.  Clients that insist on sending one then
@@ -194,6 +204,7 @@ static void look_up(struct lmi_http_exchange *x, const struct lmd_str *key, cons
 
 		lmi_free(w);
 		lmi_free(l);
+		report(x, err.text);
 		lmi_http_respond_error(x, &e, "");
 		return;
 	}
@@ -201,7 +212,7 @@ static void look_up(struct lmi_http_exchange *x, const struct lmd_str *key, cons
 	memcpy(l->digest, digest, sizeof(l->digest));
 	h->lookups = l;
 	wait_for(l, x, w);
-	h->o.ops.login(h->o.arg, key, on_login, l);
+	h->o.ops.login(h->o.arg, &l->peer, key, on_login, l);
 }
 
 void lmi_http_auth_end(struct lmi_http_server *h)

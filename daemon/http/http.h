@@ -23,9 +23,11 @@ struct lmi_http_routes;
 struct lmi_http_server;
 
 struct lmi_http_ops {
-	/* Looks up the key of a secret, as in struct lmi_front_ops. */
-	void (*login)(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
-		      void *done_arg);
+	/* As in struct lmi_front_ops. */
+	void (*login)(void *arg, const struct lmi_conn_peer *peer, const struct lmd_str *secret,
+		      lmi_front_login_fn done, void *done_arg);
+	void (*refused)(void *arg, const struct lmi_conn_peer *peer, const char *label,
+			const char *subject, const char *reason);
 	/* Returns whether there is an API key, so that clients on TCP must send one. */
 	bool (*has_key)(void *arg);
 	/* Returns the wall-clock time in ns since 1970. */

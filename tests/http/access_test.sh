@@ -81,6 +81,7 @@ fetch 401 . --unix-socket "$dir/http.sock" -H 'x-api-key: wrong' http://localhos
 holds "the log names the label" grep -q 'GET /metrics; status=200 principal=reader' "$dir/log"
 holds "the log has no key" sh -c '! grep -q -e "$1" "$2"' sh "$key" "$dir/log"
 raw burst "$http" "$key"
+fetch 403 'requires the role admin' -H "x-api-key: $key" -X POST "http://$http/props"
 # one connection: the second request uses what is known of the key, until it is removed
 fetch 200 . -H "x-api-key: $key" "http://$http/metrics" --next -s -o "$dir/body" \
 	-H "x-api-key: $key" "http://$http/metrics"
@@ -94,6 +95,13 @@ done
 fetch 429 . -H 'x-api-key: wrong' "http://$http/metrics"
 header '^retry-after: '
 stop
+recorded() {
+	holds "the audit log has no '$1'" grep -q -e "$1" "$dir/state/audit.log"
+}
+recorded '"event":"access_denied","principal":"peer:127.0.0.1","subject":"/metrics","detail":"the API key is missing'
+recorded '"event":"access_denied","principal":"key:reader","subject":"/props","detail":"the role admin'
+recorded '"event":"login_failed","principal":"peer:127.0.0.1","subject":"","detail":".*unknown'
+recorded '"event":"login_failed","principal":"uid:'
 
 # ---- beyond loopback, with a key ----
 start_http --http 0.0.0.0:0

@@ -17,8 +17,13 @@ does add third "$dir/tiny.gguf"
 # two in memory, so that none is the default for unknown names
 does load tiny
 does load third
-prints . key add app --rpm 2 --models tiny,third
+refused 1 "models: 'fourth' is neither a model nor an alias" key add app --models tiny,fourth
+refused 1 'a name is empty' key add app --models tiny,,third
+refused 1 'a name is empty' key add app --models tiny,
+prints . key add app --rpm 2 --models ' tiny , third'
 app=$(tail -n 1 "$dir/out")
+refused 1 "models: 'fourth' is neither" key set app --models fourth
+prints ' tiny,third' key list
 prints . key add free
 free=$(tail -n 1 "$dir/out")
 prints . key add boss --role admin
@@ -87,6 +92,18 @@ wait "$daemon" 2>/dev/null
 daemon=
 start_http
 prints ',key:free,tiny,' usage --csv
+ask 429 'tokens today' "$app" /v1/completions "$body"
+
+# keys of a backup hold at once: without a key nobody gets in any more, and its usage counts
+does registry backup keys.backup
+for label in app free boss; do
+	does key rm $label
+done
+holds "a removed key is listed" sh -c '! "$1" --socket "$2" key list | grep -q app' sh "$build/llamactl" "$url"
+fetch 200 . "http://$http/v1/models"
+does registry restore keys.backup
+prints '^app ' key list
+fetch 401 'API key is missing' "http://$http/v1/models"
 ask 429 'tokens today' "$app" /v1/completions "$body"
 stop
 finish quota

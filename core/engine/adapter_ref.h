@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * adapter_ref.h - adapter files as configurations and command lines name them. */
+#ifndef LLAMAD_CORE_ENGINE_ADAPTER_REF_H
+#define LLAMAD_CORE_ENGINE_ADAPTER_REF_H
+
+#include "core/engine/engine.h"
+
+#define LMI_ENGINE_ADAPTER_SCALE_MAX 1e6f
+
+/* Parses "FILE[:SCALE]".  The scale is what follows the last colon if it is a number, and defaults to
+ * 1; another colon belongs to the path.  out->path is on the heap.  Returns LMD_INVALID if the scale
+ * is not finite or not within +-LMI_ENGINE_ADAPTER_SCALE_MAX, or if there is no path. */
+LMD_NODISCARD enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
+							   const struct lmd_str *text,
+							   struct lmd_error *err);
+
+#endif /* LLAMAD_CORE_ENGINE_ADAPTER_REF_H */
