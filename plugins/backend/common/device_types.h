@@ -47,4 +47,28 @@
 
 /* clang-format on */
 
+/* ---- caches: blocks of 32 values of 4 or 5 bits (device_cache.h) ---- */
+
+/* Numbers of enum lmd_dtype. */
+#define DEVICE_CACHE_Q4_0   2u
+#define DEVICE_CACHE_Q4_1   3u
+#define DEVICE_CACHE_Q5_0   6u
+#define DEVICE_CACHE_Q5_1   7u
+#define DEVICE_CACHE_IQ4_NL 20u
+
+#define DEVICE_CACHE_IS_BLOCKS(type)                                                               \
+	((type) == DEVICE_CACHE_Q4_0 || (type) == DEVICE_CACHE_Q4_1 ||                             \
+	 (type) == DEVICE_CACHE_Q5_0 || (type) == DEVICE_CACHE_Q5_1 ||                             \
+	 (type) == DEVICE_CACHE_IQ4_NL)
+/* Codes count from the least value, which follows the scale. */
+#define DEVICE_CACHE_IS_RANGED(type) ((type) == DEVICE_CACHE_Q4_1 || (type) == DEVICE_CACHE_Q5_1)
+/* Bit 4 of all codes precedes the others. */
+#define DEVICE_CACHE_HAS_FIFTH(type) ((type) == DEVICE_CACHE_Q5_0 || (type) == DEVICE_CACHE_Q5_1)
+
+/* Where in a block the fifth bits begin, or the nibbles if it has none; and where the nibbles do. */
+#define DEVICE_CACHE_FIFTH(type)   (DEVICE_CACHE_IS_RANGED(type) ? 4u : 2u)
+#define DEVICE_CACHE_NIBBLES(type)                                                                 \
+	(DEVICE_CACHE_FIFTH(type) + (DEVICE_CACHE_HAS_FIFTH(type) ? 4u : 0u))
+#define DEVICE_CACHE_BYTES(type)   (DEVICE_CACHE_NIBBLES(type) + 16u)
+
 #endif /* LLAMAD_PLUGINS_BACKEND_COMMON_DEVICE_TYPES_H */

@@ -4,12 +4,13 @@
  * the page tables. */
 #include <string.h>
 
+#include "backend/common/device_types.h"
 #include "gpu.h"
 
 static bool can_store(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
-	       dtype == LMD_DTYPE_Q8_0 || dtype == LMD_DTYPE_Q4_0;
+	       dtype == LMD_DTYPE_Q8_0 || DEVICE_CACHE_IS_BLOCKS(dtype);
 }
 
 static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint32_t dtype,
@@ -22,7 +23,7 @@ static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint
 	    !elems)
 		return lmd_fail(
 			err, LMD_UNSUPPORTED,
-			"cache %u: type %u; this device stores f32, f16, bf16, q8_0 and q4_0",
+			"cache %u: type %u; this device stores f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl",
 			cache, dtype);
 	if (width % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "backend/common/device_types.h"
+
 bool vkb_has_cache_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
-	       dtype == LMD_DTYPE_Q8_0;
+	       dtype == LMD_DTYPE_Q8_0 || DEVICE_CACHE_IS_BLOCKS(dtype);
 }
 
 static enum lmd_status shape_side(const struct vkb_dev *dev, uint32_t cache, uint32_t dtype,

@@ -307,6 +307,25 @@ GPU_FN void gpu_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t
 	}
 }
 
+/* ---- caches ---- */
+
+GPU_FN uint32_t gpu_clipped_f16(float f)
+{
+	return gpu_float_to_half(fminf(fmaxf(f, -65504.0f), 65504.0f));
+}
+
+#define DEVICE_VALUES      const float *values
+#define DEVICE_GIVEN       values
+#define DEVICE_VALUE(j)    values[j]
+#define DEVICE_F16_BITS(x) gpu_clipped_f16(x)
+#define DEVICE_ABS(x)      fabsf(x)
+#define DEVICE_MIN(a, b)   fminf(a, b)
+#define DEVICE_MAX(a, b)   fmaxf(a, b)
+#define DEVICE_UINT(x)     ((uint32_t)(x))
+#include "backend/common/device_cache.h"
+
+/* ---- single values ---- */
+
 /* One value of a row of a type that is rare where single values are read. */
 GPU_SLOW float gpu_rare_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
 {
@@ -328,6 +347,8 @@ GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t
 	if (type == GPU_Q8_0)
 		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] *
 		       gpu_f16(row + 34 * (i / 32));
+	if (DEVICE_CACHE_IS_BLOCKS(type))
+		return device_cache_value(row, type, i);
 	return gpu_rare_element(type, row, i, k);
 }
 
@@ -367,14 +388,6 @@ GPU_FN uint16_t gpu_float_to_bf16(float f)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-GPU_FN void gpu_put_f16(uint8_t *p, float f)
-{
-	uint16_t h = gpu_float_to_half(fminf(fmaxf(f, -65504.0f), 65504.0f));
-
-	p[0] = (uint8_t)h;
-	p[1] = (uint8_t)(h >> 8);
-}
-
 /* 8 bits: d is the greatest magnitude / 127. */
 GPU_FN void gpu_encode_q8_0(const float *x, uint8_t *b)
 {
@@ -384,27 +397,20 @@ GPU_FN void gpu_encode_q8_0(const float *x, uint8_t *b)
 		peak = fmaxf(peak, fabsf(x[j]));
 	d = fminf(peak / 127, 65504.0f);
 	inv = d > 0 ? 1 / d : 0;
-	gpu_put_f16(b, d);
+	b[0] = (uint8_t)gpu_clipped_f16(d);
+	b[1] = (uint8_t)(gpu_clipped_f16(d) >> 8);
 	for (int j = 0; j < 32; j++)
 		((int8_t *)b)[2 + j] = (int8_t)fminf(fmaxf(rintf(x[j] * inv), -127.0f), 127.0f);
 }
 
-/* 4 bits around 8: the value of greatest magnitude gets code 0. */
-GPU_FN void gpu_encode_q4_0(const float *x, uint8_t *b)
+/* A block of device_cache.h. */
+GPU_SLOW void gpu_encode_block(uint32_t type, const float *x, uint8_t *b)
 {
-	float peak = 0, d, inv;
+	float scale = device_cache_scale(x, type), least = device_cache_least(x);
+	float stored = device_cache_stored_scale(x, type, scale);
 
-	for (int j = 0; j < 32; j++)
-		peak = fabsf(x[j]) > fabsf(peak) ? x[j] : peak;
-	d = peak / -8;
-	inv = fabsf(d) > 1e-38f ? 1 / d : 0;
-	gpu_put_f16(b, d);
-	for (int j = 0; j < 16; j++) {
-		float lo = fminf(fmaxf(x[j] * inv + 8.5f, 0.0f), 15.0f);
-		float hi = fminf(fmaxf(x[j + 16] * inv + 8.5f, 0.0f), 15.0f);
-
-		b[2 + j] = (uint8_t)((int)lo | (int)hi << 4);
-	}
+	for (uint32_t i = 0; i < DEVICE_CACHE_BYTES(type); i++)
+		b[i] = (uint8_t)device_cache_byte(x, type, scale, stored, least, i);
 }
 
 /* Stores column c of a row of n values in a cache: the plain types one by one, the block types a
@@ -419,8 +425,8 @@ GPU_FN void gpu_encode(uint32_t type, const float *row, uint32_t c, uint8_t *to)
 		((uint16_t *)(void *)to)[c] = gpu_float_to_bf16(row[c]);
 	else if (type == GPU_Q8_0 && c % 32 == 0)
 		gpu_encode_q8_0(row + c, to + 34 * (c / 32));
-	else if (type == GPU_Q4_0 && c % 32 == 0)
-		gpu_encode_q4_0(row + c, to + 18 * (c / 32));
+	else if (DEVICE_CACHE_IS_BLOCKS(type) && c % 32 == 0)
+		gpu_encode_block(type, row + c, to + DEVICE_CACHE_BYTES(type) * (c / 32));
 }
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H */

@@ -4,33 +4,9 @@
 // A row begins at a multiple of 4 bytes.  Numbers of types are those of llamad/dtypes.h.  The types of
 // device_types.h have decoders that are shared with backend gpu.
 #include "backend/common/device_types.h"
+#include "bytes.glsl"
 
 layout(constant_id = 0) const uint TYPE = 0u;
-
-uint u32_at(Words row, uint byte)
-{
-	uint i = byte >> 2, s = (byte & 3u) * 8u;
-
-	return s == 0u ? row.w[i] : row.w[i] >> s | row.w[i + 1u] << (32u - s);
-}
-
-uint u16_at(Words row, uint byte)
-{
-	uint s = (byte & 3u) * 8u;
-	uint v = row.w[byte >> 2] >> s;
-
-	return (s == 24u ? v | row.w[(byte >> 2) + 1u] << 8 : v) & 0xffffu;
-}
-
-uint u8_at(Words row, uint byte)
-{
-	return row.w[byte >> 2] >> ((byte & 3u) * 8u) & 0xffu;
-}
-
-float f16_at(Words row, uint byte)
-{
-	return f16(u16_at(row, byte));
-}
 
 int s8(uint word, uint i)
 {
@@ -41,11 +17,6 @@ uint nibble(uint word, uint i, uint high)
 {
 	return word >> (8u * i + 4u * high) & 15u;
 }
-
-// the values of iq4_nl, and those of mxfp4 doubled
-const int table_nl[16] = int[16](-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89,
-				 113);
-const int table_fp4[16] = int[16](0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
 
 // 6-bit scale and minimum j of q4_k and q5_k, whose 12 bytes begin at `at`
 uvec2 k_scale(Words row, uint at, uint j)
@@ -145,22 +116,9 @@ void decode_iq4_xs(Words row, uint block, uint part, out float w[32])
 	NIBBLES(d * float(table_nl[n]))
 }
 
-#define uint32_t uint
-#define int32_t int
-#define DEVICE_FN
 #define DEVICE_UNROLL
-#define DEVICE_ROW Words row
 #define DEVICE_OUT out float w[32]
-#define DEVICE_U8(row, at) u8_at(row, at)
-#define DEVICE_U16(row, at) u16_at(row, at)
-#define DEVICE_U32(row, at) u32_at(row, at)
-#define DEVICE_F16(bits) f16(bits)
-#define DEVICE_F32(bits) uintBitsToFloat(bits)
-#define DEVICE_FLOAT(x) float(x)
-#define DEVICE_INT(x) int(x)
 #define DEVICE_POINT(i) u16_at(Words(push.points), 2u * (i))
-#define DEVICE_IQ4(n) table_nl[n]
-#define DEVICE_FP4(n) table_fp4[n]
 #include "backend/common/device_decode.h"
 
 void decode_numbers(Words row, uint part, uint k, out float w[32])

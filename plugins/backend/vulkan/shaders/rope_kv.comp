@@ -6,7 +6,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
 #include "math.glsl"
-#include "kv.glsl"
 
 #define A_WHEN 0u // 1: norm before, 2: after the rotation
 #define A_N_ROT 1u
@@ -36,6 +35,8 @@
 
 #define MOST 1024u
 shared float head_of[MOST];
+#define KV_WRITES
+#include "kv.glsl"
 
 void norm_head(uint at, uint row, uint head, uint width)
 {
@@ -93,11 +94,6 @@ void rotate(View pos, uint space, uint row)
 	barrier();
 }
 
-uint f16_bits(float x)
-{
-	return packHalf2x16(vec2(x, 0.0)) & 0xffffu;
-}
-
 uint bf16_bits(float x)
 {
 	uint u = floatBitsToUint(x);
@@ -128,6 +124,30 @@ float q8_scale(uint block)
 	return most / 127.0;
 }
 
+// Two blocks of a type of device_cache.h, or the last one: they end at a word, or where the room of a
+// head does.
+void encode_blocks(Words to, uint type, uint block, uint n_block)
+{
+	uint bytes = DEVICE_CACHE_BYTES(type), first = bytes * block / 4u;
+	uint n = bytes * min(2u, n_block - block), word = 0u;
+
+	for (uint b = 0u; b * bytes < n; b++) {
+		uint x = 32u * (block + b);
+		float scale = device_cache_scale(x, type), least = device_cache_least(x);
+		float stored = device_cache_stored_scale(x, type, scale);
+
+		for (uint i = 0u; i < bytes; i++) {
+			uint at = b * bytes + i;
+
+			word |= device_cache_byte(x, type, scale, stored, least, i) << (8u * (at & 3u));
+			if ((at & 3u) == 3u || at + 1u == n) {
+				to.w[first + at / 4u] = word;
+				word = 0u;
+			}
+		}
+	}
+}
+
 void encode(uvec2 to, uint type, uint width)
 {
 	Words out_words = Words(to);
@@ -145,6 +165,11 @@ void encode(uvec2 to, uint type, uint width)
 				word |= q8_byte(j / 34u, j % 34u, q8_scale(j / 34u)) << (8u * (j & 3u));
 			out_words.w[i] = word;
 		}
+		return;
+	}
+	if (DEVICE_CACHE_IS_BLOCKS(type)) {
+		for (uint i = gl_LocalInvocationID.x; 64u * i < width; i += LANES)
+			encode_blocks(out_words, type, 2u * i, width / 32u);
 		return;
 	}
 	for (uint i = gl_LocalInvocationID.x; 2u * i < width; i += LANES) {
