@@ -168,7 +168,7 @@ static enum lmd_status send_request(struct slot *s, struct lmd_error *err)
 /* Returns the time before the next try: as long as the server said, or ever longer. */
 static int64_t wait_ms(const struct slot *s)
 {
-	uint32_t doublings = s->tries - 1 < 8 ? s->tries - 1 : 8;
+	uint32_t again = s->tries ? s->tries - 1 : 0, doublings = again < 8 ? again : 8;
 	uint64_t ms = (uint64_t)FIRST_WAIT_MS << doublings;
 	curl_off_t said = 0;
 
