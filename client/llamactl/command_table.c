@@ -6,7 +6,9 @@
 #include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define RUN(X) X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
+#define RUN(X)                                                                                     \
+	X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(batch) \
+	X(pull) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \

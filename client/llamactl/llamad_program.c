@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+
 void lmi_ctl_find_llamad(char *out, size_t size)
 {
 	char exe[PATH_MAX];
@@ -49,10 +51,7 @@ static int spawn(const char *const *argv, int fd, pid_t *pid)
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (int64_t)(lmi_clock_monotonic_ns() / LMI_NS_PER_MS);
 }
 
 /* Waits for input or its end; returns whether it came before the deadline. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/llamactl/remote.h"
+#include "core/base/clock.h"
 
 #define BAR	    30
 #define REDRAW_NS   100000000  /* ns between two redraws */
@@ -16,10 +16,7 @@
 
 static int64_t now(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)lmi_clock_monotonic_ns();
 }
 
 void lmi_ctl_progress_init(struct lmi_ctl_progress *p)

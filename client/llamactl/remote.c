@@ -43,16 +43,23 @@ static enum lmd_status read_secret(char *out, size_t size, const char *path, str
 	return *out ? LMD_OK : lmd_fail(err, LMD_INVALID, "%.300s: its first line is empty", path);
 }
 
-static enum lmd_status connect_client(struct lmi_ctl *ctl, struct lmd_error *err)
+enum lmd_status lmi_ctl_secret(struct lmi_ctl *ctl, char buf[LMI_CTL_SECRET_BYTES],
+			       const char **out, struct lmd_error *err)
 {
 	const char *file = lmi_arg_str(&ctl->args, "key-file");
-	char secret[512] = "";
+
+	*out = file ? buf : getenv("LLAMAD_KEY");
+	return file ? read_secret(buf, LMI_CTL_SECRET_BYTES, file, err) : LMD_OK;
+}
+
+static enum lmd_status connect_client(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	char secret[LMI_CTL_SECRET_BYTES] = "";
 	struct lmd_client_opts o = {.struct_size = sizeof(o),
 				    .url = lmi_arg_str(&ctl->args, "socket"),
 				    .ca_file = lmi_arg_str(&ctl->args, "ca"),
-				    .key = file ? secret : getenv("LLAMAD_KEY"),
 				    .name = "llamactl"};
-	enum lmd_status st = file ? read_secret(secret, sizeof(secret), file, err) : LMD_OK;
+	enum lmd_status st = lmi_ctl_secret(ctl, secret, &o.key, err);
 
 	if (st == LMD_OK)
 		st = lmd_client_open(&ctl->client, &o, err);

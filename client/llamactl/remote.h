@@ -17,6 +17,12 @@ enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out,
 /* Returns true if --socket was given or a daemon listens at the default address. */
 bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
 
+/* Finds the secret of a key: the first line of --key-file, which is written to buf, or else the
+ * environment variable LLAMAD_KEY; NULL: there is none. The caller clears buf. */
+#define LMI_CTL_SECRET_BYTES 512
+enum lmd_status lmi_ctl_secret(struct lmi_ctl *ctl, char buf[LMI_CTL_SECRET_BYTES],
+			       const char **out, struct lmd_error *err);
+
 /* Makes one request; takes ownership of own_members (NULL: none, or out of memory, which is an
  * error). The reply comes without its envelope (v, op, rid). */
 enum lmd_status lmi_ctl_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,

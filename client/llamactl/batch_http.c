@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many requests to an HTTP server, by the multi interface of libcurl: one thread, one slot for each
+ * request at a time. A slot is idle, has a transfer that runs, or waits until its request is sent
+ * again. The loop ends when no slot is busy and there are no more requests. */
+#include "client/llamactl/batch_http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "client/llamactl/interrupt.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/printable.h"
+#include "llamad/version.h"
+#include "proto/buf.h"
+
+#define CONNECT_MS   30000L
+#define POLL_MS	     1000
+#define FIRST_WAIT_MS 500u   /* before the second try, and twice that before each further one */
+#define LAST_WAIT_MS  60000u
+#define REQUEST_ID    "x-request-id:"
+
+enum slot_state { IDLE, RUNNING, WAITING };
+
+struct slot {
+	struct run *run;
+	enum slot_state state;
+	struct lmi_ctl_batch_request q;
+	uint32_t number, tries;
+	uint64_t n_answered; /* of the run when this request began or was last refused */
+	int64_t due_ms;	     /* WAITING: when it is sent again */
+	CURL *curl;	     /* kept for all requests of the slot */
+	struct lmi_wire_buf body;
+	bool too_long;
+	char request_id[128];
+	char reason[CURL_ERROR_SIZE];
+};
+
+struct run {
+	struct lmi_ctl_batch_http *h;
+	CURLM *multi;
+	struct curl_slist *headers;
+	char base[1024]; /* of all URLs, without a slash and /v1 at its end */
+	const char *unix_path;
+	struct slot *slot; /* [h->parallel] */
+	uint32_t n_busy;
+	uint64_t n_answered; /* requests that the server had time for */
+	int64_t hold_ms; /* no request is sent before */
+	bool no_more;
+	int wake; /* eventfd of the signals */
+};
+
+static int64_t now_ms(void)
+{
+	return (int64_t)(lmi_clock_monotonic_ns() / LMI_NS_PER_MS);
+}
+
+/* ---- a transfer ---- */
+
+static size_t on_header(char *line, size_t one, size_t n, void *arg)
+{
+	struct slot *s = arg;
+	size_t skip = strlen(REQUEST_ID), len;
+
+	if (n > skip && !strncasecmp(line, REQUEST_ID, skip)) {
+		while (skip < n && strchr(" \t", line[skip]))
+			skip++;
+		len = n - skip;
+		while (len && strchr(" \t\r\n", line[skip + len - 1]))
+			len--;
+		(void)snprintf(s->request_id, sizeof(s->request_id), "%.*s", (int)len, line + skip);
+	}
+	return one * n;
+}
+
+static size_t on_body(char *data, size_t one, size_t n, void *arg)
+{
+	struct slot *s = arg;
+
+	n *= one;
+	s->too_long = n > LMI_CTL_BATCH_RESPONSE_BYTES - s->body.n;
+	return !s->too_long && lmi_wire_buf_add(&s->body, data, n) ? n : 0;
+}
+
+static bool is_loopback(const char *url)
+{
+	static const char *const hosts[] = {"://127.", "://localhost", "://[::1]"};
+
+	for (size_t i = 0; i < LMD_LEN(hosts); i++)
+		if (strstr(url, hosts[i]))
+			return true;
+	return false;
+}
+
+static void set_protocols(CURL *c)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}
+
+/* Sets what all requests of a slot share. Redirects are not followed: the key would go elsewhere. */
+static bool slot_init(struct slot *s, struct run *r)
+{
+	const struct lmi_ctl_batch_http *h = r->h;
+	CURL *c = s->curl = curl_easy_init();
+
+	s->run = r;
+	if (!c)
+		return false;
+	set_protocols(c);
+	(void)curl_easy_setopt(c, CURLOPT_PRIVATE, s);
+	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)h->timeout_ms);
+	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "llamactl/" LMD_VERSION);
+	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, r->headers);
+	(void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->reason);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, s);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
+	if (h->ca_file)
+		(void)curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
+	if (r->unix_path)
+		(void)curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, r->unix_path);
+	if (r->unix_path || is_loopback(r->base))
+		(void)curl_easy_setopt(c, CURLOPT_PROXY, "");
+	return true;
+}
+
+/* Sends the request of the slot, again or for the first time. */
+static enum lmd_status send_request(struct slot *s, struct lmd_error *err)
+{
+	struct run *r = s->run;
+	const char *path = s->q.path;
+	size_t n = strlen(r->base) + strlen(path) + 1;
+	char *url = lmi_alloc(n, 1);
+	CURLMcode code = CURLM_OUT_OF_MEMORY;
+
+	s->state = RUNNING;
+	s->tries++;
+	s->body.n = 0;
+	s->too_long = false;
+	s->request_id[0] = s->reason[0] = 0;
+	if (url) {
+		(void)snprintf(url, n, "%s%s", r->base, path);
+		(void)curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+				       (curl_off_t)strlen(s->q.body));
+		(void)curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, s->q.body);
+		if (curl_easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK)
+			code = curl_multi_add_handle(r->multi, s->curl);
+	}
+	lmi_free(url);
+	return code == CURLM_OK ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a transfer");
+}
+
+/* ---- after a transfer ---- */
+
+/* Returns the time before the next try: as long as the server said, or ever longer. */
+static int64_t wait_ms(const struct slot *s)
+{
+	uint32_t again = s->tries ? s->tries - 1 : 0, doublings = again < 8 ? again : 8;
+	uint64_t ms = (uint64_t)FIRST_WAIT_MS << doublings;
+	curl_off_t said = 0;
+
+	(void)curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &said);
+	if (said > 0)
+		return said < LMI_CTL_BATCH_WAIT_MS / 1000 ? said * 1000 : LMI_CTL_BATCH_WAIT_MS;
+	ms = ms < LAST_WAIT_MS ? ms : LAST_WAIT_MS;
+	/* not all at once */
+	return (int64_t)(ms + ms * (uint64_t)(s - s->run->slot) / (4u * s->run->h->parallel));
+}
+
+/* Decides whether the request is sent again, and then when. */
+static bool repeat(struct slot *s, long code)
+{
+	struct run *r = s->run;
+	bool busy = code == 429 || code == 503;
+
+	if (code && code != 408 && !busy && code < 500)
+		return false;
+	if (busy && s->n_answered != r->n_answered)
+		s->tries--;
+	s->n_answered = r->n_answered;
+	if (s->tries > r->h->retries)
+		return false;
+	s->due_ms = now_ms() + wait_ms(s);
+	if (busy && s->due_ms > r->hold_ms)
+		r->hold_ms = s->due_ms;
+	s->state = WAITING;
+	r->h->n_retry++;
+	return true;
+}
+
+static enum lmd_status finish(struct slot *s, const struct lmi_ctl_batch_result *result,
+			      struct lmd_error *err)
+{
+	s->state = IDLE;
+	s->run->n_busy--;
+	lmi_ctl_batch_request_fini(&s->q);
+	return s->run->h->done(s->run->h->arg, s->number, result, err);
+}
+
+/* The transfer ended without a response. */
+static enum lmd_status without_response(struct slot *s, CURLcode code, struct lmd_error *err)
+{
+	const char *reason = *s->reason ? s->reason : curl_easy_strerror(code);
+	bool unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+			   code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
+	struct lmi_ctl_batch_result r = {.error_code = code == CURLE_OPERATION_TIMEDOUT
+							       ? "timeout"
+							       : "connection_error",
+					 .error = reason};
+	char url[200];
+
+	if (s->too_long) {
+		r.error_code = "response_too_long";
+		r.error = "the response exceeds the limit of 64 MiB";
+		return finish(s, &r, err);
+	}
+	if (code == CURLE_OUT_OF_MEMORY || code == CURLE_WRITE_ERROR)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a response");
+	if (!(unreachable && !s->run->n_answered) && repeat(s, 0))
+		return LMD_OK;
+	if (unreachable) /* so are the others */
+		return lmd_fail(err, LMD_IO, "%s: %s",
+				lmi_printable_path(url, sizeof(url), s->run->h->url), reason);
+	return finish(s, &r, err);
+}
+
+static enum lmd_status on_end(struct slot *s, CURLcode code, struct lmd_error *err)
+{
+	struct lmi_ctl_batch_result r = {.request_id = s->request_id,
+					 .body = s->body.n ? (const char *)s->body.p : "",
+					 .n = s->body.n};
+	char shown[200];
+
+	(void)curl_multi_remove_handle(s->run->multi, s->curl);
+	if (code != CURLE_OK)
+		return without_response(s, code, err);
+	(void)curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &r.code);
+	if (r.code == 401)
+		return lmd_fail(err, LMD_DENIED, "the server refuses the key (401): %s",
+				lmi_printable(shown, sizeof(shown), r.body, r.n));
+	if (r.code != 429 && r.code < 500)
+		s->run->n_answered++;
+	return repeat(s, r.code) ? LMD_OK : finish(s, &r, err);
+}
+
+/* ---- the loop ---- */
+
+/* Starts what is due. */
+static enum lmd_status start_due(struct run *r, struct lmd_error *err)
+{
+	int64_t now = now_ms();
+	enum lmd_status st = LMD_OK;
+
+	if (now < r->hold_ms)
+		return LMD_OK;
+	for (uint32_t i = 0; i < r->h->parallel && st == LMD_OK; i++) {
+		struct slot *s = &r->slot[i];
+
+		if (s->state == WAITING && s->due_ms <= now)
+			st = send_request(s, err);
+		if (s->state != IDLE || r->no_more)
+			continue;
+		st = r->h->next(r->h->arg, &s->q, &s->number, err);
+		if (st == LMD_NOTFOUND) {
+			r->no_more = true;
+			st = LMD_OK;
+		} else if (st == LMD_OK) {
+			r->n_busy++;
+			s->tries = 0;
+			s->n_answered = r->n_answered;
+			st = send_request(s, err);
+		}
+	}
+	return st;
+}
+
+/* Waits until something happens, at most until the next request is due. */
+static void wait_for_work(struct run *r)
+{
+	struct curl_waitfd wake = {.fd = r->wake, .events = CURL_WAIT_POLLIN};
+	int64_t now = now_ms(), left = POLL_MS;
+
+	for (uint32_t i = 0; i < r->h->parallel; i++) {
+		const struct slot *s = &r->slot[i];
+		int64_t due = s->state == WAITING && s->due_ms > r->hold_ms ? s->due_ms : r->hold_ms;
+
+		if (s->state == WAITING || (s->state == IDLE && !r->no_more))
+			left = due - now < left ? due - now : left;
+	}
+	left = left > 0 ? left : 0;
+	(void)curl_multi_poll(r->multi, &wake, 1, (int)left, NULL);
+}
+
+static enum lmd_status step(struct run *r, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	const CURLMsg *m;
+	struct slot *s;
+	int n;
+
+	if (curl_multi_perform(r->multi, &n) != CURLM_OK)
+		return lmd_fail(err, LMD_NOMEM, "no memory for transfers");
+	while (st == LMD_OK && (m = curl_multi_info_read(r->multi, &n))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&s);
+		st = on_end(s, m->data.result, err);
+	}
+	return st;
+}
+
+static enum lmd_status loop(struct run *r, struct lmd_error *err)
+{
+	enum lmd_status st = start_due(r, err);
+
+	while (st == LMD_OK && (r->n_busy || !r->no_more)) {
+		wait_for_work(r);
+		if (lmi_ctl_interrupted())
+			return lmd_fail(err, LMD_CANCELLED,
+					"stopped by a signal; the same command continues");
+		st = step(r, err);
+		if (st == LMD_OK)
+			st = start_due(r, err);
+	}
+	return st;
+}
+
+/* ---- the whole ---- */
+
+static bool add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *more = curl_slist_append(*list, line);
+
+	if (more)
+		*list = more;
+	return more != NULL;
+}
+
+static enum lmd_status set_url(struct run *r, struct lmd_error *err)
+{
+	const char *url = r->h->url;
+	bool is_unix = !strncmp(url, "unix:/", 6);
+	size_t n = strlen(url);
+	char shown[200];
+
+	if (is_unix) {
+		r->unix_path = url + 5;
+		url = "http://localhost";
+		n = strlen(url);
+	} else if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+		return lmd_fail(err, LMD_INVALID,
+				"'%s' is not a URL: http://HOST:PORT, https://HOST or unix:/PATH",
+				lmi_printable_path(shown, sizeof(shown), url));
+	}
+	n -= n && url[n - 1] == '/';
+	n -= n > 3 && !strncmp(url + n - 3, "/v1", 3) ? 3 : 0;
+	if (n >= sizeof(r->base))
+		return lmd_fail(err, LMD_INVALID, "the URL has %zu bytes, the maximum is %zu", n,
+				sizeof(r->base) - 1);
+	(void)snprintf(r->base, sizeof(r->base), "%.*s", (int)n, url);
+	return LMD_OK;
+}
+
+static enum lmd_status run_init(struct run *r, struct lmd_error *err)
+{
+	char bearer[1024];
+	bool good;
+	enum lmd_status st = set_url(r, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (r->h->key && strlen(r->h->key) > sizeof(bearer) - 32)
+		return lmd_fail(err, LMD_INVALID, "the key has %zu bytes, the maximum is %zu",
+				strlen(r->h->key), sizeof(bearer) - 32);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
+	r->slot = lmi_alloc(r->h->parallel, sizeof(*r->slot));
+	good = r->wake >= 0 && r->multi && r->slot &&
+	       add_header(&r->headers, "Content-Type: application/json") &&
+	       add_header(&r->headers, "Expect:"); /* no round trip before the body */
+	if (good && r->h->key) {
+		(void)snprintf(bearer, sizeof(bearer), "Authorization: Bearer %s", r->h->key);
+		good = add_header(&r->headers, bearer);
+		explicit_bzero(bearer, sizeof(bearer));
+	}
+	for (uint32_t i = 0; i < r->h->parallel && good; i++)
+		good = slot_init(&r->slot[i], r);
+	return good ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for transfers");
+}
+
+static void run_fini(struct run *r)
+{
+	lmi_ctl_interrupt_wake(-1);
+	for (uint32_t i = 0; r->slot && i < r->h->parallel; i++) {
+		struct slot *s = &r->slot[i];
+
+		if (s->state == RUNNING)
+			(void)curl_multi_remove_handle(r->multi, s->curl);
+		curl_easy_cleanup(s->curl);
+		lmi_ctl_batch_request_fini(&s->q);
+		lmi_wire_buf_fini(&s->body);
+	}
+	curl_slist_free_all(r->headers);
+	(void)curl_multi_cleanup(r->multi);
+	lmi_free(r->slot);
+	if (r->wake >= 0)
+		(void)close(r->wake);
+}
+
+enum lmd_status lmi_ctl_batch_http_run(struct lmi_ctl_batch_http *h, struct lmd_error *err)
+{
+	struct run r = {.h = h, .wake = -1};
+	enum lmd_status st = run_init(&r, err);
+
+	if (st == LMD_OK) {
+		lmi_ctl_interrupt_wake(r.wake);
+		lmi_ctl_interrupt_install();
+		st = loop(&r, err);
+	}
+	run_fini(&r);
+	return st;
+}
