@@ -100,6 +100,8 @@ struct lmi_engine_eval {
 #define LMI_ENGINE_GEN_SAMPLED_PROBS 8u
 /* Guess as many tokens as possible, even if that does not seem to help: for tests. */
 #define LMI_ENGINE_GEN_DRAFT_ALWAYS 16u
+/* fail with LMD_UNSUPPORTED unless another run can go on where this one stops */
+#define LMI_ENGINE_GEN_RESUMABLE 32u
 
 /* Maximum number of tokens that are guessed at a time. */
 #define LMI_ENGINE_DRAFT_MAX 15
@@ -145,6 +147,11 @@ struct lmi_engine_generate {
 	bool shift;
 	int64_t n_keep;
 	uint32_t n_discard;
+	/* Tokens that an earlier run of this generation has taken. It goes on after them: they count
+	 * as part of the answer, and no event reports them. Requires LMI_ENGINE_GEN_RESUMABLE. A
+	 * constraint must have been created with them as well. */
+	const lmd_token *resumed; /* [n_resumed] */
+	uint32_t n_resumed;
 	uint64_t tenant; /* rows are shared only among generations with the same number */
 	uint64_t client; /* clients share the steps; core/sched/fair.h */
 	/* For so long after its end the memory of its prompt is the last that others take; 0: no

@@ -115,6 +115,29 @@ static enum lmd_status begin_heal(struct lmi_engine_constraint *c,
 	return LMD_OK;
 }
 
+/* Accepts the tokens that an earlier run took, in the same steps, so that forced text is planned
+ * where it was. */
+static enum lmd_status resume(struct lmi_engine_constraint *c,
+			      const struct lmi_engine_constrain_opts *o, size_t n_prompt,
+			      struct lmd_error *err)
+{
+	lmi_engine_constraint_look(c, o->prompt, (uint32_t)n_prompt, c->e->inst->desc.n_vocab);
+	for (size_t i = 0; i < o->n_resumed; i++) {
+		lmi_engine_constraint_find(c);
+		if (c->next.status != LMD_OK)
+			return lmd_fail(err, c->next.status,
+					"the constraint allows no token after %zu of the %zu with "
+					"which the answer goes on",
+					i, o->n_resumed);
+		c->n_resumed_forced += i && c->next.forced == o->resumed[i];
+		lmi_engine_constraint_take(c, o->resumed[i]);
+		if (c->n_tail == LMI_ENGINE_JUMP_TAIL)
+			memmove(c->tail, c->tail + 1, --c->n_tail * sizeof(c->tail[0]));
+		c->tail[c->n_tail++] = o->resumed[i];
+	}
+	return LMD_OK;
+}
+
 static void run_job(struct lmi_engine_mask_job *job)
 {
 	lmi_engine_constraint_find(
@@ -156,6 +179,8 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 		st = take_grammar(c, &o->grammar, err);
 	if (st == LMD_OK && heals)
 		st = begin_heal(c, o, &retained, err);
+	if (st == LMD_OK && o->n_resumed)
+		st = resume(c, o, retained, err);
 	if (st != LMD_OK || (!n_grammar && lmi_heal_done(&c->heal))) {
 		lmi_engine_constraint_destroy(c);
 		return st;

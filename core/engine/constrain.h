@@ -65,6 +65,9 @@ struct lmi_engine_constrain_opts {
 	bool heal; /* heal the end of the prompt; at least one of its tokens is kept */
 	const lmd_token *prompt; /* [n_prompt] */
 	size_t n_prompt;
+	/* Tokens of the answer that an earlier run has taken, after which it goes on. */
+	const lmd_token *resumed; /* [n_resumed] */
+	size_t n_resumed;
 };
 
 /* Creates a constraint. Any thread. The engine must outlive it.

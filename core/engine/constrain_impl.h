@@ -93,6 +93,7 @@ struct lmi_engine_constraint {
 	struct lmi_engine_mask_job job;
 	struct lmi_engine_seq *seq; /* of the job */
 	uint64_t turn;		    /* of the engine, when the job was submitted */
+	uint32_t n_resumed_forced;  /* of the tokens of an earlier run, those without a choice */
 };
 
 /* Plans the tokens of forced text into c->ahead, or none if no token is certain; see

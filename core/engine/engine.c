@@ -365,9 +365,15 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engin
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
 	st = lmi_engine_job_generate(&s, e->inst, &e->vocab, cmd, err);
-	if (st == LMD_OK)
-		lmi_engine_gen_constrain(s->gen, cmd->constraint);
-	return st == LMD_OK ? check_and_submit(e, s, err) : st;
+	if (st != LMD_OK)
+		return st;
+	lmi_engine_gen_constrain(s->gen, cmd->constraint);
+	st = lmi_engine_gen_resume(s->gen, &s->seqs[0], cmd->resumed, cmd->n_resumed, err);
+	if (st != LMD_OK) {
+		discard(s);
+		return st;
+	}
+	return check_and_submit(e, s, err);
 }
 
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)

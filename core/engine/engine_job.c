@@ -302,6 +302,35 @@ const int32_t *lmi_engine_seq_pos(const struct lmi_engine_seq *q, int k)
 	return q->pos + (q->n_plane == 4 ? (size_t)k * q->n_rows : 0);
 }
 
+/* Lets the sequence begin with the tokens of an earlier run as well; *own: its tokens, or NULL. A
+ * last token for which the context had no room ends the answer and is not computed. */
+static enum lmd_status add_resumed(struct lmi_engine_input_seq *in, lmd_token **own,
+				   const struct lmi_engine_generate *cmd, uint64_t cap,
+				   struct lmd_error *err)
+{
+	uint64_t n = (uint64_t)in->n_tokens + cmd->n_resumed;
+
+	*own = NULL;
+	if (cmd->flags & LMI_ENGINE_GEN_RESUMABLE && cmd->shift)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"durable: not together with context_shift, which drops tokens of the "
+				"answer");
+	if (!cmd->n_resumed)
+		return LMD_OK;
+	if (n > cap + 1)
+		return lmd_fail(err, LMD_INVALID,
+				"resumed after %u tokens, but the answer has room for %llu",
+				cmd->n_resumed, (unsigned long long)(cap - in->n_tokens));
+	*own = lmi_alloc(n, sizeof(**own));
+	if (!*own)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %llu tokens", (unsigned long long)n);
+	memcpy(*own, in->tokens, in->n_tokens * sizeof(**own));
+	memcpy(*own + in->n_tokens, cmd->resumed, cmd->n_resumed * sizeof(**own));
+	in->tokens = *own;
+	in->n_tokens = (uint32_t)(n < cap ? n : cap);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
 					const struct lmi_sampler_vocab *vocab,
 					const struct lmi_engine_generate *cmd,
@@ -311,6 +340,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	lmd_token start = inst->desc.decoder_start;
 	uint64_t cap = inst->n_ctx;
 	struct lmi_engine_job *s;
+	lmd_token *own;
 	enum lmd_status st;
 
 	in.fork_of = LMI_ENGINE_NO_FORK;
@@ -339,7 +369,10 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	}
 	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
 		cap = in.n_tokens + (uint64_t)cmd->n_predict;
-	st = one_sequence(&s, inst, cmd->id, &in, (uint32_t)cap, err);
+	st = add_resumed(&in, &own, cmd, cap, err);
+	if (st == LMD_OK)
+		st = one_sequence(&s, inst, cmd->id, &in, (uint32_t)cap, err);
+	lmi_free(own);
 	if (st != LMD_OK)
 		return st;
 	s->class = cmd->class;

@@ -35,6 +35,7 @@ struct lmi_engine_gen {
 	uint32_t n_words;
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
+	uint32_t n_resumed; /* tokens of an earlier run */
 	bool shifts; /* a full context does not end it */
 	uint32_t n_keep, n_discard; /* of a shift; n_discard 0: half of the tokens after n_keep */
 	uint32_t n_shift;
@@ -98,6 +99,12 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 						 .seed = cmd->seed};
 	enum lmd_status st = lmi_sampler_chain_create(&g->chain, &o, err);
 
+	if (st == LMD_OK && cmd->flags & LMI_ENGINE_GEN_RESUMABLE &&
+	    lmi_sampler_chain_learner(g->chain))
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "durable: sampler %s learns from probabilities that are not recorded; "
+			      "use another one",
+			      lmi_sampler_chain_learner(g->chain));
 	for (uint32_t i = 0; i < cmd->seq.n_tokens && st == LMD_OK; i++)
 		lmi_sampler_chain_accept(g->chain, cmd->seq.tokens[i], true);
 	return st;
@@ -334,19 +341,13 @@ static void advance(struct lmi_engine_gen *g, lmd_token token)
 	lmi_sampler_chain_accept(g->chain, token, false);
 }
 
-/* Takes the chosen token. */
-static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token, bool room,
-		 struct lmi_engine_gen_step *out)
+/* Adds a token to the answer: decides whether it ends it, and returns the length of the text that it
+ * releases. */
+static size_t add(struct lmi_engine_gen *g, lmd_token token, bool room)
 {
 	size_t n_text = 0;
 
-	if (g->n_ahead)
-		g->n_ahead--;
-	else
-		advance(g, token);
 	g->n_out++;
-	if (room)
-		q->tokens[q->n_tokens++] = token;
 	g->finish = why_finish(g, token, room);
 	/* the token that ends a text is not part of it */
 	if (((g->finish != LMI_ENGINE_FINISH_EOG && g->finish != LMI_ENGINE_FINISH_STOP) ||
@@ -355,10 +356,42 @@ static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token t
 		g->finish = LMI_ENGINE_FINISH_STOP;
 	else if (g->finish != LMI_ENGINE_FINISH_NONE)
 		n_text = flush(g, n_text);
+	return n_text;
+}
+
+/* Takes the chosen token. */
+static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token, bool room,
+		 struct lmi_engine_gen_step *out)
+{
+	if (g->n_ahead)
+		g->n_ahead--;
+	else
+		advance(g, token);
+	if (room)
+		q->tokens[q->n_tokens++] = token;
 	out->token = token;
-	out->n_text = n_text;
+	out->n_text = add(g, token, room);
 	out->finish = g->finish;
 	out->is_full = !room && g->finish == LMI_ENGINE_FINISH_NONE;
+}
+
+enum lmd_status lmi_engine_gen_resume(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+				      const lmd_token *tokens, uint32_t n, struct lmd_error *err)
+{
+	uint32_t at = q->n_enc ? 1 : g->n_prompt; /* with an encoder, the decoder starts by itself */
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (g->finish != LMI_ENGINE_FINISH_NONE)
+			return lmd_fail(err, LMD_INVALID,
+					"resumed after %u tokens, but the answer ended after %u", n,
+					i);
+		lmi_sampler_chain_accept(g->chain, tokens[i], false);
+		(void)add(g, tokens[i], at + i < q->cap);
+	}
+	g->n_resumed = n;
+	if (g->constraint)
+		g->n_forced = g->constraint->n_resumed_forced;
+	return LMD_OK;
 }
 
 /* logprobs: where the token's are written, if any were requested. */
@@ -371,10 +404,12 @@ static enum lmd_status choose_one(struct lmi_engine_gen *g, const struct lmi_eng
 	bool is_forced;
 
 	*token = -1;
-	if (!g->n_predict)
+	if (!g->n_predict || g->finish != LMI_ENGINE_FINISH_NONE)
 		return LMD_OK;
 	st = forced(g, q, n_logits, token);
 	is_forced = *token >= 0;
+	/* the earlier run took the token without a row of logits */
+	g->n_forced += is_forced && g->n_resumed && g->n_out + g->n_ahead == g->n_resumed;
 	if (st == LMD_OK && !is_forced)
 		st = sample(g, logits, n_logits, token);
 	if (st != LMD_OK || !g->n_logprobs)
@@ -432,11 +467,15 @@ enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_
 				    uint64_t now_ns, struct lmi_engine_gen_step *out)
 {
 	*out = (struct lmi_engine_gen_step){.token = -1, .text = g->text};
-	if (!g->n_out)
+	if (!g->first_ns)
 		g->first_ns = now_ns;
 	g->last_ns = now_ns;
 	if (chosen != LMD_OK)
 		return chosen;
+	if (g->finish != LMI_ENGINE_FINISH_NONE) { /* it was resumed after its last token */
+		out->finish = g->finish;
+		return LMD_OK;
+	}
 	if (g->n_predict) {
 		out->logprobs = g->n_logprobs ? &g->logprobs[g->next_chosen++] : NULL;
 		take(g, q, token, room, out);

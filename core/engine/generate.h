@@ -28,6 +28,11 @@ void lmi_engine_gen_destroy(struct lmi_engine_gen *g);
  * again. */
 void lmi_engine_gen_constrain(struct lmi_engine_gen *g, struct lmi_engine_constraint *own_c);
 
+/* Takes the tokens that an earlier run took and that are the last of the sequence q. Call after
+ * lmi_engine_gen_constrain. LMD_INVALID if the answer had ended before the last of them. */
+enum lmd_status lmi_engine_gen_resume(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+				      const lmd_token *tokens, uint32_t n, struct lmd_error *err);
+
 /* Returns the maximum bytes of text that one token can release. */
 size_t lmi_engine_gen_text_max(const struct lmi_tokenizer *tok);
 

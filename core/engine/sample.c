@@ -34,6 +34,7 @@ struct plan {
 			       * only a few tokens; 0: none */
 	struct lmi_engine_touched touched; /* those tokens */
 	bool partial;
+	const char *learner;  /* name of a member that changes its state when it is applied, or NULL */
 	struct member m[LMI_SAMPLER_CHAIN_MAX];
 };
 
@@ -166,7 +167,17 @@ static enum lmd_status run(const struct plan *p, char *state, struct lmd_cands *
 	return LMD_OK;
 }
 
-/* Runs a copy of the new chain over two candidates to find out which member chooses. */
+/* Returns the name of a member whose state differs, or NULL. */
+static const char *find_learner(const struct plan *p, const char *a, const char *b)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (memcmp(a + p->m[i].at, b + p->m[i].at, p->m[i].bytes))
+			return p->m[i].factory->f->name;
+	return NULL;
+}
+
+/* Runs a copy of the new chain over two candidates to find out which member chooses, and whether
+ * one learns. */
 static enum lmd_status check_choice(const struct lmi_sampler_chain *ch, struct lmd_error *err)
 {
 	struct lmd_cand v[2] = {{.id = 0, .logit = 1.0f}, {.id = ch->n_vocab > 1, .logit = 0.0f}};
@@ -181,6 +192,7 @@ static enum lmd_status check_choice(const struct lmi_sampler_chain *ch, struct l
 				p->state_bytes);
 	memcpy(copy, ch->state, p->state_bytes);
 	st = run(p, copy, &c, &chose);
+	ch->plan->learner = find_learner(p, copy, ch->state);
 	lmi_free(copy);
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "sampler chain: a sampler left no candidate or selected "
@@ -355,6 +367,11 @@ enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd
 	if (st == LMD_OK && c->selected < 0 && !ch->plan->partial)
 		return LMD_INTERNAL;
 	return st;
+}
+
+const char *lmi_sampler_chain_learner(const struct lmi_sampler_chain *ch)
+{
+	return ch->plan->learner;
 }
 
 enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const float *logits,

@@ -91,6 +91,10 @@ enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const flo
  * LMD_NOTFOUND: no candidates; LMD_INTERNAL: a sampler broke its contract. */
 enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd_cands *c);
 
+/* Returns the name of a sampler that learns from the logits (mirostat), or NULL. Without one, the
+ * state of a chain follows from the tokens that it has accepted. */
+const char *lmi_sampler_chain_learner(const struct lmi_sampler_chain *ch);
+
 /* Acts like lmi_sampler_chain_sample with a mask that allows only this token, for unknown logits:
  * samplers that remember their choices are updated. */
 enum lmd_status lmi_sampler_chain_force(struct lmi_sampler_chain *ch, lmd_token token);
