@@ -78,7 +78,7 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	if (err.status != LMD_OK)
 		lmi_svc_gen_fail(g, now, &err, 0);
 	else
-		lmi_svc_gen_prompt_items(g, now);
+		lmi_svc_gen_session_restore(g, now);
 }
 
 static void encode_done(void *arg)

@@ -5,6 +5,7 @@
 #include "service/generate.h"
 
 #include "core/text/answer/parser.h"
+#include "service/session_files.h"
 
 /* Returns the length of a conversation, or of what surrounds a gap, in bytes. */
 static uint64_t text_of(const struct lmi_wire_req_generate *q)
@@ -34,6 +35,18 @@ static const char *constraint_name(const struct lmi_wire_req_generate *q)
 static size_t constraint_bytes(const struct lmi_wire_req_generate *q)
 {
 	return q->grammar.len + q->json_schema.len + q->regex.len + q->structural_tag.len;
+}
+
+/* The rows of a session are those that the prefix cache has at the end. */
+static enum lmd_status check_session(const struct lmi_service_limits *l,
+				     const struct lmi_wire_req_generate *q, struct lmd_error *err)
+{
+	if (!l->session_bytes)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"session: sessions are off on this server (limit session_bytes is 0)");
+	if (!q->cache_prompt)
+		return lmd_fail(err, LMD_INVALID, "session: requires cache_prompt");
+	return lmi_svc_session_check_name(&q->session, err);
 }
 
 enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
@@ -106,5 +119,5 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 	if (q->has_lease_ms && (uint64_t)q->lease_ms > l->lease_max)
 		return lmd_fail(err, LMD_INVALID, "lease_ms: %lld is above the maximum of %llu",
 				(long long)q->lease_ms, (unsigned long long)l->lease_max);
-	return LMD_OK;
+	return q->has_session ? check_session(l, q, err) : LMD_OK;
 }

@@ -17,6 +17,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
+	lmi_svc_gen_session_free(g);
 	lmi_svc_request_fini(&g->request);
 	lmi_free(g);
 }
@@ -99,6 +100,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	if (g->next)
 		g->next->prev = g->prev;
 	lmi_svc_gen_prompt_items_cancel(g);
+	lmi_svc_gen_session_drop(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)

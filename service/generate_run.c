@@ -13,6 +13,7 @@
 #include "service/logprobs.h"
 #include "service/preset.h"
 #include "service/prompt.h"
+#include "service/session_work.h"
 
 static uint64_t client_of(const struct lmi_svc_generation *g)
 {
@@ -23,10 +24,13 @@ static uint64_t client_of(const struct lmi_svc_generation *g)
 }
 
 /* Generations share what is in the prefix cache with others of the same user, unless all users
- * share: how fast an answer begins tells what others have asked. */
-static uint64_t tenant_of(const struct lmi_svc_generation *g)
+ * share: how fast an answer begins tells what others have asked. Sessions come from files that their
+ * users may have written, so they are never shared. */
+uint64_t lmi_svc_gen_tenant(const struct lmi_svc_generation *g)
 {
-	return g->request.svc->o.share_prefixes ? 0 : client_of(g);
+	bool shares = g->request.svc->o.share_prefixes && !g->session;
+
+	return shares ? 0 : client_of(g);
 }
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
@@ -39,7 +43,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .prediction = &g->prediction,
 				   .draft_max = svc->o.draft_max,
 				   .adapter = g->adapter,
-				   .tenant = tenant_of(g),
+				   .tenant = lmi_svc_gen_tenant(g),
 				   .client = client_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
@@ -155,6 +159,8 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	enum lmd_status st;
 
 	g->n_out += ev->kind == LMI_ENGINE_EV_TOKEN;
+	if (ev->kind == LMI_ENGINE_EV_TOKEN)
+		lmi_svc_gen_session_token(g, ev->u.text.token);
 	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
@@ -213,7 +219,8 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 	/* may fail if an unread stream is full, which ends anyway */
 	if (g->answer && g->writer.stream && !g->writer.stream->given_up)
 		(void)lmi_svc_answer_end(g->answer, &g->writer.stream->out, now);
-	lmi_svc_gen_finish(g, now, &end);
+	if (!lmi_svc_gen_session_save(g, &end))
+		lmi_svc_gen_finish(g, now, &end);
 }
 
 void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r)
@@ -232,7 +239,7 @@ void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_s
 				take_logprobs(g, now, &ev);
 			else
 				take_end(g, now, &ev);
-		} else {
+		} else if (!lmi_svc_session_event(svc, now, &ev)) {
 			lmi_svc_evaluation_event(svc, now, &ev);
 		}
 		lmi_engine_event_release(&ev);

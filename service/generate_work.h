@@ -66,6 +66,8 @@ struct lmi_svc_generation {
 	} counted; /* for usage, while it runs */
 	uint32_t n_logprobs; /* entries of `logprobs`, which are those of the next token */
 	struct lmi_wire_buf logprobs;
+	struct lmi_svc_gen_session *session; /* NULL: the request names none */
+	bool saving; /* the engine is done; the session is being saved */
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
@@ -84,6 +86,8 @@ lmi_svc_gen_request(const struct lmi_svc_generation *g)
 
 /* ---- generate_run.c ---- */
 
+/* Returns whose rows of the prefix cache it shares. */
+uint64_t lmi_svc_gen_tenant(const struct lmi_svc_generation *g);
 /* Queues a generation whose prompt has been tokenised, or starts it at once. */
 void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now);
 
@@ -94,6 +98,20 @@ void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now);
 void lmi_svc_gen_prompt_items(struct lmi_svc_generation *g, uint64_t now);
 /* Cancels the computation, if there is one, because the generation has ended. */
 void lmi_svc_gen_prompt_items_cancel(struct lmi_svc_generation *g);
+
+/* ---- generate_session.c ---- */
+
+/* Brings back what the request's session has of the prompt, if it names one, then goes on with
+ * lmi_svc_gen_prompt_items. */
+void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now);
+/* Adds a token of the answer. */
+void lmi_svc_gen_session_token(struct lmi_svc_generation *g, lmd_token token);
+/* Saves the session; the generation ends with `end` after that.  Returns false if there is nothing to
+ * save: the caller ends it. */
+bool lmi_svc_gen_session_save(struct lmi_svc_generation *g, const struct lmi_svc_end *end);
+/* The generation has ended: work that has not begun is not done. */
+void lmi_svc_gen_session_drop(struct lmi_svc_generation *g);
+void lmi_svc_gen_session_free(struct lmi_svc_generation *g);
 
 /* ---- generate_end.c ---- */
 

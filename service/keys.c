@@ -13,6 +13,7 @@
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
+#include "service/session_work.h"
 #include "service/usage.h"
 
 #define MODELS_MAX 64 /* of a key, as in the schema */
@@ -306,6 +307,8 @@ static void rm_done(struct lmi_svc_call *c)
 	take_quotas(c);
 	if (k->changed && h->key_removed) /* also if the others could not be read */
 		h->key_removed(h->arg, k->label);
+	if (k->changed)
+		lmi_svc_sessions_forget_key(c->request.svc, k->label);
 	if (k->changed || c->err.status == LMD_NOTFOUND)
 		lmi_svc_request_reply(&c->request, &r);
 	else

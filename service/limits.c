@@ -100,6 +100,14 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),
+	ROW(session_bytes, "bytes", 0, 1ull << 46, 0,
+	    "Maximum size of the saved sessions of one user; 0 = sessions are off. A session in use takes "
+	    "as much memory for a moment."),
+	ROW(session_bytes_all, "bytes", 0, 1ull << 50, 0,
+	    "Maximum size of the saved sessions of all users together; 0 = no limit."),
+	ROW(session_number, "", 1, 4096, 64, "Maximum number of saved sessions of one user."),
+	ROW(session_age, "ms", 0, 3650ull * DAY, 30ull * DAY,
+	    "A saved session is removed when it has not been written for so long; 0 = never."),
 };
 const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 

@@ -55,6 +55,10 @@ struct lmi_service_limits {
 	uint64_t fail_ms;
 	uint64_t fail_max_ms;
 	uint64_t inline_bytes;
+	uint64_t session_bytes;
+	uint64_t session_bytes_all;
+	uint64_t session_number;
+	uint64_t session_age;
 };
 
 struct lmi_svc_limit {

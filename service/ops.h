@@ -44,6 +44,11 @@ enum lmi_svc_op_flags {
 	X(reload, RELOAD, 0)                                       \
 	X(rerank, RERANK, 0)                                       \
 	X(rm, RM, 0)                                               \
+	X(session_fork, SESSION_FORK, 0)                           \
+	X(session_read, SESSION_READ, 0)                           \
+	X(session_rm, SESSION_RM, 0)                               \
+	X(session_write, SESSION_WRITE, 0)                         \
+	X(sessions, SESSIONS, 0)                                   \
 	X(shutdown, SHUTDOWN, LMI_SVC_OP_CLOSED_OK)                \
 	X(stats, STATS, LMI_SVC_OP_CLOSED_OK)                      \
 	X(status, STATUS, LMI_SVC_OP_CLOSED_OK)                    \

@@ -50,8 +50,10 @@ struct lmi_svc_end {
 	uint32_t why; /* DONE: finish; CANCELLED: reason */
 	uint32_t n_prompt, n_cached, n_out, n_forced, n_reasoning, n_drafted, n_accepted, n_shift;
 	uint32_t broke_at, n_pinned; /* of the prompt */
+	uint32_t n_saved; /* tokens of its session */
 	uint64_t prompt_ns, out_ns;
-	struct lmd_error error; /* ERROR */
+	/* ERROR; DONE: why its session was not saved, or status LMD_OK */
+	struct lmd_error error;
 };
 
 struct lmi_svc_output {

@@ -21,6 +21,7 @@
 #include "service/preset_rows.h"
 #include "service/quota.h"
 #include "service/service_state.h"
+#include "service/session_work.h"
 #include "service/stream.h"
 #include "service/stream_writer.h"
 
@@ -129,6 +130,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	svc->now = now;
 	(void)lmi_mailbox_drain(svc->o.mailbox);
 	engines(svc, now);
+	lmi_svc_session_tick(svc, now);
 	lmi_svc_generate_tick(svc, now);
 	lmi_svc_generate_pump(svc, now);
 	lmi_svc_models_tick(svc, now);
@@ -144,6 +146,8 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 	uint64_t when = lmi_svc_generate_deadline(svc), end = lmi_svc_models_deadline(svc);
 
 	when = end < when ? end : when;
+	if (svc->session_work && !svc->session_runs)
+		return svc->now;
 	end = lmi_svc_usage_deadline(svc);
 	when = end < when ? end : when;
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
@@ -210,6 +214,7 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 		lmi_free(svc);
 		return st;
 	}
+	lmi_svc_sessions_clean(svc);
 	*out = svc;
 	return LMD_OK;
 }
@@ -240,7 +245,7 @@ bool lmi_service_is_idle(const struct lmi_service *svc)
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
 		if (s->writer || !s->read_out)
 			return false;
-	return !svc->generations && !svc->held.n_call;
+	return !svc->generations && !svc->held.n_call && !svc->session_work;
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)
@@ -261,7 +266,8 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 /* Waits for all jobs and engines to end. */
 static void drain(struct lmi_service *svc)
 {
-	while (svc->n_job || svc->generations || svc->loaded_models || svc->calls) {
+	while (svc->n_job || svc->generations || svc->loaded_models || svc->calls ||
+	       svc->session_work) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
 
 		lmi_service_tick(svc, svc->now);

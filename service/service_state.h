@@ -22,6 +22,7 @@ struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
 struct lmi_svc_quota;
+struct lmi_svc_session_work;
 
 struct lmi_service {
 	struct lmi_service_opts o;
@@ -62,6 +63,8 @@ struct lmi_service {
 	struct lmi_svc_usage usage;
 	struct lmi_svc_call *calls;  /* pending requests */
 	uint32_t n_job; /* jobs of the service that are not done */
+	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
+	bool session_runs; /* its first piece has begun */
 
 	struct lmi_service_stats count;
 };

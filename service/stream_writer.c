@@ -33,6 +33,10 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 		out->u.done.n_shift = end->n_shift;
 		out->u.done.prefix_broke_at = end->broke_at;
 		out->u.done.n_pinned = end->n_pinned;
+		out->u.done.n_saved = end->n_saved;
+		out->u.done.has_session_error = end->error.status != LMD_OK;
+		out->u.done.session_error =
+			lmi_svc_str(end->error.status == LMD_OK ? "" : end->error.text);
 		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
 		out->u.done.out_ns = (int64_t)end->out_ns;
 		return;

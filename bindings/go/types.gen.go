@@ -174,40 +174,42 @@ const (
 
 // Bounds of the protocol.
 const (
-	LimitMessageBytes   = 16777216
-	LimitDepth          = 32
-	LimitMessageValues  = 4194304
-	LimitMessageKeys    = 262144
-	LimitMapKeys        = 128
-	LimitKeyBytes       = 64
-	LimitRIDBytes       = 64
-	LimitSecretBytes    = 256
-	LimitLabelBytes     = 63
-	LimitNameBytes      = 128
-	LimitPathBytes      = 4095
-	LimitSentenceBytes  = 1024
-	LimitTextBytes      = 16777216
-	LimitTokens         = 2097152
-	LimitRows           = 4096
-	LimitInputs         = 2048
-	LimitEmbeddings     = 65536
-	LimitMessages       = 4096
-	LimitTemplateBytes  = 1048576
-	LimitGrammarBytes   = 262144
-	LimitStops          = 16
-	LimitStopBytes      = 256
-	LimitBiases         = 1024
-	LimitLogprobs       = 32
-	LimitSamplers       = 32
-	LimitOutputMax      = 1073741824
-	LimitTimeoutMax     = 86400000
-	LimitLeaseMin       = 100
-	LimitLeaseMax       = 600000
-	LimitWaitMax        = 600000
-	LimitHoldMax        = 10000
-	LimitItems          = 4096
-	LimitItemsDefault   = 256
-	LimitReplyTextBytes = 1048576
+	LimitMessageBytes      = 16777216
+	LimitDepth             = 32
+	LimitMessageValues     = 4194304
+	LimitMessageKeys       = 262144
+	LimitMapKeys           = 128
+	LimitKeyBytes          = 64
+	LimitRIDBytes          = 64
+	LimitSecretBytes       = 256
+	LimitLabelBytes        = 63
+	LimitNameBytes         = 128
+	LimitPathBytes         = 4095
+	LimitSentenceBytes     = 1024
+	LimitTextBytes         = 16777216
+	LimitTokens            = 2097152
+	LimitRows              = 4096
+	LimitInputs            = 2048
+	LimitEmbeddings        = 65536
+	LimitMessages          = 4096
+	LimitTemplateBytes     = 1048576
+	LimitGrammarBytes      = 262144
+	LimitStops             = 16
+	LimitStopBytes         = 256
+	LimitBiases            = 1024
+	LimitLogprobs          = 32
+	LimitSamplers          = 32
+	LimitOutputMax         = 1073741824
+	LimitTimeoutMax        = 86400000
+	LimitLeaseMin          = 100
+	LimitLeaseMax          = 600000
+	LimitWaitMax           = 600000
+	LimitHoldMax           = 10000
+	LimitItems             = 4096
+	LimitItemsDefault      = 256
+	LimitSessionNameBytes  = 64
+	LimitSessionPieceBytes = 4194304
+	LimitReplyTextBytes    = 1048576
 )
 
 // ChatMessage: One message of a conversation.
@@ -540,6 +542,24 @@ type UsageRow struct {
 	WorkMS int64 `msgpack:"work_ms"`
 }
 
+// Session: A saved session.
+type Session struct {
+	// Its name.
+	Name string `msgpack:"name"`
+
+	// Name of the model that it was saved with; empty: its file is damaged.
+	Model string `msgpack:"model"`
+
+	// Its length.
+	NTokens int64 `msgpack:"n_tokens"`
+
+	// Size of its file.
+	Bytes int64 `msgpack:"bytes"`
+
+	// When it was saved, since 1970-01-01 UTC.
+	ChangedMS int64 `msgpack:"changed_ms"`
+}
+
 // Key: An API key that authenticates clients over TCP.
 type Key struct {
 	// Its label.
@@ -762,6 +782,12 @@ type Item struct {
 
 	// Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the user's share reaches. (kind done)
 	NPinned int64 `msgpack:"n_pinned,omitempty"`
+
+	// Length of the session that was saved; 0: none was. (kind done)
+	NSaved int64 `msgpack:"n_saved,omitempty"`
+
+	// Why the session of the request was not saved. (kind done)
+	SessionError string `msgpack:"session_error,omitempty"`
 
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
@@ -1218,6 +1244,9 @@ type GenerateRequest struct {
 
 	// For so long after the answer, what the prefix cache has of this prompt is the last thing that others may take. A user can pin a quarter of a model's memory for tokens. Only with cache_prompt. Nil means 0.
 	PinMS *int64 `msgpack:"pin_ms,omitempty"`
+
+	// A saved session of the client's own. What it has of the beginning of the prompt is not computed again, also after a restart of the server; at the end it is replaced by this prompt and answer. Its name has letters, digits, '.', '_' and '-', beginning with a letter or digit. Requires limit session_bytes.
+	Session *Text `msgpack:"session,omitempty"`
 
 	// Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer so far and the prediction, and verify them in one step; 0 = off. The answer stays the same. Fewer are guessed if that is faster. Defaults to the server's setting.
 	DraftMax *int64 `msgpack:"draft_max,omitempty"`
@@ -1821,6 +1850,123 @@ type RmReply struct {
 
 	// Size of the files deleted from the server's own store.
 	Bytes int64 `msgpack:"bytes,omitempty"`
+}
+
+// SessionForkRequest: Copies a saved session, so that two conversations can go on from it.
+type SessionForkRequest struct {
+	// The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+	Name string `msgpack:"name"`
+
+	// Name of the copy. A session of that name is replaced.
+	To string `msgpack:"to"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*SessionForkRequest) Op() string { return "session_fork" }
+
+// Changes tells whether the request changes something; see Request.
+func (*SessionForkRequest) Changes() string { return "again" }
+
+// SessionForkReply: the reply to session_fork.
+type SessionForkReply struct {
+	// Its length.
+	NTokens int64 `msgpack:"n_tokens"`
+
+	// Its size.
+	Bytes int64 `msgpack:"bytes"`
+}
+
+// SessionReadRequest: Reads a piece of the file of a saved session, for session_write of another server.
+type SessionReadRequest struct {
+	// The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+	Name string `msgpack:"name"`
+
+	// The first byte to read. Nil means 0.
+	Offset *int64 `msgpack:"offset,omitempty"`
+
+	// How many bytes to read at most. Nil means 1048576.
+	Max *int64 `msgpack:"max,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*SessionReadRequest) Op() string { return "session_read" }
+
+// Changes tells whether the request changes something; see Request.
+func (*SessionReadRequest) Changes() string { return "no" }
+
+// SessionReadReply: the reply to session_read.
+type SessionReadReply struct {
+	// The bytes; none: the end was reached.
+	Data []byte `msgpack:"data"`
+
+	// Size of the whole file. If it changes between two pieces, the session was saved meanwhile: begin anew.
+	Bytes int64 `msgpack:"bytes"`
+}
+
+// SessionRmRequest: Removes a saved session.
+type SessionRmRequest struct {
+	// The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+	Name string `msgpack:"name"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*SessionRmRequest) Op() string { return "session_rm" }
+
+// Changes tells whether the request changes something; see Request.
+func (*SessionRmRequest) Changes() string { return "again" }
+
+// SessionRmReply: the reply to session_rm.
+type SessionRmReply struct {
+	// It existed.
+	Found bool `msgpack:"found"`
+}
+
+// SessionWriteRequest: Writes a piece of the file of a session that was read elsewhere. Pieces arrive in order; the last one checks the file and gives it its name.
+type SessionWriteRequest struct {
+	// The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+	Name string `msgpack:"name"`
+
+	// How many bytes were sent before; 0 begins anew.
+	Offset int64 `msgpack:"offset"`
+
+	// The bytes.
+	Data []byte `msgpack:"data"`
+
+	// The file is complete. A session of that name is replaced. Nil means false.
+	Last *bool `msgpack:"last,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*SessionWriteRequest) Op() string { return "session_write" }
+
+// Changes tells whether the request changes something; see Request.
+func (*SessionWriteRequest) Changes() string { return "again" }
+
+// SessionWriteReply: the reply to session_write.
+type SessionWriteReply struct {
+	// With last: the length of the session.
+	NTokens int64 `msgpack:"n_tokens,omitempty"`
+}
+
+// SessionsRequest: Lists the client's own saved sessions.
+type SessionsRequest struct{}
+
+// Op returns the name of the operation in the protocol.
+func (*SessionsRequest) Op() string { return "sessions" }
+
+// Changes tells whether the request changes something; see Request.
+func (*SessionsRequest) Changes() string { return "no" }
+
+// SessionsReply: the reply to sessions.
+type SessionsReply struct {
+	// The sessions by name.
+	Sessions []Session `msgpack:"sessions"`
+
+	// Their size.
+	Bytes int64 `msgpack:"bytes"`
+
+	// The size that they may have (limit session_bytes).
+	MaxBytes int64 `msgpack:"max_bytes"`
 }
 
 // ShutdownRequest: Drains the server, then stops it.

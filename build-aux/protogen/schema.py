@@ -8,7 +8,7 @@ import re
 
 from . import sampling
 
-GROUPS = ("server", "models", "text", "streams", "plugins", "keys")
+GROUPS = ("server", "models", "text", "sessions", "streams", "plugins", "keys")
 INT_MIN, INT_MAX = -2**63, 2**63 - 1
 FLOAT_MAX = 1.7976931348623157e308
 

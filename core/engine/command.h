@@ -3,7 +3,7 @@
  * command.h - commands to an engine and the events it reports, as plain values.
  *
  * A command is copied when it is submitted; the engine keeps no pointer into it. Every accepted
- * command ends in exactly one final event: DONE, FAILED or CANCELLED. */
+ * command ends in exactly one final event: DONE, MOVED, FAILED or CANCELLED. */
 #ifndef LLAMAD_CORE_ENGINE_COMMAND_H
 #define LLAMAD_CORE_ENGINE_COMMAND_H
 
@@ -17,6 +17,7 @@
 #include "llamad/types.h"
 
 struct lmi_engine_constraint;
+struct lmi_engine_saved;
 
 #define LMI_ENGINE_NO_FORK UINT32_MAX
 
@@ -173,7 +174,8 @@ enum lmi_engine_event_kind {
 	LMI_ENGINE_EV_DONE = 4,
 	LMI_ENGINE_EV_FAILED = 5,
 	LMI_ENGINE_EV_CANCELLED = 6,
-	LMI_ENGINE_EV_LOGPROBS = 7 /* log probabilities of the token of the next event */
+	LMI_ENGINE_EV_LOGPROBS = 7, /* log probabilities of the token of the next event */
+	LMI_ENGINE_EV_MOVED = 8	    /* rows were saved or restored (saved.h) */
 };
 
 enum lmi_engine_finish {
@@ -220,6 +222,13 @@ struct lmi_engine_event {
 			uint64_t prompt_ns;	  /* from its first step to its first token */
 			uint64_t out_ns;	  /* from its first token to its end */
 		} done;			/* DONE; also CANCELLED for a generation, without finish */
+		struct {
+			uint32_t n_token;
+			uint64_t n_bytes;
+			/* what was saved; the receiver takes it and sets it to NULL, or frees it with
+			 * lmi_engine_event_release.  NULL: it was restored */
+			struct lmi_engine_saved *saved;
+		} moved; /* MOVED */
 		struct lmd_error error; /* FAILED */
 	} u;
 };

@@ -185,6 +185,8 @@ static void cancel_id(struct lmi_engine *e, uint64_t id)
 
 	if (s)
 		cancel_session(e, s);
+	else
+		lmi_engine_transfer_cancel(e, id);
 }
 
 void lmi_engine_commands_take(struct lmi_engine *e)
@@ -192,16 +194,20 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 	struct lmi_engine_command o;
 
 	while (lmi_engine_command_queue_pop(&e->commands, &o)) {
-		if (!o.start)
+		if (o.transfer)
+			lmi_engine_transfer_begin(e, o.transfer);
+		else if (!o.start)
 			cancel_id(e, o.cancel);
 		else
 			start_session(e, o.start);
 	}
 	while (atomic_load(&e->stopping) && e->sessions)
 		cancel_session(e, e->sessions);
+	if (atomic_load(&e->stopping))
+		lmi_engine_transfer_cancel(e, 0);
 }
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !e->n_pending && !atomic_load(&e->commands.n);
+	return !e->sessions && !e->transfers && !e->n_pending && !atomic_load(&e->commands.n);
 }

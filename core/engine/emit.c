@@ -3,20 +3,26 @@
  * Queues events for the reader. */
 #include "core/engine/engine_impl.h"
 
-struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struct lmi_engine_job *s,
-					       enum lmi_engine_event_kind kind)
+struct lmi_engine_event *lmi_engine_event_emit_id(struct lmi_engine *e, uint64_t id,
+						  enum lmi_engine_event_kind kind)
 {
 	struct lmi_engine_event *ev;
 
 	if (e->pushed) /* the previous event is complete now */
 		lmi_engine_event_ring_push(&e->events);
 	ev = lmi_engine_event_ring_next(&e->events);
-	ev->id = s->id;
+	ev->id = id;
 	ev->kind = kind;
 	e->pushed = true;
 	e->urgent |= kind != LMI_ENGINE_EV_TOKEN && kind != LMI_ENGINE_EV_TEXT &&
 		     kind != LMI_ENGINE_EV_LOGPROBS;
 	return ev;
+}
+
+struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struct lmi_engine_job *s,
+					       enum lmi_engine_event_kind kind)
+{
+	return lmi_engine_event_emit_id(e, s->id, kind);
 }
 
 uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e)

@@ -16,6 +16,7 @@
 #include "core/base/thread.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/saved.h"
 #include "core/text/chat/chat.h"
 
 #define N_REQUEST     256u
@@ -442,6 +443,8 @@ void lmi_engine_event_release(struct lmi_engine_event *ev)
 {
 	if (ev->kind == LMI_ENGINE_EV_ROWS)
 		lmi_free(ev->u.rows.v);
+	if (ev->kind == LMI_ENGINE_EV_MOVED)
+		lmi_engine_saved_destroy(ev->u.moved.saved);
 	ev->kind = 0;
 }
 

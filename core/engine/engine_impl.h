@@ -17,6 +17,7 @@
 #include "core/engine/ring.h"
 #include "core/engine/sample.h"
 #include "core/engine/step.h"
+#include "core/engine/transfer.h"
 
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
@@ -83,7 +84,7 @@ struct lmi_engine {
 	/* accessed by any thread */
 	_Atomic uint64_t
 		defer_wakeups_until_ns; /* until then tokens and text do not wake the reader */
-	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
+	_Atomic uint32_t n_live; /* sequences and transfers that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
 	_Atomic uint64_t only_id;    /* command that all rows of the submitted steps belong to, or
 				      * 0 */
@@ -94,6 +95,7 @@ struct lmi_engine {
 
 	/* accessed only by the engine's thread */
 	struct lmi_engine_job *sessions;  /* list */
+	struct lmi_engine_transfer *transfers; /* oldest first; one at a time is copied */
 	struct lmi_engine_seq **seq_of;   /* [n_scheduled] by the scheduler's number */
 	uint32_t n_scheduled; /* sequences that the scheduler holds at most: ended ones stay until
 			       * the steps that they are part of are finished */
@@ -124,7 +126,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
 uint32_t lmi_engine_n_computable(const struct lmi_engine *e);
 /* Finishes all submitted steps and reports their results. */
 void lmi_engine_finish_steps(struct lmi_engine *e);
-/* Returns true if no sequence and no command is left. */
+/* Returns true if no sequence, no transfer and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
 /* The following functions run on the engine's thread. */
@@ -139,6 +141,9 @@ enum lmd_status lmi_engine_read_suppressed(struct lmi_engine *e, struct lmd_erro
 /* Queues an event of a session; there must be room. The caller fills it in before the next call. */
 struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struct lmi_engine_job *s,
 					       enum lmi_engine_event_kind kind);
+/* The same for a command that has no session. */
+struct lmi_engine_event *lmi_engine_event_emit_id(struct lmi_engine *e, uint64_t id,
+						  enum lmi_engine_event_kind kind);
 /* Returns how many free events are needed before one more step is submitted: what the steps may
  * write, plus a final event for each live sequence. */
 uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e);

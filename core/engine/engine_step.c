@@ -186,6 +186,7 @@ static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const st
 		atomic_store(&e->is_broken, true); /* e->broken is not written after this */
 		while (e->sessions)
 			lmi_engine_fail(e, e->sessions, err);
+		lmi_engine_transfer_fail(e, err);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n_part; i++)
@@ -277,8 +278,10 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 {
 	enum lmi_engine_step_result t;
 	uint64_t allocs;
+	bool moved;
 
 	lmi_engine_commands_take(e);
+	moved = lmi_engine_transfer_step(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
@@ -287,6 +290,8 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 		finish(e);
 		t = LMI_ENGINE_STEP_RAN;
 	}
+	if (t == LMI_ENGINE_STEP_IDLE && moved)
+		t = LMI_ENGINE_STEP_RAN; /* there may be more to copy */
 	if (t == LMI_ENGINE_STEP_IDLE && e->in_line && e->mask_workers.n_pending)
 		t = LMI_ENGINE_STEP_RAN; /* the caller goes on until all is done */
 	publish(e);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/transfer.h"
 
 static void wake(int fd)
 {
@@ -61,8 +62,7 @@ void lmi_engine_event_ring_fini(struct lmi_engine_event_ring *r)
 	struct lmi_engine_event ev;
 
 	while (r->v && lmi_engine_event_ring_pop(r, &ev))
-		if (ev.kind == LMI_ENGINE_EV_ROWS)
-			lmi_free(ev.u.rows.v);
+		lmi_engine_event_release(&ev);
 	if (r->fd >= 0)
 		(void)close(r->fd);
 	lmi_free(r->v);
@@ -125,8 +125,10 @@ void lmi_engine_command_queue_fini(struct lmi_engine_command_queue *r)
 
 	if (!r->size)
 		return;
-	while (r->v && lmi_engine_command_queue_pop(r, &o))
+	while (r->v && lmi_engine_command_queue_pop(r, &o)) {
 		lmi_engine_job_destroy(o.start);
+		lmi_engine_transfer_destroy(o.transfer);
+	}
 	if (r->fd >= 0)
 		(void)close(r->fd);
 	(void)pthread_mutex_destroy(&r->lock);

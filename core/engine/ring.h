@@ -40,8 +40,11 @@ bool lmi_engine_event_ring_pop(struct lmi_engine_event_ring *r, struct lmi_engin
 
 /* ---- commands ---- */
 
+struct lmi_engine_transfer;
+
 struct lmi_engine_command {
-	struct lmi_engine_job *start; /* or NULL: cancel */
+	struct lmi_engine_job *start; /* or NULL: transfer, or cancel */
+	struct lmi_engine_transfer *transfer;
 	uint64_t cancel;
 };
 
@@ -56,7 +59,7 @@ struct lmi_engine_command_queue {
 
 enum lmd_status lmi_engine_command_queue_init(struct lmi_engine_command_queue *r, uint32_t n,
 					      struct lmd_error *err);
-/* Destroys sessions that were not taken. */
+/* Destroys sessions and transfers that were not taken. */
 void lmi_engine_command_queue_fini(struct lmi_engine_command_queue *r);
 /* Returns false if the queue is full or shut. */
 bool lmi_engine_command_queue_push(struct lmi_engine_command_queue *r,

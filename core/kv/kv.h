@@ -150,6 +150,39 @@ bool lmi_kv_has_mark(const struct lmi_kv *kv, uint32_t seq, uint32_t at);
 /* Returns how many states can be kept without evicting others; UINT32_MAX: the model has none. */
 uint32_t lmi_kv_n_spare_states(const struct lmi_kv *kv);
 
+/* ---- parts of prefixes: to store them elsewhere and to bring them back ----
+ *
+ * What a row after a prefix sees: for each group the pages of its window, or the state after the last
+ * token. The list depends only on the groups and the number of tokens: groups ascending, in each of
+ * them pages ascending. */
+
+struct lmi_kv_part {
+	uint32_t group;
+	uint32_t page;	/* page or slot */
+	uint32_t index; /* of the logical page; that of the last token for a state */
+	uint32_t n_row; /* rows of the page that belong to the prefix; 0: a state */
+	bool is_known;	/* lmi_kv_take_parts: it is in memory already, and is not written to */
+};
+
+/* Returns the number of parts of a prefix of n tokens. UINT32_MAX: this model has no prefixes. */
+uint32_t lmi_kv_n_parts(const struct lmi_kv *kv, uint32_t n);
+/* The parts without their pages, out[lmi_kv_n_parts(n)]. */
+void lmi_kv_list_parts(const struct lmi_kv *kv, uint32_t n, struct lmi_kv_part *out);
+/* Finds the parts of a prefix that was found, out[lmi_kv_n_parts(p->n)], and keeps them from being
+ * taken or changed until lmi_kv_give_parts. */
+void lmi_kv_hold_parts(struct lmi_kv *kv, const struct lmi_kv_prefix *p, struct lmi_kv_part *out);
+/* Takes memory for the parts of a prefix that will be brought back. *node: what keeps its place in the
+ * tree. LMD_BUSY: memory is short; the message has the numbers. */
+enum lmd_status lmi_kv_take_parts(struct lmi_kv *kv, const struct lmi_kv_identity *id,
+				  const lmd_token *tokens, uint32_t n, struct lmi_kv_part *out,
+				  uint32_t *node, struct lmd_error *err);
+/* The parts of lmi_kv_take_parts have been written: they can be found from now on. */
+void lmi_kv_name_parts(struct lmi_kv *kv, const struct lmi_kv_part *parts, uint32_t n,
+		       uint32_t node);
+/* Gives parts back, and the node of lmi_kv_take_parts; LMI_KV_NO_NODE: there is none. */
+void lmi_kv_give_parts(struct lmi_kv *kv, const struct lmi_kv_part *parts, uint32_t n,
+		       uint32_t node);
+
 /* Queries for building the step block.  Each applies only to the group kind that it names.  Those of
  * states refer to the newest pending step of the sequence. */
 struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);

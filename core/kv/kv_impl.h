@@ -83,6 +83,11 @@ void lmi_kv_prefix_fork(struct lmi_kv *kv, uint32_t from, uint32_t to, uint32_t 
 void lmi_kv_prefix_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at);
 /* Drops a sequence's reference to its node. */
 void lmi_kv_prefix_leave(struct lmi_kv *kv, uint32_t seq);
+/* Returns the first row whose page a sequence that starts after n tokens needs; n: none. */
+uint32_t lmi_kv_first_needed(const struct lmi_kv *kv, const struct lmd_group *g, uint32_t n);
+/* Returns the child with exactly these tokens, a new one if need be; LMI_KV_NO_NODE: there is no
+ * room for it. */
+uint32_t lmi_kv_get_child(struct lmi_kv *kv, uint32_t parent, const lmd_token *tokens, uint32_t n);
 /* Returns the mark at a position; n_mark: there is none. */
 uint32_t lmi_kv_mark_at(const struct lmi_kv_seq *s, uint32_t at);
 

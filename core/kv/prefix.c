@@ -70,8 +70,7 @@ struct walk {
 	uint32_t run[LMD_MAX_GROUP]; /* pages in a row that the group has, up to the last one */
 };
 
-/* Returns the first row whose page a sequence that starts after n tokens needs; n: none. */
-static uint32_t first_needed(const struct lmi_kv *kv, const struct lmd_group *g, uint32_t n)
+uint32_t lmi_kv_first_needed(const struct lmi_kv *kv, const struct lmd_group *g, uint32_t n)
 {
 	uint32_t lo = (uint32_t)lmi_kv_span(g, n, (int64_t)n + 1).lo;
 
@@ -93,7 +92,7 @@ static bool can_start(const struct walk *w, const struct lmi_kv_node *last, uint
 			return false;
 		if (d->kind != LMD_GROUP_PAGED)
 			continue;
-		lo = first_needed(kv, d, n);
+		lo = lmi_kv_first_needed(kv, d, n);
 		/* pages from that of row lo to that of the last token */
 		if (lo < n && (!has || w->run[g] < w->n / kv->page_tokens - lo / kv->page_tokens))
 			return false;
@@ -197,7 +196,7 @@ bool lmi_kv_fits_after(const struct lmi_kv *kv, const struct lmi_kv_prefix *p, u
 /* Puts the pages that a row after the prefix sees into the page table of a sequence. */
 static void take_pages(struct lmi_kv *kv, uint32_t seq, uint32_t g, const struct lmi_kv_prefix *p)
 {
-	uint32_t lo = first_needed(kv, &kv->group[g].desc, p->n);
+	uint32_t lo = lmi_kv_first_needed(kv, &kv->group[g].desc, p->n);
 	uint32_t i = p->tail != LMI_KV_NO_NODE ? p->tail : p->node;
 
 	for (; lo < p->n; i = kv->tree.node[i].parent) {
@@ -282,9 +281,7 @@ static void name_states(struct lmi_kv *kv, uint32_t seq, uint32_t node, uint32_t
 	}
 }
 
-/* Returns the child with exactly these tokens, a new one if need be; LMI_KV_NO_NODE: there is no
- * room for it. */
-static uint32_t get_child(struct lmi_kv *kv, uint32_t parent, const lmd_token *tokens, uint32_t n)
+uint32_t lmi_kv_get_child(struct lmi_kv *kv, uint32_t parent, const lmd_token *tokens, uint32_t n)
 {
 	uint32_t c = lmi_kv_prefix_child(&kv->tree, parent, tokens, n);
 
@@ -329,7 +326,7 @@ static void remember_tail(struct lmi_kv *kv, uint32_t seq, const lmd_token *toke
 	tokens += s->n_named;
 	if (!n || (!kv->has_states && is_known(kv, s->node, tokens, n)))
 		return;
-	node = get_child(kv, s->node, tokens, n);
+	node = lmi_kv_get_child(kv, s->node, tokens, n);
 	if (node == LMI_KV_NO_NODE)
 		return;
 	lmi_kv_prefix_ref(&kv->tree, node); /* it may get neither a page nor a state */
@@ -345,7 +342,7 @@ void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, b
 	if (s->node == LMI_KV_NO_NODE)
 		return;
 	while (s->len - s->n_named >= pt) {
-		uint32_t node = get_child(kv, s->node, tokens + s->n_named, pt);
+		uint32_t node = lmi_kv_get_child(kv, s->node, tokens + s->n_named, pt);
 
 		if (node == LMI_KV_NO_NODE)
 			return; /* tried again later */

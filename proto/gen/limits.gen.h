@@ -75,9 +75,13 @@
 #define LMI_WIRE_LIMIT_ITEMS 4096
 /* Items in one reply if the request does not set max. */
 #define LMI_WIRE_LIMIT_ITEMS_DEFAULT 256
+/* Length of a saved session's name. (bytes) */
+#define LMI_WIRE_LIMIT_SESSION_NAME_BYTES 64
+/* Piece of a saved session in session_read and session_write. (bytes) */
+#define LMI_WIRE_LIMIT_SESSION_PIECE_BYTES 4194304
 /* Text of all items in one reply to next. A single item may be longer. (bytes) */
 #define LMI_WIRE_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_WIRE_N_LIMIT 34
+#define LMI_WIRE_N_LIMIT 36
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

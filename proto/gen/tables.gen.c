@@ -776,6 +776,40 @@ static const struct lmi_wire_struct type_usage_row = {
 	.n_fields = LMD_LEN(fields_type_usage_row),
 };
 
+static const struct lmi_wire_field fields_type_session[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_session, name),
+	 .u.s = {0, 64, ""}},
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_session, model),
+	 .u.s = {0, 128, ""}},
+	{.name = "n_tokens",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_session, n_tokens),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_session, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "changed_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_session, changed_ms),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct type_session = {
+	.name = "session",
+	.bytes = sizeof(struct lmi_wire_session),
+	.fields = fields_type_session,
+	.n_fields = LMD_LEN(fields_type_session),
+};
+
 static const struct lmi_wire_field fields_type_key[] = {
 	{.name = "label",
 	 .type = LMI_WIRE_T_STRING,
@@ -1255,6 +1289,17 @@ static const struct lmi_wire_field fields_item_done[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.done.n_pinned),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_saved",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.done.n_saved),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "session_error",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_item, u.done.session_error),
+	 .has_at = offsetof(struct lmi_wire_item, u.done.has_session_error),
+	 .u.s = {0, 1024, ""}},
 };
 static const struct lmi_wire_struct item_done = {
 	.name = "done",
@@ -2148,6 +2193,12 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_generate, pin_ms),
 	 .u.i = {0, 86400000, 0}},
+	{.name = "session",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, session),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_session),
+	 .u.s = {1, 64, ""}},
 	{.name = "draft_max",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -3143,6 +3194,187 @@ static const struct lmi_wire_struct rep_rm = {
 	.n_fields = LMD_LEN(fields_rep_rm),
 };
 
+static const struct lmi_wire_field fields_req_session_fork[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_fork, name),
+	 .u.s = {1, 64, ""}},
+	{.name = "to",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_fork, to),
+	 .u.s = {1, 64, ""}},
+};
+static const struct lmi_wire_struct req_session_fork = {
+	.name = "session_fork",
+	.bytes = sizeof(struct lmi_wire_req_session_fork),
+	.fields = fields_req_session_fork,
+	.n_fields = LMD_LEN(fields_req_session_fork),
+};
+
+static const struct lmi_wire_field fields_rep_session_fork[] = {
+	{.name = "n_tokens",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_session_fork, n_tokens),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_session_fork, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_session_fork = {
+	.name = "session_fork",
+	.bytes = sizeof(struct lmi_wire_rep_session_fork),
+	.fields = fields_rep_session_fork,
+	.n_fields = LMD_LEN(fields_rep_session_fork),
+};
+
+static const struct lmi_wire_field fields_req_session_read[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_read, name),
+	 .u.s = {1, 64, ""}},
+	{.name = "offset",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_session_read, offset),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "max",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_session_read, max),
+	 .u.i = {1, 4194304, 1048576}},
+};
+static const struct lmi_wire_struct req_session_read = {
+	.name = "session_read",
+	.bytes = sizeof(struct lmi_wire_req_session_read),
+	.fields = fields_req_session_read,
+	.n_fields = LMD_LEN(fields_req_session_read),
+};
+
+static const struct lmi_wire_field fields_rep_session_read[] = {
+	{.name = "data",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_session_read, data),
+	 .u.s = {0, 4194304, ""}},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_session_read, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_session_read = {
+	.name = "session_read",
+	.bytes = sizeof(struct lmi_wire_rep_session_read),
+	.fields = fields_rep_session_read,
+	.n_fields = LMD_LEN(fields_rep_session_read),
+};
+
+static const struct lmi_wire_field fields_req_session_rm[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_rm, name),
+	 .u.s = {1, 64, ""}},
+};
+static const struct lmi_wire_struct req_session_rm = {
+	.name = "session_rm",
+	.bytes = sizeof(struct lmi_wire_req_session_rm),
+	.fields = fields_req_session_rm,
+	.n_fields = LMD_LEN(fields_req_session_rm),
+};
+
+static const struct lmi_wire_field fields_rep_session_rm[] = {
+	{.name = "found",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_session_rm, found)},
+};
+static const struct lmi_wire_struct rep_session_rm = {
+	.name = "session_rm",
+	.bytes = sizeof(struct lmi_wire_rep_session_rm),
+	.fields = fields_rep_session_rm,
+	.n_fields = LMD_LEN(fields_rep_session_rm),
+};
+
+static const struct lmi_wire_field fields_req_session_write[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_write, name),
+	 .u.s = {1, 64, ""}},
+	{.name = "offset",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_write, offset),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "data",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_session_write, data),
+	 .u.s = {0, 4194304, ""}},
+	{.name = "last",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_session_write, last)},
+};
+static const struct lmi_wire_struct req_session_write = {
+	.name = "session_write",
+	.bytes = sizeof(struct lmi_wire_req_session_write),
+	.fields = fields_req_session_write,
+	.n_fields = LMD_LEN(fields_req_session_write),
+};
+
+static const struct lmi_wire_field fields_rep_session_write[] = {
+	{.name = "n_tokens",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_session_write, n_tokens),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_session_write = {
+	.name = "session_write",
+	.bytes = sizeof(struct lmi_wire_rep_session_write),
+	.fields = fields_rep_session_write,
+	.n_fields = LMD_LEN(fields_rep_session_write),
+};
+static const struct lmi_wire_struct req_sessions = {
+	.name = "sessions",
+	.bytes = sizeof(struct lmi_wire_req_sessions),
+};
+
+static const struct lmi_wire_field fields_rep_sessions[] = {
+	{.name = "sessions",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_sessions, sessions),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_sessions, n_sessions),
+	 .max_items = 4096,
+	 .u.of = &type_session},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_sessions, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "max_bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_sessions, max_bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_sessions = {
+	.name = "sessions",
+	.bytes = sizeof(struct lmi_wire_rep_sessions),
+	.fields = fields_rep_sessions,
+	.n_fields = LMD_LEN(fields_rep_sessions),
+};
+
 static const struct lmi_wire_field fields_req_shutdown[] = {
 	{.name = "drain_ms",
 	 .type = LMI_WIRE_T_INT,
@@ -3694,6 +3926,46 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.request = &req_rm,
 		.reply = &rep_rm,
 	},
+	[LMI_WIRE_OP_SESSION_FORK] = {
+		.name = "session_fork",
+		.since = 7,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_session_fork,
+		.reply = &rep_session_fork,
+	},
+	[LMI_WIRE_OP_SESSION_READ] = {
+		.name = "session_read",
+		.since = 7,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_session_read,
+		.reply = &rep_session_read,
+	},
+	[LMI_WIRE_OP_SESSION_RM] = {
+		.name = "session_rm",
+		.since = 7,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_session_rm,
+		.reply = &rep_session_rm,
+	},
+	[LMI_WIRE_OP_SESSION_WRITE] = {
+		.name = "session_write",
+		.since = 7,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_session_write,
+		.reply = &rep_session_write,
+	},
+	[LMI_WIRE_OP_SESSIONS] = {
+		.name = "sessions",
+		.since = 7,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_sessions,
+		.reply = &rep_sessions,
+	},
 	[LMI_WIRE_OP_SHUTDOWN] = {
 		.name = "shutdown",
 		.since = 1,
@@ -3786,5 +4058,7 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT] = {
 	{"hold_max", "ms", LMI_WIRE_LIMIT_HOLD_MAX, false},
 	{"items", "", LMI_WIRE_LIMIT_ITEMS, true},
 	{"items_default", "", LMI_WIRE_LIMIT_ITEMS_DEFAULT, false},
+	{"session_name_bytes", "bytes", LMI_WIRE_LIMIT_SESSION_NAME_BYTES, false},
+	{"session_piece_bytes", "bytes", LMI_WIRE_LIMIT_SESSION_PIECE_BYTES, false},
 	{"reply_text_bytes", "bytes", LMI_WIRE_LIMIT_REPLY_TEXT_BYTES, false},
 };

@@ -49,15 +49,20 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_RELOAD = 29,
 	LMI_WIRE_OP_RERANK = 30,
 	LMI_WIRE_OP_RM = 31,
-	LMI_WIRE_OP_SHUTDOWN = 32,
-	LMI_WIRE_OP_STATS = 33,
-	LMI_WIRE_OP_STATUS = 34,
-	LMI_WIRE_OP_STREAMS = 35,
-	LMI_WIRE_OP_TOKENIZE = 36,
-	LMI_WIRE_OP_UNLOAD = 37,
-	LMI_WIRE_OP_USAGE = 38
+	LMI_WIRE_OP_SESSION_FORK = 32,
+	LMI_WIRE_OP_SESSION_READ = 33,
+	LMI_WIRE_OP_SESSION_RM = 34,
+	LMI_WIRE_OP_SESSION_WRITE = 35,
+	LMI_WIRE_OP_SESSIONS = 36,
+	LMI_WIRE_OP_SHUTDOWN = 37,
+	LMI_WIRE_OP_STATS = 38,
+	LMI_WIRE_OP_STATUS = 39,
+	LMI_WIRE_OP_STREAMS = 40,
+	LMI_WIRE_OP_TOKENIZE = 41,
+	LMI_WIRE_OP_UNLOAD = 42,
+	LMI_WIRE_OP_USAGE = 43
 };
-#define LMI_WIRE_N_OP 39
+#define LMI_WIRE_N_OP 44
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -481,6 +486,20 @@ struct lmi_wire_usage_row {
 	int64_t work_ms;
 };
 
+/* A saved session. */
+struct lmi_wire_session {
+	/* Its name. */
+	struct lmd_str name;
+	/* Name of the model that it was saved with; empty: its file is damaged. */
+	struct lmd_str model;
+	/* Its length. (tokens; >= 0) */
+	int64_t n_tokens;
+	/* Size of its file. (bytes; >= 0) */
+	int64_t bytes;
+	/* When it was saved, since 1970-01-01 UTC. (ms; >= 0) */
+	int64_t changed_ms;
+};
+
 /* An API key that authenticates clients over TCP. */
 struct lmi_wire_key {
 	/* Its label. */
@@ -704,6 +723,12 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that pin_ms keeps in the prefix cache: whole
 			 * pages, as far as the user's share reaches. (tokens; >= 0; default 0) */
 			int64_t n_pinned;
+			/* Length of the session that was saved; 0: none was. (tokens; >= 0;
+			 * default 0) */
+			int64_t n_saved;
+			/* Why the session of the request was not saved. */
+			bool has_session_error;
+			struct lmd_str session_error;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -1167,6 +1192,12 @@ struct lmi_wire_req_generate {
 	 * thing that others may take. A user can pin a quarter of a model's memory for tokens.
 	 * Only with cache_prompt. (ms; 0..86400000; default 0) */
 	int64_t pin_ms;
+	/* A saved session of the client's own. What it has of the beginning of the prompt is
+	 * not computed again, also after a restart of the server; at the end it is replaced by
+	 * this prompt and answer. Its name has letters, digits, '.', '_' and '-', beginning
+	 * with a letter or digit. Requires limit session_bytes. */
+	bool has_session;
+	struct lmd_str session;
 	/* Speculative decoding: guess at most this many tokens at a time, from the prompt, the
 	 * answer so far and the prediction, and verify them in one step; 0 = off. The answer
 	 * stays the same. Fewer are guessed if that is faster. Defaults to the server's
@@ -1663,6 +1694,89 @@ struct lmi_wire_rep_rm {
 	int64_t bytes;
 };
 
+/* Copies a saved session, so that two conversations can go on from it. */
+struct lmi_wire_req_session_fork {
+	/* The session: letters, digits, '.', '_' and '-', beginning with a letter or digit. */
+	struct lmd_str name;
+	/* Name of the copy. A session of that name is replaced. */
+	struct lmd_str to;
+};
+
+/* Copies a saved session, so that two conversations can go on from it. */
+struct lmi_wire_rep_session_fork {
+	/* Its length. (tokens; >= 0) */
+	int64_t n_tokens;
+	/* Its size. (bytes; >= 0) */
+	int64_t bytes;
+};
+
+/* Reads a piece of the file of a saved session, for session_write of another server. */
+struct lmi_wire_req_session_read {
+	/* The session: letters, digits, '.', '_' and '-', beginning with a letter or digit. */
+	struct lmd_str name;
+	/* The first byte to read. (bytes; >= 0; default 0) */
+	int64_t offset;
+	/* How many bytes to read at most. (bytes; 1..4194304; default 1048576) */
+	int64_t max;
+};
+
+/* Reads a piece of the file of a saved session, for session_write of another server. */
+struct lmi_wire_rep_session_read {
+	/* The bytes; none: the end was reached. */
+	struct lmd_str data;
+	/* Size of the whole file. If it changes between two pieces, the session was saved
+	 * meanwhile: begin anew. (bytes; >= 0) */
+	int64_t bytes;
+};
+
+/* Removes a saved session. */
+struct lmi_wire_req_session_rm {
+	/* The session: letters, digits, '.', '_' and '-', beginning with a letter or digit. */
+	struct lmd_str name;
+};
+
+/* Removes a saved session. */
+struct lmi_wire_rep_session_rm {
+	/* It existed. */
+	bool found;
+};
+
+/* Writes a piece of the file of a session that was read elsewhere. Pieces arrive in order; the
+ * last one checks the file and gives it its name. */
+struct lmi_wire_req_session_write {
+	/* The session: letters, digits, '.', '_' and '-', beginning with a letter or digit. */
+	struct lmd_str name;
+	/* How many bytes were sent before; 0 begins anew. (bytes; >= 0) */
+	int64_t offset;
+	/* The bytes. */
+	struct lmd_str data;
+	/* The file is complete. A session of that name is replaced. */
+	bool last;
+};
+
+/* Writes a piece of the file of a session that was read elsewhere. Pieces arrive in order; the
+ * last one checks the file and gives it its name. */
+struct lmi_wire_rep_session_write {
+	/* With last: the length of the session. (tokens; >= 0; default 0) */
+	int64_t n_tokens;
+};
+
+/* Lists the client's own saved sessions. */
+struct lmi_wire_req_sessions {
+	char none; /* no fields */
+};
+
+/* Lists the client's own saved sessions. */
+struct lmi_wire_rep_sessions {
+	/* The sessions by name. */
+	const struct lmi_wire_session *sessions;
+	uint32_t n_sessions;
+	/* Their size. (bytes; >= 0) */
+	int64_t bytes;
+	/* The size that they may have (limit session_bytes). (bytes; >= 0) */
+	int64_t max_bytes;
+};
+
 /* Drains the server, then stops it. */
 struct lmi_wire_req_shutdown {
 	/* Time that running streams are given to finish. Defaults to the server's setting. (ms;
@@ -1838,6 +1952,11 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_reload reload;
 	struct lmi_wire_req_rerank rerank;
 	struct lmi_wire_req_rm rm;
+	struct lmi_wire_req_session_fork session_fork;
+	struct lmi_wire_req_session_read session_read;
+	struct lmi_wire_req_session_rm session_rm;
+	struct lmi_wire_req_session_write session_write;
+	struct lmi_wire_req_sessions sessions;
 	struct lmi_wire_req_shutdown shutdown;
 	struct lmi_wire_req_stats stats;
 	struct lmi_wire_req_status status;
@@ -1879,6 +1998,11 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_reload reload;
 	struct lmi_wire_rep_rerank rerank;
 	struct lmi_wire_rep_rm rm;
+	struct lmi_wire_rep_session_fork session_fork;
+	struct lmi_wire_rep_session_read session_read;
+	struct lmi_wire_rep_session_rm session_rm;
+	struct lmi_wire_rep_session_write session_write;
+	struct lmi_wire_rep_sessions sessions;
 	struct lmi_wire_rep_shutdown shutdown;
 	struct lmi_wire_rep_stats stats;
 	struct lmi_wire_rep_status status;

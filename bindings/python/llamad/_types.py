@@ -159,6 +159,8 @@ LIMITS: dict[str, int] = {
     "hold_max": 10000,
     "items": 4096,
     "items_default": 256,
+    "session_name_bytes": 64,
+    "session_piece_bytes": 4194304,
     "reply_text_bytes": 1048576,
 }
 
@@ -464,6 +466,22 @@ class UsageRow(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class Session(Message):
+    """A saved session."""
+
+    #: Its name.
+    name: str = field(metadata={"wire": "name"})
+    #: Name of the model that it was saved with; empty: its file is damaged.
+    model: str = field(metadata={"wire": "model"})
+    #: Its length. (tokens, at least 0)
+    n_tokens: int = field(metadata={"wire": "n_tokens"})
+    #: Size of its file. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+    #: When it was saved, since 1970-01-01 UTC. (ms, at least 0)
+    changed_ms: int = field(metadata={"wire": "changed_ms"})
+
+
+@dataclass(kw_only=True, repr=False)
 class Key(Message):
     """An API key that authenticates clients over TCP."""
 
@@ -732,6 +750,10 @@ class DoneItem(Message):
     #: Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the
     #: user's share reaches. (tokens, at least 0)
     n_pinned: int = field(default=0, metadata={"wire": "n_pinned", "default": 0})
+    #: Length of the session that was saved; 0: none was. (tokens, at least 0)
+    n_saved: int = field(default=0, metadata={"wire": "n_saved", "default": 0})
+    #: Why the session of the request was not saved.
+    session_error: Union[str, None] = field(default=None, metadata={"wire": "session_error"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1319,6 +1341,11 @@ class GenerateRequest(Request[GenerateReply]):
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
     #: cache_prompt. (ms, at least 0, at most 86400000)
     pin_ms: int = field(default=0, metadata={"wire": "pin_ms", "default": 0})
+    #: A saved session of the client's own. What it has of the beginning of the prompt is not
+    #: computed again, also after a restart of the server; at the end it is replaced by this
+    #: prompt and answer. Its name has letters, digits, '.', '_' and '-', beginning with a letter
+    #: or digit. Requires limit session_bytes.
+    session: Union[str, None] = field(default=None, metadata={"wire": "session"})
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
@@ -1525,6 +1552,11 @@ class GenerateParams(TypedDict, total=False):
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
     #: cache_prompt. (ms, at least 0, at most 86400000)
     pin_ms: Union[int, None]
+    #: A saved session of the client's own. What it has of the beginning of the prompt is not
+    #: computed again, also after a restart of the server; at the end it is replaced by this
+    #: prompt and answer. Its name has letters, digits, '.', '_' and '-', beginning with a letter
+    #: or digit. Requires limit session_bytes.
+    session: Union[str, None]
     #: Speculative decoding: guess at most this many tokens at a time, from the prompt, the answer
     #: so far and the prediction, and verify them in one step; 0 = off. The answer stays the same.
     #: Fewer are guessed if that is faster. Defaults to the server's setting. (tokens, at least 0,
@@ -2311,6 +2343,141 @@ class RmRequest(Request[RmReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class SessionForkReply(Message):
+    """Reply to session_fork."""
+
+    #: Its length. (tokens, at least 0)
+    n_tokens: int = field(metadata={"wire": "n_tokens"})
+    #: Its size. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionForkRequest(Request[SessionForkReply]):
+    """Copies a saved session, so that two conversations can go on from it."""
+
+    OP: ClassVar[str] = "session_fork"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = SessionForkReply
+    #: The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+    name: str = field(metadata={"wire": "name"})
+    #: Name of the copy. A session of that name is replaced.
+    to: str = field(metadata={"wire": "to"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionReadReply(Message):
+    """Reply to session_read."""
+
+    #: The bytes; none: the end was reached.
+    data: bytes = field(metadata={"wire": "data", "bytes": True})
+    #: Size of the whole file. If it changes between two pieces, the session was saved meanwhile:
+    #: begin anew. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionReadRequest(Request[SessionReadReply]):
+    """Reads a piece of the file of a saved session, for session_write of another server."""
+
+    OP: ClassVar[str] = "session_read"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = SessionReadReply
+    #: The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+    name: str = field(metadata={"wire": "name"})
+    #: The first byte to read. (bytes, at least 0)
+    offset: int = field(default=0, metadata={"wire": "offset", "default": 0})
+    #: How many bytes to read at most. (bytes, at least 1, at most 4194304)
+    max: int = field(default=1048576, metadata={"wire": "max", "default": 1048576})
+
+
+class SessionReadParams(TypedDict, total=False):
+    """Optional fields of session_read."""
+
+    #: The first byte to read. (bytes, at least 0)
+    offset: int
+    #: How many bytes to read at most. (bytes, at least 1, at most 4194304)
+    max: int
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionRmReply(Message):
+    """Reply to session_rm."""
+
+    #: It existed.
+    found: bool = field(metadata={"wire": "found"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionRmRequest(Request[SessionRmReply]):
+    """Removes a saved session."""
+
+    OP: ClassVar[str] = "session_rm"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = SessionRmReply
+    #: The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+    name: str = field(metadata={"wire": "name"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionWriteReply(Message):
+    """Reply to session_write."""
+
+    #: With last: the length of the session. (tokens, at least 0)
+    n_tokens: int = field(default=0, metadata={"wire": "n_tokens", "default": 0})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionWriteRequest(Request[SessionWriteReply]):
+    """Writes a piece of the file of a session that was read elsewhere. Pieces arrive in order; the last one checks the file and gives it its name."""
+
+    OP: ClassVar[str] = "session_write"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = SessionWriteReply
+    #: The session: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+    name: str = field(metadata={"wire": "name"})
+    #: How many bytes were sent before; 0 begins anew. (bytes, at least 0)
+    offset: int = field(metadata={"wire": "offset"})
+    #: The bytes.
+    data: bytes = field(metadata={"wire": "data", "bytes": True})
+    #: The file is complete. A session of that name is replaced.
+    last: bool = field(default=False, metadata={"wire": "last", "default": False})
+
+
+class SessionWriteParams(TypedDict, total=False):
+    """Optional fields of session_write."""
+
+    #: The file is complete. A session of that name is replaced.
+    last: bool
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionsReply(Message):
+    """Reply to sessions."""
+
+    #: The sessions by name.
+    sessions: list[Session] = field(metadata={"wire": "sessions", "make": "Session", "many": True})
+    #: Their size. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+    #: The size that they may have (limit session_bytes). (bytes, at least 0)
+    max_bytes: int = field(metadata={"wire": "max_bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class SessionsRequest(Request[SessionsReply]):
+    """Lists the client's own saved sessions."""
+
+    OP: ClassVar[str] = "sessions"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = SessionsReply
+
+
+@dataclass(kw_only=True, repr=False)
 class ShutdownReply(Message):
     """Reply to shutdown."""
 
@@ -2563,7 +2730,10 @@ __all__ = [
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
     "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
-    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
+    "ServerState", "Session", "SessionForkReply", "SessionForkRequest", "SessionReadParams",
+    "SessionReadReply", "SessionReadRequest", "SessionRmReply", "SessionRmRequest",
+    "SessionWriteParams", "SessionWriteReply", "SessionWriteRequest", "SessionsReply",
+    "SessionsRequest", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
     "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
     "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
     "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
