@@ -203,12 +203,16 @@ static void job_done(void *arg)
 
 static void submit_job(struct lmi_svc_session_work *w, uint64_t now)
 {
+	struct lmd_error err;
+
 	w->job = (struct lmi_job){.run = job_run, .done = job_done, .arg = w};
-	w->err.status = lmi_jobs_submit(w->svc->o.io, &w->job, &w->err);
-	if (w->err.status == LMD_OK)
+	/* from here on w->err belongs to the job */
+	if (lmi_jobs_submit(w->svc->o.io, &w->job, &err) == LMD_OK) {
 		w->svc->n_job++;
-	else
-		finish(w, now);
+		return;
+	}
+	w->err = err;
+	finish(w, now);
 }
 
 /* ---- commands ---- */

@@ -189,6 +189,10 @@ static enum lmd_status fill_item(struct lmd_stream *s, const struct lmi_wire_ite
 		it.n_accepted = (uint32_t)w->u.done.n_accepted;
 		it.prompt_ns = (uint64_t)w->u.done.prompt_ns;
 		it.out_ns = (uint64_t)w->u.done.out_ns;
+		if (w->u.done.has_session_error) {
+			it.text = w->u.done.session_error.ptr;
+			it.n_text = w->u.done.session_error.len;
+		}
 		break;
 	case LMI_WIRE_ITEM_ERROR:
 		return lmd_fail(err, w->u.error.code, "%.*s", (int)w->u.error.text.len,

@@ -57,6 +57,13 @@
 	 .def_text = "the server's", \
 	 .doc = "Adapter of a model of the daemon, by the name that its configuration gives it; with " \
 		"a FILE, use --lora."}, \
+	{.name = "session", \
+	 .type = LMI_OPT_STR, \
+	 .value = "NAME", \
+	 .def_text = "none", \
+	 .doc = "Saved session of the daemon: what it has of the beginning of the prompt is not " \
+		"computed again, and it is replaced by this prompt and answer. See llamactl sessions " \
+		"list."}, \
 	{.name = "draft-max", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

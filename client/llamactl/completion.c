@@ -65,6 +65,8 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 		return "none"; /* the new name */
 	if (is(cmd, "cancel"))
 		return "streams";
+	if (!strcmp(word, "SESSION"))
+		return is(cmd, "sessions import") ? "none" : "sessions";
 	if (is(cmd, "key rm") || is(cmd, "key set"))
 		return "keys";
 	if (is(cmd, "key add") || (is(cmd, "detokenize") && arg > 0))
@@ -201,6 +203,8 @@ void lmi_ctl_write_words(struct lmi_ctl *ctl, const char *what)
 		remote_words(ctl, "models", "models", "name");
 	else if (begins(what, "keys:"))
 		remote_words(ctl, "keys", "keys", "label");
+	else if (begins(what, "sessions:"))
+		remote_words(ctl, "sessions", "sessions", "name");
 	else if (begins(what, "streams:"))
 		remote_words(ctl, "streams", "streams", "id");
 	else if (begins(what, "backends:"))

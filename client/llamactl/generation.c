@@ -63,6 +63,10 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	if (q->has_adapter)
 		q->adapter = (struct lmd_str){.ptr = lmi_arg_str(a, "adapter"),
 					      .len = strlen(lmi_arg_str(a, "adapter"))};
+	q->has_session = lmi_arg_given(a, "session");
+	if (q->has_session)
+		q->session = (struct lmd_str){.ptr = lmi_arg_str(a, "session"),
+					      .len = strlen(lmi_arg_str(a, "session"))};
 	q->has_draft_max = lmi_arg_given(a, "draft-max");
 	q->draft_max = q->has_draft_max ? lmi_arg_int(a, "draft-max") : 0;
 	set_optional(&q->has_prediction, &q->prediction,
@@ -155,6 +159,11 @@ static enum lmd_status take(struct lmi_ctl_answer *a, const struct lmd_item *it,
 		return lmi_ctl_answer_printer_args(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL_END:
 		return lmi_ctl_answer_printer_call_end(s, it->complete, err);
+	case LMD_ITEM_DONE:
+		if (it->n_text)
+			fprintf(stderr, "llamactl: the session was not saved: %.*s\n",
+				(int)it->n_text, it->text);
+		return LMD_OK;
 	default: /* nothing yet, progress, or an item that only a newer server knows */
 		return LMD_OK;
 	}

@@ -187,7 +187,9 @@ struct lmd_item {
 		lmd_token token;
 		uint32_t n_accepted; /* DONE: the part of n_drafted that was right */
 	};
-	const char *text; /* [n_text] bytes, valid until the next call on the stream */
+	/* [n_text] bytes, valid until the next call on the stream; DONE: why the session that the
+	 * request named was not saved, if it was not */
+	const char *text;
 	size_t n_text;
 	union {
 		const char *phase; /* "load", ... */
