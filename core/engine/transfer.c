@@ -187,7 +187,7 @@ static enum lmd_status copy_part(struct lmi_inst *inst, struct lmi_engine_transf
 					     err);
 			if (st == LMD_OK)
 				st = lmi_engine_queue_finish(d, err);
-			st = lmi_inst_check(inst, d, st);
+			st = lmi_inst_check(inst, d, st, err);
 		}
 		t->at += op.host_bytes;
 	}
