@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of prefixes: pages and states that are copied elsewhere, or brought back. While they are
- * copied they have a reference each, so that nobody takes their memory, and whoever goes on after
- * them writes to a copy. What is brought back gets its node only when it has been written, so that
+ * copied they have a reference each, so that nobody takes their memory, and a sequence that goes on
+ * after them writes to a copy. What is brought back gets its node only when it has been written, so that
  * nobody finds it earlier. */
 #include <assert.h>
 
