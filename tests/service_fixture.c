@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "store/digest.h"
+#include "tests/support.h"
 
 const struct lmi_svc_principal fx_user = {.uid = 1000, .role = LMI_SVC_ROLE_USER, .conn = 1};
 const struct lmi_svc_principal fx_other = {.uid = 1001, .role = LMI_SVC_ROLE_USER, .conn = 2};
@@ -103,7 +104,7 @@ static void init(struct fx *fx)
 					  .watch = watch,
 					  .watch_arg = fx,
 					  .in_line = !fx->threads};
-	fx->o.inst.backend = "null";
+	fx->o.inst.backend = lmd_env_or("LMD_TEST_BACKEND", "null");
 	lmi_service_limits_default(&fx->o.limits);
 }
 
