@@ -3,8 +3,10 @@
  * Signed models: nothing of a file is interpreted before its signature was checked.  The format
  * "told" counts what it sees; the files of the other readers are no models at all, which a reader
  * that sees them says. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/checkpoint/adapter/adapter.h"

@@ -3,6 +3,7 @@
  * Signing and checking files, and the policy of the process: what is changed is found, and nothing
  * else is opened. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
