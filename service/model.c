@@ -196,20 +196,66 @@ static void on_draining(struct lmi_svc_loaded_model *r)
 static const struct lmi_svc_loaded_model_events events = {
 	.opened = on_opened, .progress = on_progress, .draining = on_draining};
 
-/* Starts to load the model, closing an idle one if there are too many.  Returns LMD_BUSY if all are
- * in use. */
+static const char *group_of(const struct lmi_service *svc, const struct lmi_svc_model *m)
+{
+	const char *name = lmi_svc_model_name(m);
+	const struct lmi_svc_preset *p = lmi_svc_preset_find(svc, name, strlen(name));
+
+	return p ? p->group : NULL;
+}
+
+static bool is_of_group(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
+			const char *group)
+{
+	const char *other = group_of(svc, r->model);
+
+	return other && !strcmp(group, other);
+}
+
+/* Finds the loaded model that has to make way for m because it is of the same group; NULL: none.
+ * Returns LMD_BUSY if it cannot do so now, because it is being loaded or makes way for another one, or
+ * if there are several since the configuration has changed; those then end. */
+static enum lmd_status find_of_group(struct lmi_service *svc, const struct lmi_svc_model *m,
+				     struct lmi_svc_loaded_model **out, struct lmd_error *err)
+{
+	const char *group = group_of(svc, m);
+	uint32_t n = 0;
+
+	*out = NULL;
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; group && r; r = r->next) {
+		if (r->model == m || !is_of_group(svc, r, group))
+			continue;
+		if (r->state == LMI_SVC_MODEL_LOADING || r->open_next)
+			return lmd_fail(err, LMD_BUSY, "model %s of the same group, %.60s, is being loaded",
+					lmi_svc_model_name(r->open_next ? r->open_next->model : r->model),
+					group);
+		*out = r;
+		n++;
+	}
+	if (n < 2)
+		return LMD_OK;
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
+		if (r->model != m && is_of_group(svc, r, group))
+			lmi_svc_loaded_model_retire(r);
+	return lmd_fail(err, LMD_BUSY, "%u models of the group %.60s are being unloaded", n, group);
+}
+
+/* Starts to load the model, closing that of its group, or an idle one if there are too many.
+ * Returns LMD_BUSY if all are in use. */
 static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model *m,
 				  struct lmd_error *err)
 {
 	struct lmi_svc_loaded_model *r, *victim = NULL;
 	const struct lmi_svc_preset *preset;
 	const char *name = lmi_svc_model_name(m);
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st = find_of_group(svc, m, &victim, err);
 	uint32_t n = 0;
 
+	if (st != LMD_OK)
+		return st;
 	for (r = svc->loaded_models; r; r = r->next)
 		n += r->state != LMI_SVC_MODEL_UNLOADING;
-	if (n >= svc->limits.models && !(victim = lmi_svc_loaded_model_find_idle(svc)))
+	if (n >= svc->limits.models && !victim && !(victim = lmi_svc_loaded_model_find_idle(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
