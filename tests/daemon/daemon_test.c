@@ -364,6 +364,7 @@ START_TEST(a_client_that_does_not_read)
 	static const char limits[] = "\x82\xa1v\x01\xa2op\xa6limits";
 	int fd;
 
+	lmt_daemon_config(&d, "[limits]\nidle = 0\n"); /* only the bytes can close it */
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
 	fd = lmt_raw_open(&d, true);
