@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/clock.h"
 #include "daemon/http/collect.h"
 #include "daemon/http/http_impl.h"
 #include "daemon/http/model_choice.h"
@@ -63,14 +64,21 @@ static void go_on(struct lmi_http_background *b, enum step step)
 	event_active(b->again, EV_TIMEOUT, 0);
 }
 
-static void fail(struct lmi_http_background *b, enum lmd_status st, const char *text)
+static void fail_until(struct lmi_http_background *b, enum lmd_status st, const char *text,
+		       uint32_t retry_ms)
 {
 	const struct lmi_http_error e = {.code = lmi_http_code_for(b->h, &b->principal, st),
 					 .cause = st,
-					 .text = text};
+					 .text = text,
+					 .retry_ms = retry_ms};
 
 	b->o.done(b->o.arg, &b->head, NULL, 0, &e);
 	go_on(b, STEP_END);
+}
+
+static void fail(struct lmi_http_background *b, enum lmd_status st, const char *text)
+{
+	fail_until(b, st, text, 0);
 }
 
 static void succeed(struct lmi_http_background *b)
@@ -114,15 +122,14 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 	struct lmi_http_background *b = arg;
 	char text[LMD_ERROR_TEXT];
 
-	(void)retry_ms;
 	if (b->stopped)
 		return;
 	if (!item && err->status == LMD_NOTFOUND && !b->fallback) {
 		go_on(b, STEP_LOADED);
 	} else if (!item) {
 		/* cancelled without an item: the server is shutting down */
-		fail(b, b->o.complete && err->status == LMD_CANCELLED ? LMD_BUSY : err->status,
-		     err->text);
+		fail_until(b, b->o.complete && err->status == LMD_CANCELLED ? LMD_BUSY : err->status,
+			   err->text, retry_ms);
 	} else if (item->kind == LMI_WIRE_ITEM_ERROR) {
 		(void)snprintf(text, sizeof(text), "%.*s", (int)item->u.error.text.len,
 			       item->u.error.text.ptr);
@@ -443,6 +450,25 @@ bool lmi_http_server_ended(const struct lmi_http_server *h)
 int64_t lmi_http_server_now(const struct lmi_http_server *h)
 {
 	return h->o.ops.wall_ns(h->o.arg) / 1000000000;
+}
+
+uint64_t lmi_http_server_clock_ms(void)
+{
+	return lmi_loop_now() / LMI_NS_PER_MS;
+}
+
+struct lmi_http_objects *lmi_http_server_objects(const struct lmi_http_server *h)
+{
+	return h->objects;
+}
+
+enum lmi_svc_role lmi_http_server_role(const struct lmi_http_server *h, uint32_t uid)
+{
+	const struct lmi_conn_peer peer = {.uid = uid};
+
+	if (uid == UINT32_MAX)
+		return h->o.ops.has_key(h->o.arg) ? LMI_SVC_ROLE_NONE : LMI_SVC_ROLE_USER;
+	return lmi_conn_limiter_is_admin(h->limiter, &peer) ? LMI_SVC_ROLE_ADMIN : LMI_SVC_ROLE_USER;
 }
 
 const char *lmi_http_server_model(const struct lmi_http_server *h)

@@ -62,6 +62,8 @@ struct lmi_http_lasting {
 	void (*end)(struct lmi_http_lasting *l);
 	/* The API key with that label was removed. */
 	void (*revoke)(struct lmi_http_lasting *l, const char *label);
+	/* Stored objects were written, or could not be; NULL: it does not matter. */
+	void (*stored)(struct lmi_http_lasting *l);
 };
 
 void lmi_http_lasting_add(struct lmi_http_server *h, struct lmi_http_lasting *l);
@@ -78,6 +80,13 @@ enum lmd_status lmi_http_lasting_call(struct lmi_http_server *h, const struct lm
 bool lmi_http_server_ended(const struct lmi_http_server *h);
 /* Returns the time in seconds since 1970. */
 int64_t lmi_http_server_now(const struct lmi_http_server *h);
+/* Returns a time in ms that only grows. */
+uint64_t lmi_http_server_clock_ms(void);
+/* Returns what clients store; NULL: nothing is stored. */
+struct lmi_http_objects *lmi_http_server_objects(const struct lmi_http_server *h);
+/* Returns the role of clients of this machine that are identified by their uid, or, if that is UINT32_MAX,
+ * of those that connect over TCP without a key. */
+enum lmi_svc_role lmi_http_server_role(const struct lmi_http_server *h, uint32_t uid);
 /* Returns the configured default model; NULL: none. */
 const char *lmi_http_server_model(const struct lmi_http_server *h);
 /* Returns an event that calls fn when it is made active or after a time; NULL without memory. */

@@ -164,7 +164,7 @@ static void generate(struct lmi_http_exchange *x)
 
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/generate", LMI_HTTP_USER, generate, "Generates.", NULL, NULL}};
-static const struct lmi_http_routes table = {&api, routes, 1};
+static const struct lmi_http_routes table = {.api = &api, .v = routes, .n = 1};
 static const struct lmi_http_routes *const apis[] = {&table, NULL};
 
 /* ---- the fixture ---- */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -74,6 +75,20 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	lmi_http_objects_expire(h->objects);
+}
+
+static void on_stored(evutil_socket_t fd, short what, void *arg)
+{
+	struct lmi_http_server *h = arg;
+	eventfd_t n;
+
+	(void)what;
+	(void)eventfd_read(fd, &n);
+	for (struct lmi_http_lasting *l = h->lasting, *next; l; l = next) {
+		next = l->next;
+		if (l->stored)
+			l->stored(l);
+	}
 }
 
 /* ---- opening ---- */
@@ -215,7 +230,9 @@ static enum lmd_status open_objects(struct lmi_http_server *h, struct lmd_error 
 		return st;
 	on_expire(-1, 0, h);
 	h->expire = event_new(h->o.base, -1, EV_PERSIST, on_expire, h);
-	if (!h->expire || event_add(h->expire, &every))
+	h->stored = event_new(h->o.base, lmi_http_objects_fd(h->objects), EV_READ | EV_PERSIST, on_stored,
+			      h);
+	if (!h->expire || event_add(h->expire, &every) || !h->stored || event_add(h->stored, NULL))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	return LMD_OK;
 }
@@ -245,11 +262,15 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 		st = open_socket(h, opts->addresses[i], NULL, err);
 	for (uint32_t i = 0; opts->inherited && i < opts->inherited->n && st == LMD_OK; i++)
 		st = open_socket(h, NULL, &opts->inherited->v[i], err);
-	if (st == LMD_OK)
-		*out = h;
-	else
+	if (st != LMD_OK) {
 		lmi_http_close(h);
-	return st;
+		return st;
+	}
+	for (uint32_t i = 0; opts->apis[i]; i++)
+		if (opts->apis[i]->opened)
+			opts->apis[i]->opened(h);
+	*out = h;
+	return LMD_OK;
 }
 
 /* ---- closing ---- */
@@ -303,6 +324,8 @@ void lmi_http_close(struct lmi_http_server *h)
 	lmi_http_background_end_all(h);
 	if (h->expire)
 		event_free(h->expire);
+	if (h->stored)
+		event_free(h->stored);
 	lmi_http_objects_close(h->objects);
 	lmi_http_times_free(h->times);
 	if (h->turn_event)

@@ -71,6 +71,7 @@ struct lmi_http_server {
 	uint64_t n_class[6];
 	struct lmi_http_objects *objects; /* NULL: nothing is stored */
 	struct event *expire;             /* removes old objects */
+	struct event *stored;             /* tells that objects were written */
 	struct lmi_http_background *backgrounds;
 	uint32_t n_background;
 	struct lmi_http_lasting *lasting;

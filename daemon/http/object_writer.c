@@ -11,11 +11,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+
+/* Maximum number of files whose failures are known. */
+#define FAILURES 1024u
 
 struct waiting {
 	struct waiting *next;
@@ -24,6 +28,15 @@ struct waiting {
 	char *bytes; /* [n] */
 	size_t n;
 	int64_t changed_ns;
+	bool append;
+};
+
+/* A file that could not be written. */
+struct failure {
+	struct failure *next;
+	int folder;
+	char name[64];
+	int error;
 };
 
 struct lmi_http_object_writer {
@@ -35,9 +48,80 @@ struct lmi_http_object_writer {
 	bool writing;               /* the head */
 	bool stop;
 	uint64_t bytes;
+	struct failure *failures; /* the newest first, at most FAILURES */
+	int fd;                   /* eventfd */
 };
 
+/* ---- failures, under the lock ---- */
+
+static int failure_of(const struct lmi_http_object_writer *w, int folder, const char *name)
+{
+	for (const struct failure *f = w->failures; f; f = f->next)
+		if (f->folder == folder && !strcmp(f->name, name))
+			return f->error;
+	return 0;
+}
+
+static void forget_failure(struct lmi_http_object_writer *w, int folder, const char *name)
+{
+	struct failure **p = &w->failures, *f;
+
+	while (*p && ((*p)->folder != folder || strcmp((*p)->name, name) != 0))
+		p = &(*p)->next;
+	f = *p;
+	if (!f)
+		return;
+	*p = f->next;
+	lmi_free(f);
+}
+
+/* Without memory the failure is only logged. */
+static void note_failure(struct lmi_http_object_writer *w, const struct waiting *of, int error)
+{
+	struct failure *f, **p = &w->failures;
+
+	forget_failure(w, of->folder, of->name);
+	f = lmi_alloc(1, sizeof(*f));
+	if (!f)
+		return;
+	*f = (struct failure){.next = w->failures, .folder = of->folder, .error = error};
+	memcpy(f->name, of->name, sizeof(f->name));
+	w->failures = f;
+	for (unsigned i = 0; *p && i < FAILURES; i++)
+		p = &(*p)->next;
+	while (*p) {
+		f = *p;
+		*p = f->next;
+		lmi_free(f);
+	}
+}
+
 /* ---- the thread ---- */
+
+/* Returns 0 or the error number of the system. */
+static int append_to_file(const struct waiting *f)
+{
+	const struct timespec at = {.tv_sec = f->changed_ns / 1000000000,
+				    .tv_nsec = f->changed_ns % 1000000000};
+	const struct timespec times[2] = {at, at};
+	int fd = openat(f->folder, f->name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+	struct stat before;
+	int error;
+
+	if (fd < 0)
+		return errno;
+	error = fstat(fd, &before) ? errno : 0;
+	if (!error && (!lmi_file_write_all(fd, f->bytes, f->n) || futimens(fd, times) || fsync(fd))) {
+		error = errno;
+		(void)ftruncate(fd, before.st_size); /* the reader finds whole lines, or drops the last */
+	}
+	if (close(fd) && !error)
+		error = errno;
+	if (!error && !before.st_size && fsync(f->folder))
+		error = errno;
+	return error;
+}
 
 /* Returns 0 or the error number of the system. */
 static int write_file(const struct waiting *f)
@@ -104,14 +188,23 @@ static void *work(void *arg)
 		if (!w->head)
 			break;
 		w->writing = true;
+		/* after a failure nothing more is appended, so that the file has no gap */
+		error = w->head->append ? failure_of(w, w->head->folder, w->head->name) : 0;
 		(void)pthread_mutex_unlock(&w->lock);
-		error = write_file(w->head);
-		if (error)
-			log_failure(w, error);
+		if (!error) {
+			error = w->head->append ? append_to_file(w->head) : write_file(w->head);
+			if (error)
+				log_failure(w, error);
+		}
 		(void)pthread_mutex_lock(&w->lock);
 		w->writing = false;
+		if (error)
+			note_failure(w, w->head, error);
+		else if (!w->head->append)
+			forget_failure(w, w->head->folder, w->head->name);
 		pop(w);
 		(void)pthread_cond_broadcast(&w->changed);
+		(void)eventfd_write(w->fd, 1);
 	}
 	(void)pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -141,6 +234,11 @@ enum lmd_status lmi_http_object_writer_create(struct lmi_http_object_writer **ou
 		return lmd_fail(err, LMD_NOMEM, "no memory for stored objects");
 	w->host = host;
 	w->end = &w->head;
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd < 0) {
+		lmi_free(w);
+		return lmd_fail(err, LMD_IO, "eventfd: %s", strerror(errno));
+	}
 	(void)pthread_mutex_init(&w->lock, NULL);
 	(void)pthread_cond_init(&w->changed, NULL);
 	if (!start(w)) {
@@ -149,6 +247,7 @@ enum lmd_status lmi_http_object_writer_create(struct lmi_http_object_writer **ou
 	}
 	(void)pthread_cond_destroy(&w->changed);
 	(void)pthread_mutex_destroy(&w->lock);
+	(void)close(w->fd);
 	lmi_free(w);
 	return lmd_fail(err, LMD_BUSY, "the system has no thread for stored objects");
 }
@@ -164,46 +263,122 @@ void lmi_http_object_writer_destroy(struct lmi_http_object_writer *w)
 	(void)pthread_join(w->thread, NULL);
 	(void)pthread_cond_destroy(&w->changed);
 	(void)pthread_mutex_destroy(&w->lock);
+	while (w->failures) {
+		struct failure *f = w->failures;
+
+		w->failures = f->next;
+		lmi_free(f);
+	}
+	(void)close(w->fd);
 	lmi_free(w);
+}
+
+static bool is(const struct waiting *f, int folder, const char *name)
+{
+	return f->folder == folder && !strcmp(f->name, name);
+}
+
+/* Returns the file that waits and to which bytes can be added: the last one of that name, if it is an
+ * append and is not being written. */
+static struct waiting *find_append(const struct lmi_http_object_writer *w, int folder, const char *name)
+{
+	struct waiting *found = NULL;
+
+	for (struct waiting *f = w->head; f; f = f->next)
+		if (is(f, folder, name))
+			found = f->append && !(w->writing && f == w->head) ? f : NULL;
+	return found;
+}
+
+/* Adds a file to the queue, or its bytes to one that waits, which frees it; under the lock. */
+static enum lmd_status enqueue(struct lmi_http_object_writer *w, struct waiting *own_f,
+			       struct lmd_error *err)
+{
+	struct waiting *f = own_f->append ? find_append(w, own_f->folder, own_f->name) : NULL;
+	size_t n = own_f->n;
+	char *bytes = NULL;
+
+	if (w->head && w->bytes + n > LMI_HTTP_OBJECT_WAITING) {
+		waiting_free(own_f);
+		return lmd_fail(err, LMD_BUSY, "the disk is too slow for what is to be stored");
+	}
+	if (f)
+		bytes = lmi_alloc(f->n + n + 1, 1);
+	if (bytes) {
+		memcpy(bytes, f->bytes, f->n);
+		memcpy(bytes + f->n, own_f->bytes, n);
+		lmi_free(f->bytes);
+		f->bytes = bytes;
+		f->n += n;
+		f->changed_ns = own_f->changed_ns;
+		waiting_free(own_f);
+	} else {
+		*w->end = own_f;
+		w->end = &own_f->next;
+	}
+	w->bytes += n;
+	(void)pthread_cond_broadcast(&w->changed);
+	return LMD_OK;
+}
+
+static enum lmd_status add(struct lmi_http_object_writer *w, const struct waiting *file,
+			   const char *name, const void *bytes, struct lmd_error *err)
+{
+	struct waiting *f = lmi_alloc(1, sizeof(*f));
+	enum lmd_status st;
+
+	if (f) {
+		*f = *file;
+		f->bytes = lmi_alloc(f->n + 1, 1);
+	}
+	if (!f || !f->bytes) {
+		lmi_free(f);
+		return lmd_fail(err, LMD_NOMEM, "no memory for an object");
+	}
+	(void)snprintf(f->name, sizeof(f->name), "%s", name);
+	if (f->n)
+		memcpy(f->bytes, bytes, f->n);
+	(void)pthread_mutex_lock(&w->lock);
+	st = enqueue(w, f, err);
+	(void)pthread_mutex_unlock(&w->lock);
+	return st;
 }
 
 enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int folder,
 					   const char *name, const void *bytes, size_t n,
 					   int64_t changed_ns, struct lmd_error *err)
 {
-	struct waiting *f = lmi_alloc(1, sizeof(*f));
-	enum lmd_status st = LMD_OK;
+	const struct waiting f = {.folder = folder, .n = n, .changed_ns = changed_ns};
 
-	if (f)
-		f->bytes = lmi_alloc(n + 1, 1);
-	if (!f || !f->bytes) {
-		lmi_free(f);
-		return lmd_fail(err, LMD_NOMEM, "no memory for an object");
-	}
-	f->folder = folder;
-	(void)snprintf(f->name, sizeof(f->name), "%s", name);
-	if (n)
-		memcpy(f->bytes, bytes, n);
-	f->n = n;
-	f->changed_ns = changed_ns;
-	(void)pthread_mutex_lock(&w->lock);
-	if (w->head && w->bytes + n > LMI_HTTP_OBJECT_WAITING) {
-		st = lmd_fail(err, LMD_BUSY, "the disk is too slow for what is to be stored");
-	} else {
-		*w->end = f;
-		w->end = &f->next;
-		w->bytes += n;
-		(void)pthread_cond_broadcast(&w->changed);
-	}
-	(void)pthread_mutex_unlock(&w->lock);
-	if (st != LMD_OK)
-		waiting_free(f);
-	return st;
+	return add(w, &f, name, bytes, err);
 }
 
-static bool is(const struct waiting *f, int folder, const char *name)
+enum lmd_status lmi_http_object_writer_append(struct lmi_http_object_writer *w, int folder,
+					      const char *name, const void *bytes, size_t n,
+					      int64_t changed_ns, struct lmd_error *err)
 {
-	return f->folder == folder && !strcmp(f->name, name);
+	const struct waiting f = {.folder = folder, .n = n, .changed_ns = changed_ns, .append = true};
+
+	return add(w, &f, name, bytes, err);
+}
+
+size_t lmi_http_object_writer_waiting(struct lmi_http_object_writer *w, int folder, const char *name,
+				      int *error)
+{
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&w->lock);
+	for (const struct waiting *f = w->head; f; f = f->next)
+		if (is(f, folder, name))
+			n += f->n;
+	*error = failure_of(w, folder, name);
+	(void)pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
+int lmi_http_object_writer_fd(const struct lmi_http_object_writer *w)
+{
+	return w->fd;
 }
 
 char *lmi_http_object_writer_get(struct lmi_http_object_writer *w, int folder, const char *name,
@@ -215,7 +390,7 @@ char *lmi_http_object_writer_get(struct lmi_http_object_writer *w, int folder, c
 	(void)pthread_mutex_lock(&w->lock);
 	for (const struct waiting *f = w->head; f; f = f->next)
 		found = is(f, folder, name) ? f : found;
-	if (found)
+	if (found && !found->append)
 		text = lmi_alloc(found->n + 1, 1);
 	if (text) {
 		memcpy(text, found->bytes, found->n);
@@ -246,6 +421,7 @@ void lmi_http_object_writer_forget(struct lmi_http_object_writer *w, int folder,
 	}
 	while (w->writing && is(w->head, folder, name))
 		(void)pthread_cond_wait(&w->changed, &w->lock);
+	forget_failure(w, folder, name);
 	(void)pthread_mutex_unlock(&w->lock);
 }
 

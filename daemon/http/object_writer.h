@@ -4,7 +4,9 @@
  * the disk.
  *
  * A file is written under another name, synchronised with the disk and renamed, in the order of the
- * calls.  Until then its bytes are in memory, where they can be read and forgotten.  A folder is
+ * calls.  Until then its bytes are in memory, where they can be read and forgotten.  Bytes that are
+ * appended to a file are written in place and synchronised.  If that fails, the file keeps what it had,
+ * and further bytes for it are dropped until it is forgotten or written as a whole.  A folder is
  * named by its descriptor, which must stay open while files wait for it.  All functions belong to one
  * thread. */
 #ifndef LLAMAD_DAEMON_HTTP_OBJECT_WRITER_H
@@ -35,8 +37,19 @@ void lmi_http_object_writer_destroy(struct lmi_http_object_writer *w);
 enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int folder,
 					   const char *name, const void *bytes, size_t n,
 					   int64_t changed_ns, struct lmd_error *err);
+/* Copies the bytes and appends them later to a file, which is created if it does not exist.  Bytes that
+ * wait for the same file are written together.  Same errors. */
+enum lmd_status lmi_http_object_writer_append(struct lmi_http_object_writer *w, int folder,
+					      const char *name, const void *bytes, size_t n,
+					      int64_t changed_ns, struct lmd_error *err);
+/* Returns how many bytes of a file wait.  *error is the error number of the system for the latest
+ * failure to write the file, or 0; it is known until the file is forgotten or written as a whole. */
+size_t lmi_http_object_writer_waiting(struct lmi_http_object_writer *w, int folder, const char *name,
+				      int *error);
+/* Returns an eventfd that becomes readable when a file was written, or could not be. */
+int lmi_http_object_writer_fd(const struct lmi_http_object_writer *w);
 /* Returns a copy of the latest bytes of a file that waits, with a zero byte at the end, to be freed
- * with lmi_free; NULL if none waits, or without memory. */
+ * with lmi_free; NULL if none waits as a whole, or without memory. */
 char *lmi_http_object_writer_get(struct lmi_http_object_writer *w, int folder, const char *name,
 				 size_t *n);
 /* Does not write a file that waits.  If it is being written, waits for that. */

@@ -27,6 +27,7 @@ struct object {
 	char id[LMI_HTTP_OBJECT_ID_MAX + 1];
 	uint64_t bytes;
 	int64_t changed_ns;
+	bool used;
 };
 
 struct owner {
@@ -276,17 +277,27 @@ void lmi_http_objects_close(struct lmi_http_objects *o)
 
 /* ---- writing ---- */
 
-/* Removes the oldest objects but the first, which is new, until the limits hold. */
-static void make_room(struct lmi_http_objects *o, struct owner *w)
+/* Returns the link to the oldest object that is not in use; NULL: there is none. */
+static struct object **oldest(struct owner *w)
 {
-	while (w->number > 1 && (w->number > o->o.max_number || w->bytes > o->o.max_bytes)) {
-		struct object **p = &w->objects;
+	struct object **found = NULL;
 
-		while ((*p)->next)
-			p = &(*p)->next;
-		if (!drop(o, w, p))
-			return;
+	for (struct object **p = &w->objects; *p; p = &(*p)->next)
+		found = (*p)->used ? found : p;
+	return found;
+}
+
+/* Removes the oldest objects until the limits hold for n_more bytes and more_objects more.  Returns false if
+ * they still do not. */
+static bool make_room(struct lmi_http_objects *o, struct owner *w, size_t n_more, uint32_t more_objects)
+{
+	while (w->number + more_objects > o->o.max_number || w->bytes + n_more > o->o.max_bytes) {
+		struct object **p = oldest(w);
+
+		if (!p || !drop(o, w, p))
+			return false;
 	}
+	return true;
 }
 
 enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
@@ -298,6 +309,7 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 	struct object *b, **old;
 	struct owner *w;
 	enum lmd_status st = LMD_OK;
+	bool used;
 
 	if (!id_is_valid(id))
 		return lmd_fail(err, LMD_INVALID, "the id of an object is not valid");
@@ -320,32 +332,89 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 		return st;
 	}
 	old = find(w, id);
-	if (*old)
+	if (*old) {
+		b->used = (*old)->used;
 		unlist(w, old);
+	}
 	(void)snprintf(b->id, sizeof(b->id), "%s", id);
 	b->bytes = n;
 	b->changed_ns = now_ns;
 	insert(w, b);
-	make_room(o, w);
+	used = b->used;
+	b->used = true; /* not removed to make room for itself */
+	(void)make_room(o, w, 0, 0);
+	b->used = used;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_http_objects_put_if_room(struct lmi_http_objects *o,
-					     const struct lmi_svc_principal *owner, const char *id,
-					     const void *bytes, size_t n, struct lmd_error *err)
+/* Makes room for bytes of an object, which is created if it does not exist, and takes it out of the list. */
+static enum lmd_status begin_append(struct lmi_http_objects *o, struct owner *w, const char *id, size_t n,
+				    struct object **out, struct lmd_error *err)
 {
-	char name[OWNER_CHARS];
-	struct owner *w = name_of(name, owner) ? find_owner(o, name) : NULL;
-	const struct object *old = w ? *find(w, id) : NULL;
-	uint64_t all = (w ? w->bytes : 0) + n - (old ? old->bytes : 0);
+	struct object **p = find(w, id), *b = *p;
 
-	if (all <= o->o.max_bytes && (w ? w->number : 0) + !old <= o->o.max_number)
-		return lmi_http_objects_put(o, owner, id, bytes, n, err);
-	o->o.host->log(o->o.host->ctx, "http", LMD_LOG_WARN,
-		       "%.63s with %zu bytes is not stored: older objects of its owner would have to be "
-		       "removed (http_store)",
-		       id, n);
-	return lmd_fail(err, LMD_BUSY, "there is no room for %zu bytes", n);
+	if (b) {
+		bool used = b->used, room;
+
+		b->used = true; /* not removed to make room for itself */
+		room = make_room(o, w, n, 0);
+		b->used = used;
+		if (!room)
+			return lmd_fail(err, LMD_BUSY,
+					"there is no room for %zu bytes: what is stored reaches the "
+					"maximum, %llu bytes or %u objects, and is in use",
+					n, (unsigned long long)o->o.max_bytes, o->o.max_number);
+		p = find(w, id);
+		*p = b->next;
+		w->bytes -= b->bytes;
+		w->number--;
+	} else {
+		if (!make_room(o, w, n, 1))
+			return lmd_fail(err, LMD_BUSY,
+					"there is no room for one more object: what is stored reaches the "
+					"maximum, %llu bytes or %u objects, and is in use",
+					(unsigned long long)o->o.max_bytes, o->o.max_number);
+		b = lmi_alloc(1, sizeof(*b));
+		if (!b)
+			return lmd_fail(err, LMD_NOMEM, "no memory for an object");
+		(void)snprintf(b->id, sizeof(b->id), "%s", id);
+	}
+	*out = b;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_http_objects_append(struct lmi_http_objects *o,
+					const struct lmi_svc_principal *owner, const char *id,
+					const void *bytes, size_t n, struct lmd_error *err)
+{
+	int64_t now_ns = o->o.wall_ns(o->o.arg);
+	enum lmd_status st = LMD_OK;
+	char name[OWNER_CHARS];
+	struct object *b = NULL;
+	struct owner *w;
+
+	if (!id_is_valid(id))
+		return lmd_fail(err, LMD_INVALID, "the id of an object is not valid");
+	if (!name_of(name, owner))
+		return lmd_fail(err, LMD_NOMEM, "no memory for an object");
+	w = find_owner(o, name);
+	if (!w)
+		st = open_owner(o, name, true, &w, err);
+	if (st == LMD_OK)
+		st = begin_append(o, w, id, n, &b, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_http_object_writer_append(o->writer, w->fd, id, bytes, n, now_ns, err);
+	if (st != LMD_OK && !b->changed_ns) {
+		lmi_free(b);
+		return st;
+	}
+	if (st == LMD_OK) {
+		b->bytes += n;
+		b->changed_ns = now_ns;
+	}
+	insert(w, b);
+	return st;
 }
 
 /* ---- reading and removing ---- */
@@ -366,24 +435,19 @@ static enum lmd_status look_up(struct lmi_http_objects *o, const struct lmi_svc_
 	return lmd_fail(err, LMD_NOTFOUND, "%.63s does not exist", id);
 }
 
-enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,
-				     const struct lmi_svc_principal *owner, const char *id,
-				     char **text, size_t *n, struct lmd_error *err)
+static enum lmd_status read_object(struct lmi_http_objects *o, struct owner *w, const struct object *b,
+				   char **text, size_t *n, struct lmd_error *err)
 {
-	struct object **p;
-	struct owner *w;
-	enum lmd_status st = look_up(o, owner, id, &w, &p, err);
-	size_t at = 0, bytes;
+	size_t at = 0, bytes = (size_t)b->bytes;
+	enum lmd_status st = LMD_OK;
+	const char *id = b->id;
 	ssize_t k = 1;
 	char *buf;
 	int fd;
 
-	if (st != LMD_OK)
-		return st;
 	*text = lmi_http_object_writer_get(o->writer, w->fd, id, n);
 	if (*text)
 		return LMD_OK;
-	bytes = (size_t)(*p)->bytes;
 	buf = lmi_alloc(bytes + 1, 1);
 	if (!buf)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %s", id);
@@ -409,6 +473,36 @@ enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,
 	return LMD_OK;
 }
 
+enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,
+				     const struct lmi_svc_principal *owner, const char *id,
+				     char **text, size_t *n, struct lmd_error *err)
+{
+	struct object **p;
+	struct owner *w;
+	enum lmd_status st = look_up(o, owner, id, &w, &p, err);
+
+	return st == LMD_OK ? read_object(o, w, *p, text, n, err) : st;
+}
+
+void lmi_http_objects_each(struct lmi_http_objects *o, const char *prefix,
+			   void (*fn)(void *arg, const char *id, const char *text, size_t n),
+			   void *arg)
+{
+	for (struct owner *w = o->owners; w; w = w->next) {
+		for (const struct object *b = w->objects; b; b = b->next) {
+			struct lmd_error err;
+			char *text;
+			size_t n;
+
+			if (strncmp(b->id, prefix, strlen(prefix)) != 0 ||
+			    read_object(o, w, b, &text, &n, &err) != LMD_OK)
+				continue;
+			fn(arg, b->id, text, n);
+			lmi_free(text);
+		}
+	}
+}
+
 enum lmd_status lmi_http_objects_remove(struct lmi_http_objects *o,
 					const struct lmi_svc_principal *owner, const char *id,
 					struct lmd_error *err)
@@ -420,6 +514,51 @@ enum lmd_status lmi_http_objects_remove(struct lmi_http_objects *o,
 	if (st == LMD_OK && !drop(o, w, p))
 		st = fail_errno(err, o->o.folder, id);
 	return st;
+}
+
+enum lmd_status lmi_http_objects_check(struct lmi_http_objects *o,
+				       const struct lmi_svc_principal *owner, const char *id,
+				       uint64_t *n_written, struct lmd_error *err)
+{
+	struct object **p;
+	struct owner *w;
+	struct stat st;
+	size_t waiting;
+	int error;
+
+	*n_written = 0;
+	if (look_up(o, owner, id, &w, &p, err) != LMD_OK)
+		return LMD_OK;
+	waiting = lmi_http_object_writer_waiting(o->writer, w->fd, id, &error);
+	if (waiting) {
+		*n_written = error ? 0 : (*p)->bytes - waiting;
+		return LMD_BUSY;
+	}
+	if (error) {
+		if (!fstatat(w->fd, id, &st, AT_SYMLINK_NOFOLLOW))
+			*n_written = (uint64_t)st.st_size;
+		w->bytes -= (*p)->bytes;
+		(*p)->bytes = *n_written;
+		w->bytes += (*p)->bytes;
+		return lmd_fail(err, LMD_IO, "%s cannot be stored: %s", id, strerror(error));
+	}
+	*n_written = (*p)->bytes;
+	return LMD_OK;
+}
+
+void lmi_http_objects_use(struct lmi_http_objects *o, const struct lmi_svc_principal *owner,
+			  const char *id, bool used)
+{
+	struct object **p;
+	struct owner *w;
+
+	if (look_up(o, owner, id, &w, &p, NULL) == LMD_OK)
+		(*p)->used = used;
+}
+
+int lmi_http_objects_fd(const struct lmi_http_objects *o)
+{
+	return lmi_http_object_writer_fd(o->writer);
 }
 
 void lmi_http_objects_flush(struct lmi_http_objects *o)
@@ -449,7 +588,7 @@ void lmi_http_objects_expire(struct lmi_http_objects *o)
 		struct object **p = &w->objects;
 
 		while (*p)
-			if ((*p)->changed_ns > oldest_ns || !drop(o, w, p))
+			if ((*p)->used || (*p)->changed_ns > oldest_ns || !drop(o, w, p))
 				p = &(*p)->next;
 	}
 }

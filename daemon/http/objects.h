@@ -4,7 +4,7 @@
  *
  * An object is a file FOLDER/OWNER/ID, readable by the daemon's user only.  It belongs to the
  * principal that created it; for all others it does not exist.  Each owner has limits of bytes and
- * number; if a new object exceeds them, the owner's oldest objects are removed.  Objects that have
+ * number; if a new object exceeds them, the owner's oldest objects that are not in use are removed.  Objects that have
  * not been changed for max_age_s are removed as well.
  *
  * A thread writes the files, one after the other, and waits for the disk each time; until then an
@@ -49,11 +49,29 @@ void lmi_http_objects_close(struct lmi_http_objects *o);
 enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 				     const struct lmi_svc_principal *owner, const char *id,
 				     const void *bytes, size_t n, struct lmd_error *err);
-/* Does the same, but removes no older objects of the owner: returns LMD_BUSY, and logs it, if there is
- * no room. */
-enum lmd_status lmi_http_objects_put_if_room(struct lmi_http_objects *o,
-					     const struct lmi_svc_principal *owner, const char *id,
-					     const void *bytes, size_t n, struct lmd_error *err);
+/* Appends to an object, which is created if it does not exist, under the rules of
+ * lmi_http_objects_put(); LMD_BUSY also if there is no room but for objects that are in use.  The bytes can
+ * be read when they are on the disk. */
+enum lmd_status lmi_http_objects_append(struct lmi_http_objects *o,
+					const struct lmi_svc_principal *owner, const char *id,
+					const void *bytes, size_t n, struct lmd_error *err);
+/* Returns LMD_OK if all bytes of an object are on the disk, LMD_BUSY if some wait, and LMD_IO if some
+ * could not be written since it was last put: the object then has those before.  An object that does not
+ * exist is written.  *n_written is the length that is on the disk. */
+enum lmd_status lmi_http_objects_check(struct lmi_http_objects *o,
+				       const struct lmi_svc_principal *owner, const char *id,
+				       uint64_t *n_written, struct lmd_error *err);
+/* Says whether an object is in use: it is then neither removed to make room nor because of its age.  Until
+ * it exists this does nothing. */
+void lmi_http_objects_use(struct lmi_http_objects *o, const struct lmi_svc_principal *owner,
+			  const char *id, bool used);
+/* Returns an eventfd that becomes readable when something was written, or could not be. */
+int lmi_http_objects_fd(const struct lmi_http_objects *o);
+/* Reads the objects of all owners whose ids begin with a prefix, and calls fn with the text of each,
+ * which must not change the objects. */
+void lmi_http_objects_each(struct lmi_http_objects *o, const char *prefix,
+			   void (*fn)(void *arg, const char *id, const char *text, size_t n),
+			   void *arg);
 /* Reads an object; the caller frees *text, which ends in a zero byte, with lmi_free().  Returns
  * LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */
 enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "tests/faults.h"
 #include "tests/lmd_check.h"
 
 static char folder[4096];
@@ -246,25 +247,96 @@ START_TEST(limited)
 }
 END_TEST
 
-/* An object that is put only if there is room removes no other. */
-START_TEST(put_if_room)
+static enum lmd_status append(struct lmi_http_objects *o, const char *id, const char *text)
+{
+	struct lmd_error err = {0};
+
+	return lmi_http_objects_append(o, &ann, id, text, strlen(text), &err);
+}
+
+/* What was appended is there when it was written, also in a later process. */
+START_TEST(appended)
 {
 	struct lmi_http_objects *o = open_them();
 	struct lmd_error err = {0};
-	char bytes[90] = {0}, *text;
-	size_t n;
+	uint64_t n;
 
-	ck_assert_int_eq(lmi_http_objects_put(o, &ann, "a", bytes, 60, &err), LMD_OK);
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 41, &err), LMD_BUSY);
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &bob, "b", bytes, 90, &err), LMD_OK);
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 30, &err), LMD_OK);
-	/* it replaces itself */
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "b", bytes, 40, &err), LMD_OK);
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "c", bytes, 0, &err), LMD_OK);
-	ck_assert_int_eq(lmi_http_objects_put_if_room(o, &ann, "d", bytes, 0, &err), LMD_BUSY);
-	ck_assert_int_eq(lmi_http_objects_get(o, &ann, "a", &text, &n, &err), LMD_OK);
-	ck_assert_uint_eq(n, 60);
-	lmi_free(text);
+	ck_assert_int_eq(lmi_http_objects_check(o, &ann, "a", &n, &err), LMD_OK);
+	for (int i = 0; i < 9; i++)
+		ck_assert_int_eq(append(o, "a", "line\n"), LMD_OK);
+	lmi_http_objects_flush(o);
+	ck_assert_int_eq(lmi_http_objects_check(o, &ann, "a", &n, &err), LMD_OK);
+	ck_assert_uint_eq(n, 45);
+	lmi_http_objects_close(o);
+	o = open_them();
+	ck_assert_int_eq(append(o, "a", "end"), LMD_OK);
+	lmi_http_objects_flush(o);
+	holds(o, &ann, "a", "line\nline\nline\nline\nline\nline\nline\nline\nline\nend");
+	put(o, &ann, "a", "new");
+	ck_assert_int_eq(append(o, "a", "er"), LMD_OK);
+	lmi_http_objects_flush(o);
+	holds(o, &ann, "a", "newer");
+	lmi_http_objects_close(o);
+}
+END_TEST
+
+/* To append removes other objects, the oldest first, but none that is in use, and not because of their age. */
+START_TEST(in_use)
+{
+	struct lmi_http_objects *o = open_them();
+	char bytes[51];
+
+	memset(bytes, 'x', sizeof(bytes));
+	bytes[50] = 0;
+	put(o, &ann, "a0", bytes);
+	clock_s++;
+	put(o, &ann, "a1", "x");
+	lmi_http_objects_use(o, &ann, "a0", true);
+	ck_assert_int_eq(append(o, "a2", "x"), LMD_OK);
+	ck_assert_int_eq(append(o, "a3", "x"), LMD_OK); /* a fourth one */
+	lists(o, &ann, "a3 a2 a0 ");
+	bytes[48] = 0;
+	ck_assert_int_eq(append(o, "a3", bytes), LMD_OK); /* 100 bytes */
+	lists(o, &ann, "a3 a2 a0 ");
+	ck_assert_int_eq(append(o, "a3", "y"), LMD_OK);
+	lists(o, &ann, "a3 a0 ");
+	ck_assert_int_eq(append(o, "a3", "yy"), LMD_BUSY);
+	ck_assert_int_eq(append(o, "a4", bytes), LMD_OK); /* in place of a3 */
+	lists(o, &ann, "a4 a0 ");
+	clock_s += 3600;
+	lmi_http_objects_expire(o);
+	lists(o, &ann, "a0 ");
+	lmi_http_objects_use(o, &ann, "a0", false);
+	lmi_http_objects_expire(o);
+	lists(o, &ann, "");
+	lmi_http_objects_close(o);
+}
+END_TEST
+
+/* A file that cannot be written keeps what it had, and the failure is known until it is put again. */
+START_TEST(not_written)
+{
+	struct lmi_http_objects *o = open_them();
+	struct lmd_error err = {0};
+	uint64_t n;
+
+	ck_assert_int_eq(append(o, "a", "first"), LMD_OK);
+	lmi_http_objects_flush(o);
+	fault_arm(FAULT_SYNC, 0);
+	ck_assert_int_eq(append(o, "a", "second"), LMD_OK);
+	lmi_http_objects_flush(o);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(lmi_http_objects_check(o, &ann, "a", &n, &err), LMD_IO);
+	ck_assert_ptr_nonnull(strstr(err.text, "a cannot be stored: Input/output error"));
+	ck_assert_uint_eq(n, 5);
+	ck_assert_int_eq(append(o, "a", "y"), LMD_OK);
+	lmi_http_objects_flush(o);
+	ck_assert_int_eq(lmi_http_objects_check(o, &ann, "a", &n, &err), LMD_IO);
+	holds(o, &ann, "a", "first");
+	put(o, &ann, "a", "z");
+	lmi_http_objects_flush(o);
+	ck_assert_int_eq(lmi_http_objects_check(o, &ann, "a", &n, &err), LMD_OK);
+	ck_assert_uint_eq(n, 1);
 	lmi_http_objects_close(o);
 }
 END_TEST
@@ -343,7 +415,9 @@ int main(void)
 	tcase_add_test(t, removed);
 	tcase_add_test(t, while_it_is_written);
 	tcase_add_test(t, limited);
-	tcase_add_test(t, put_if_room);
+	tcase_add_test(t, appended);
+	tcase_add_test(t, in_use);
+	tcase_add_test(t, not_written);
 	tcase_add_test(t, aged);
 	tcase_add_test(t, ids);
 	tcase_add_test(t, foreign);

@@ -13,6 +13,7 @@
 #include "llamad/status.h"
 
 struct lmi_http_exchange;
+struct lmi_http_server;
 struct lmi_json_text;
 
 enum lmi_http_method {
@@ -68,6 +69,8 @@ struct lmi_http_routes {
 	const struct lmi_http_api *api;
 	const struct lmi_http_route *v; /* [n] */
 	uint32_t n;
+	/* Called when the server has been opened, before the loop runs; NULL: nothing to do. */
+	void (*opened)(struct lmi_http_server *h);
 };
 
 #endif /* LLAMAD_DAEMON_HTTP_ROUTE_H */

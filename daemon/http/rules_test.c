@@ -136,8 +136,8 @@ static const struct lmi_http_route twos[] = {
 	{.method = LMI_HTTP_POST, .path = "/api/chat"},
 	{.method = LMI_HTTP_HEAD, .path = "/api/chat"},
 };
-static const struct lmi_http_routes first = {&one, ones, LMD_LEN(ones)};
-static const struct lmi_http_routes second = {&two, twos, LMD_LEN(twos)};
+static const struct lmi_http_routes first = {.api = &one, .v = ones, .n = LMD_LEN(ones)};
+static const struct lmi_http_routes second = {.api = &two, .v = twos, .n = LMD_LEN(twos)};
 static const struct lmi_http_routes *const list[] = {&first, &second, NULL};
 
 static struct lmi_http_found find(enum lmi_http_method method, const char *path)

@@ -35,7 +35,7 @@ ends() {
 	tries=0
 	while
 		ask 200 '"object":"batch"' "/v1/batches/$2"
-		grep -q '"status":"\(in_progress\|cancelling\)"' "$dir/body"
+		grep -q '"status":"\(in_progress\|finalizing\|cancelling\)"' "$dir/body"
 	do
 		tries=$((tries + 1))
 		[ $tries -le 1200 ] || break
@@ -182,21 +182,26 @@ until [ "$(find "$dir/state/http" -type f | wc -l)" -le 40 ] || [ $tries -gt 120
 done
 by "$ann"
 
-# a batch that runs when the server stops, or is killed, goes on when its owner asks for it; what was done
-# before the server stopped is not done again
+# a batch that runs when the server stops, or is killed, goes on in the next one, where no line that was done
+# runs again
 completed() {
 	ask 200 '"object":"batch"' "/v1/batches/$id"
 	n_completed=$(sed 's/.*"completed":\([0-9]*\).*/\1/' "$dir/body")
 }
+# completes N: waits until at least N lines are done
+completes() {
+	tries=0
+	while
+		completed
+		[ "$n_completed" -lt "$1" ] && [ $tries -lt 1200 ]
+	do
+		tries=$((tries + 1))
+		sleep 0.05 # asks again; nothing depends on its length
+	done
+	holds "$1 lines are done" [ "$n_completed" -ge "$1" ]
+}
 batch 200 '' "$long" /v1/completions
-tries=0
-while
-	completed
-	[ "$n_completed" -lt 2 ] && [ $tries -lt 1200 ]
-do
-	tries=$((tries + 1))
-	sleep 0.05 # asks again; nothing depends on its length
-done
+completes 2
 before=$n_completed
 kill "$daemon"
 ended
@@ -206,11 +211,20 @@ ask 200 '' "/v1/files/$out/content"
 holds "the answers" cmp -s "$dir/answers" "$dir/body"
 completed
 holds "$n_completed lines are done, before it were $before" [ "$n_completed" -ge "$before" ]
+completes $((n_completed + 2))
+before=$n_completed
 kill -9 "$daemon"
 wait "$daemon" 2>"$dir/err"
 start_http
-completed
-holds "$n_completed lines are done, before it were $before" [ "$n_completed" -ge "$before" ]
+# nobody asks for the batch: its results are found when it has ended
+tries=0
+while
+	ask 200 '"object":"list"' '/v1/files?purpose=batch_output&limit=100'
+	! grep -q "${id}_output" "$dir/body" && [ $tries -lt 1200 ]
+do
+	tries=$((tries + 1))
+	sleep 0.05 # asks again; nothing depends on its length
+done
 ends completed "$id"
 all=$(sed -n 's/.*"output_file_id":"\([a-zA-Z0-9_-]*\)".*/\1/p' "$dir/body")
 holds "nothing failed" grep -q '"failed":0' "$dir/body"

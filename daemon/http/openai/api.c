@@ -6,6 +6,7 @@
 
 #include "daemon/http/chat_body.h"
 #include "daemon/http/json_out.h"
+#include "daemon/http/openai/batch_run.h"
 #include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 #include "daemon/http/openai/responses.h"
@@ -395,4 +396,5 @@ static const struct lmi_http_route routes[] = {
 static const struct lmi_http_api api = {
 	.name = "openai", .title = "OpenAI", .error = lmi_openai_error};
 
-const struct lmi_http_routes lmi_openai_routes = {.api = &api, .v = routes, .n = LMD_LEN(routes)};
+const struct lmi_http_routes lmi_openai_routes = {
+	.api = &api, .v = routes, .n = LMD_LEN(routes), .opened = lmi_openai_batches_resume};

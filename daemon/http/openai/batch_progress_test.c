@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The progress of a batch: it is read as it was written, and damaged texts are refused. */
+ * The results of a batch tell which lines are done, also when the end of a file is damaged. */
 #include "daemon/http/openai/batch_progress.h"
 
 #include <string.h>
@@ -9,72 +9,108 @@
 #include "proto/buf.h"
 #include "tests/lmd_check.h"
 
-static struct lmi_openai_batch_progress p;
+#define BATCH "abcdefghijklmnopqrstuvwx"
+
 static struct lmi_wire_buf text;
+static size_t ends[4]; /* of the results */
 
 static void setup(void)
 {
+	json_t *custom = json_string("a\"\n");
+	char id[LMI_OPENAI_BATCH_LINE_ID];
+
 	text = (struct lmi_wire_buf){0};
-	ck_assert(lmi_openai_batch_progress_init(&p, 19));
-	for (uint32_t i = 0; i < 19; i += 6)
-		lmi_openai_batch_progress_mark(&p, i);
-	lmi_openai_batch_progress_mark(&p, 19); /* there is no such line */
-	p.n_completed = 3;
-	p.n_failed = 1;
-	ck_assert(lmi_wire_buf_add(&p.out, "{}\n{}\n{}\n", 9));
-	ck_assert(lmi_wire_buf_add(&p.errors, "{\"a\":1}\n", 8));
-	ck_assert(lmi_openai_batch_progress_emit(&p, &text));
+	for (uint32_t i = 0; i < 4; i++) {
+		lmi_openai_batch_line_id(id, BATCH, i * 6);
+		ck_assert(lmi_openai_batch_result(&text, id, i ? custom : NULL, 200, "{\"x\":1}", 7));
+		ends[i] = text.n;
+	}
+	json_decref(custom);
 }
 
 static void teardown(void)
 {
 	struct lmi_alloc_stats s;
 
-	lmi_openai_batch_progress_fini(&p);
 	lmi_wire_buf_fini(&text);
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);
 }
 
+static size_t read_text(struct lmi_openai_batch_progress *p, uint32_t n_line, size_t n)
+{
+	ck_assert(lmi_openai_batch_progress_init(p, n_line));
+	return lmi_openai_batch_progress_read(p, BATCH, (const char *)text.p, n, false);
+}
+
 START_TEST(reads_what_it_wrote)
 {
-	struct lmi_openai_batch_progress q;
-	struct lmd_error err;
+	struct lmi_openai_batch_progress p;
+	json_error_t e;
+	json_t *v;
 
-	ck_assert(lmi_openai_batch_progress_init(&q, 19));
-	ck_assert_int_eq(lmi_openai_batch_progress_parse(&q, (char *)text.p, text.n, &err), LMD_OK);
+	ck_assert_uint_eq(read_text(&p, 19, text.n), text.n);
 	for (uint32_t i = 0; i < 24; i++)
-		ck_assert_int_eq(lmi_openai_batch_progress_is_done(&q, i), i < 19 && i % 6 == 0);
-	ck_assert_uint_eq(q.n_completed, 3);
-	ck_assert_uint_eq(q.n_failed, 1);
-	ck_assert(q.out.n == 9 && !memcmp(q.out.p, "{}\n{}\n{}\n", 9));
-	ck_assert(q.errors.n == 8 && !memcmp(q.errors.p, "{\"a\":1}\n", 8));
-	lmi_openai_batch_progress_fini(&q);
+		ck_assert_int_eq(lmi_openai_batch_progress_is_done(&p, i), i < 19 && i % 6 == 0);
+	ck_assert_uint_eq(p.n_completed, 4);
+	ck_assert_uint_eq(p.n_failed, 0);
+	ck_assert(lmi_openai_batch_progress_mark(&p, 1, true) && p.n_failed == 1);
+	ck_assert(!lmi_openai_batch_progress_mark(&p, 1, true) && p.n_failed == 1);
+	ck_assert(!lmi_openai_batch_progress_mark(&p, 19, true) && p.n_failed == 1);
+	lmi_openai_batch_progress_fini(&p);
+	v = json_loadb((const char *)text.p + ends[0], ends[1] - ends[0], 0, &e);
+	ck_assert_msg(v != NULL, "%s", e.text);
+	ck_assert_str_eq(json_string_value(json_object_get(v, "id")), "batch_req_" BATCH "_6");
+	ck_assert_str_eq(json_string_value(json_object_get(v, "custom_id")), "a\"\n");
+	ck_assert(json_is_null(json_object_get(v, "error")));
+	json_decref(v);
 }
 END_TEST
 
-/* Every cut and every changed byte of the head is refused, or changes nothing but the results. */
+/* Wherever the file ends, the whole results before are read. */
+START_TEST(cut)
+{
+	struct lmi_openai_batch_progress p;
+
+	for (size_t n = 0; n < text.n; n++) {
+		uint32_t whole = 0;
+
+		while (whole < 4 && ends[whole] <= n)
+			whole++;
+		ck_assert_uint_eq(read_text(&p, 19, n), whole ? ends[whole - 1] : 0);
+		ck_assert_uint_eq(p.n_completed, whole);
+		lmi_openai_batch_progress_fini(&p);
+	}
+}
+END_TEST
+
+/* A result that is not one of this batch ends what is read: zeros of a file that was not written, a line that
+ * does not exist, one that is there twice, another batch. */
 START_TEST(damaged)
 {
-	struct lmi_openai_batch_progress q;
-	struct lmd_error err;
-	size_t n_head = (size_t)((uint8_t *)memchr(text.p, '\n', text.n) - text.p);
+	struct lmi_openai_batch_progress p;
 
-	ck_assert(lmi_openai_batch_progress_init(&q, 19));
-	for (size_t n = 0; n < text.n; n++)
-		ck_assert_int_eq(lmi_openai_batch_progress_parse(&q, (char *)text.p, n, &err),
-				 LMD_CORRUPT);
-	for (size_t i = 0; i < n_head; i++) {
-		text.p[i] ^= 1;
-		if (lmi_openai_batch_progress_parse(&q, (char *)text.p, text.n, &err) == LMD_OK)
-			ck_assert_uint_eq(q.out.n + q.errors.n, 17);
-		text.p[i] ^= 1;
-	}
-	lmi_openai_batch_progress_fini(&q);
-	ck_assert(lmi_openai_batch_progress_init(&q, 20));
-	ck_assert_int_eq(lmi_openai_batch_progress_parse(&q, (char *)text.p, text.n, &err),
-			 LMD_CORRUPT);
-	lmi_openai_batch_progress_fini(&q);
+	memset(text.p + ends[1] + 40, 0, 8);
+	ck_assert_uint_eq(read_text(&p, 19, text.n), ends[1]);
+	lmi_openai_batch_progress_fini(&p);
+	ck_assert_uint_eq(read_text(&p, 6, text.n), ends[0]);
+	lmi_openai_batch_progress_fini(&p);
+	memcpy(strstr((char *)text.p, BATCH "_6") + strlen(BATCH), "_0", 2);
+	ck_assert_uint_eq(read_text(&p, 19, text.n), ends[0]);
+	ck_assert_uint_eq(lmi_openai_batch_progress_read(&p, "other", (char *)text.p, text.n, false), 0);
+	lmi_openai_batch_progress_fini(&p);
+}
+END_TEST
+
+/* Without memory a result is refused. */
+START_TEST(no_memory)
+{
+	struct lmi_wire_buf b = {0};
+
+	lmi_alloc_fail_nth(1, true);
+	ck_assert(!lmi_openai_batch_result(&b, "x_1", NULL, 200, "{}", 2));
+	lmi_alloc_fail_nth(0, false);
+	lmi_wire_buf_fini(&b);
 }
 END_TEST
 
@@ -85,7 +121,9 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, reads_what_it_wrote);
+	tcase_add_test(t, cut);
 	tcase_add_test(t, damaged);
+	tcase_add_test(t, no_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

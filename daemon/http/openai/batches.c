@@ -2,7 +2,6 @@
  *
  * POST and GET of /v1/batches: requests in the lines of a file, whose answers become another file. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -123,82 +122,6 @@ static void update(struct lmi_http_exchange *x, json_t *v)
 		(void)json_object_update(v, lmi_openai_batch_object(b));
 }
 
-static bool has_status(const json_t *v, const char *status)
-{
-	const char *s = json_string_value(json_object_get(v, "status"));
-
-	return s && !strcmp(s, status);
-}
-
-static void set_failed(json_t *v, const char *text)
-{
-	(void)json_object_set_new(v, "status", json_string("failed"));
-	(void)json_object_set_new(v, "errors",
-				  json_pack("{s:s,s:[{s:s,s:s}]}", "object", "list", "data", "code",
-					    "server_error", "message", text));
-}
-
-static void store(struct lmi_http_objects *objects, const struct lmi_svc_principal *owner,
-		  const json_t *v)
-{
-	char *text = json_dumps(v, JSON_COMPACT);
-	struct lmd_error err;
-
-	if (text)
-		(void)lmi_http_objects_put(objects, owner, json_string_value(json_object_get(v, "id")),
-					   text, strlen(text), &err);
-	free(text);
-}
-
-static bool is_temporary(enum lmd_status st)
-{
-	return st == LMD_NOMEM || st == LMD_BUSY || st == LMD_IO;
-}
-
-/* A batch that was stored while it ran, and runs no more, was interrupted when the server was stopped.
- * It goes on now, with the rights that its owner has now.  Returns LMD_BUSY if that may succeed
- * later; after another error the batch has failed, and is stored so. */
-static enum lmd_status go_on(struct lmi_http_exchange *x, struct lmi_http_objects *objects, json_t *v,
-			     struct lmd_error *err)
-{
-	struct lmi_openai_batch_opts o = {.objects = objects,
-					  .h = lmi_http_server_of(x),
-					  .principal = lmi_http_principal(x),
-					  .object = v,
-					  .go_on = true};
-	const char *input = json_string_value(json_object_get(v, "input_file_id"));
-	const char *endpoint = json_string_value(json_object_get(v, "endpoint"));
-	bool cancelling = has_status(v, "cancelling");
-	struct lmd_error cause = {0};
-	enum lmd_status st;
-	int i = 0;
-
-	if (find(x, v) || (!cancelling && !has_status(v, "in_progress")))
-		return LMD_OK;
-	while (i < LMI_OPENAI_BATCH_N_ENDPOINT && endpoint &&
-	       strcmp(endpoint, lmi_openai_batch_endpoints[i]) != 0)
-		i++;
-	if (i == LMI_OPENAI_BATCH_N_ENDPOINT || !endpoint || !input) {
-		set_failed(v, "the stored batch is damaged");
-		store(objects, o.principal, v);
-		return LMD_OK;
-	}
-	o.endpoint = (enum lmi_openai_batch_endpoint)i;
-	st = lmi_openai_file_get(objects, o.principal, input, &o.own_input, &o.n_input, &cause);
-	if (st == LMD_OK)
-		st = lmi_openai_batch_start(&o, &cause);
-	if (is_temporary(st))
-		return lmd_fail(err, LMD_BUSY, "the batch cannot go on now, ask again later: %s",
-				cause.text);
-	if (st != LMD_OK) {
-		set_failed(v, cause.text);
-		store(objects, o.principal, v);
-	} else if (cancelling) {
-		lmi_openai_batch_stop(find(x, v));
-	}
-	return LMD_OK;
-}
-
 void lmi_openai_batch_list(struct lmi_http_exchange *x)
 {
 	lmi_openai_reply_list(x, LMI_OPENAI_BATCH_PREFIX, update);
@@ -218,7 +141,8 @@ static json_t *load_named(struct lmi_http_exchange *x, const char **id)
 		v = lmi_openai_object_load(objects, lmi_http_principal(x), *id, &err);
 	else
 		(void)lmd_fail(&err, LMD_NOTFOUND, "the batch %.63s does not exist", *id);
-	if (v && go_on(x, objects, v, &err) == LMD_OK) {
+	if (v && lmi_openai_batch_go_on(lmi_http_server_of(x), objects, lmi_http_principal(x), v, &err) ==
+			 LMD_OK) {
 		update(x, v);
 		return v;
 	}

@@ -45,8 +45,7 @@ static bool is_file(const char *id)
 	return !strncmp(id, LMI_OPENAI_FILE_PREFIX, strlen(LMI_OPENAI_FILE_PREFIX));
 }
 
-/* The id of the content of a file. */
-static void data_id(char out[LMI_OPENAI_ID_BYTES], const char *file)
+void lmi_openai_data_id(char out[LMI_OPENAI_ID_BYTES], const char *file)
 {
 	(void)snprintf(out, LMI_OPENAI_ID_BYTES, "data-%.*s", LMI_HTTP_ID_CHARS,
 		       file + strlen(LMI_OPENAI_FILE_PREFIX));
@@ -54,33 +53,44 @@ static void data_id(char out[LMI_OPENAI_ID_BYTES], const char *file)
 
 /* ---- storing ---- */
 
+enum lmd_status lmi_openai_file_describe(struct lmi_http_objects *objects,
+					 const struct lmi_svc_principal *owner, const char *id,
+					 const struct lmd_str *filename, const char *purpose,
+					 int64_t created, uint64_t n, struct lmd_error *err)
+{
+	json_t *v = json_pack("{s:s,s:s,s:I,s:I,s:s%,s:s,s:s}", "id", id, "object", "file", "bytes",
+			      (json_int_t)n, "created_at", (json_int_t)created, "filename",
+			      filename->ptr, filename->len, "purpose", purpose, "status", "processed");
+	char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
+	enum lmd_status st;
+
+	st = text ? lmi_http_objects_put(objects, owner, id, text, strlen(text), err)
+		  : lmd_fail(err, LMD_NOMEM, "no memory for a file");
+	free(text);
+	json_decref(v);
+	return st;
+}
+
 enum lmd_status lmi_openai_file_put(struct lmi_http_objects *objects,
 				    const struct lmi_svc_principal *owner, const char *filename,
 				    size_t n_filename, const char *purpose, int64_t created,
 				    const void *bytes, size_t n, char id[LMI_OPENAI_ID_BYTES],
 				    struct lmd_error *err)
 {
-	char chars[LMI_HTTP_ID_CHARS + 1], data[LMI_OPENAI_ID_BYTES], *text;
+	const struct lmd_str name = {.ptr = filename, .len = n_filename};
+	char chars[LMI_HTTP_ID_CHARS + 1], data[LMI_OPENAI_ID_BYTES];
 	enum lmd_status st;
-	json_t *v;
 
 	if (!lmi_http_make_id(chars))
 		return lmd_fail(err, LMD_INTERNAL, "no random numbers");
 	(void)snprintf(id, LMI_OPENAI_ID_BYTES, LMI_OPENAI_FILE_PREFIX "%s", chars);
-	data_id(data, id);
-	v = json_pack("{s:s,s:s,s:I,s:I,s:s%,s:s,s:s}", "id", id, "object", "file", "bytes",
-		      (json_int_t)n, "created_at", (json_int_t)created, "filename", filename,
-		      n_filename, "purpose", purpose, "status", "processed");
-	text = v ? json_dumps(v, JSON_COMPACT) : NULL;
-	st = text ? lmi_http_objects_put(objects, owner, data, bytes, n, err)
-		  : lmd_fail(err, LMD_NOMEM, "no memory for a file");
-	if (st == LMD_OK) {
-		st = lmi_http_objects_put(objects, owner, id, text, strlen(text), err);
-		if (st != LMD_OK)
-			(void)lmi_http_objects_remove(objects, owner, data, NULL);
-	}
-	free(text);
-	json_decref(v);
+	lmi_openai_data_id(data, id);
+	st = lmi_http_objects_put(objects, owner, data, bytes, n, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_openai_file_describe(objects, owner, id, &name, purpose, created, n, err);
+	if (st != LMD_OK)
+		(void)lmi_http_objects_remove(objects, owner, data, NULL);
 	return st;
 }
 
@@ -92,7 +102,7 @@ enum lmd_status lmi_openai_file_get(struct lmi_http_objects *objects,
 
 	if (!is_file(id))
 		return lmd_fail(err, LMD_NOTFOUND, "the file %.63s does not exist", id);
-	data_id(data, id);
+	lmi_openai_data_id(data, id);
 	return lmi_http_objects_get(objects, owner, data, text, n, err);
 }
 
@@ -302,7 +312,7 @@ void lmi_openai_file_delete(struct lmi_http_exchange *x)
 	if (!v)
 		return;
 	json_decref(v);
-	data_id(data, id);
+	lmi_openai_data_id(data, id);
 	if (lmi_http_objects_remove(objects, lmi_http_principal(x), data, &err) == LMD_IO ||
 	    lmi_http_objects_remove(objects, lmi_http_principal(x), id, &err) != LMD_OK) {
 		lmi_http_reply_status(x, &err, 0);

@@ -23,6 +23,14 @@ enum lmd_status lmi_openai_file_put(struct lmi_http_objects *objects,
 				    size_t n_filename, const char *purpose, int64_t created,
 				    const void *bytes, size_t n, char id[LMI_OPENAI_ID_BYTES],
 				    struct lmd_error *err);
+/* Describes a file whose content of n bytes has been stored as lmi_openai_data_id(), so that clients find
+ * it.  Same errors. */
+enum lmd_status lmi_openai_file_describe(struct lmi_http_objects *objects,
+					 const struct lmi_svc_principal *owner, const char *id,
+					 const struct lmd_str *filename, const char *purpose,
+					 int64_t created, uint64_t n, struct lmd_error *err);
+/* Writes the id of the object with the content of a file. */
+void lmi_openai_data_id(char out[LMI_OPENAI_ID_BYTES], const char *file);
 /* Reads the content of a file, which the caller frees with lmi_free(). */
 enum lmd_status lmi_openai_file_get(struct lmi_http_objects *objects,
 				    const struct lmi_svc_principal *owner, const char *id, char **text,
