@@ -20,7 +20,7 @@ struct lmi_ctl_hub_paths {
  * ~/.cache/llamad/uploads, which lmi_ctl_hub_make_upload_dir creates. */
 void lmi_ctl_hub_opts(struct lmi_hub_opts *o, struct lmi_ctl_hub_paths *paths);
 
-/* Creates the folder of uploads; without it, none is remembered. */
+/* Creates the folder of uploads; if that fails, no upload is remembered. */
 void lmi_ctl_hub_make_upload_dir(struct lmi_hub_opts *o);
 
 #endif /* LLAMAD_LLAMACTL_HUB_OPTS_H */
