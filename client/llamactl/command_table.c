@@ -9,7 +9,7 @@
 #define RUN(X)                                                                                     \
 	X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(batch) \
 	X(pull) X(push) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
+#define MODELS(X) X(load) X(unload) X(reload) X(create) X(bundle) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
