@@ -87,6 +87,16 @@ static const struct lmi_opt keys[] = {
 	 .min = 0,
 	 .max = 7 * 24 * 3600 * 1000,
 	 .doc = "Idle time after which the model is unloaded; 0 = never."},
+	{.name = "preload",
+	 .type = LMI_OPT_STR,
+	 .value = "BOOL",
+	 .doc = "on or off: load the model when the daemon starts. Models are preloaded one after the "
+		"other, while requests are served."},
+	{.name = "group",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .doc = "Of all models with the same group, one is in memory: before another one is loaded, it "
+		"finishes the requests that it has, and is unloaded."},
 };
 
 enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
@@ -149,6 +159,15 @@ static enum lmd_status set_text(const char **out, const char *value, bool file,
 		return read_file(value, arena, out, err);
 	*out = lmi_arena_strndup(arena, value, strlen(value));
 	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+}
+
+static enum lmd_status set_bool(bool *has, bool *out, const char *text, struct lmd_error *err)
+{
+	*has = true;
+	*out = !strcmp(text, "on");
+	if (!*out && strcmp(text, "off") != 0)
+		return lmd_fail(err, LMD_INVALID, "'%.40s' is neither on nor off", text);
+	return LMD_OK;
 }
 
 static enum lmd_status set_sampling(struct lmi_svc_preset *p, int row, const char *text,
@@ -226,13 +245,12 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		p->n_ctx = (uint32_t)v.i;
 		return LMD_OK;
 	}
-	if (!strcmp(o->name, "context_shift")) {
-		p->has_context_shift = true;
-		p->context_shift = !strcmp(text, "on");
-		if (!p->context_shift && strcmp(text, "off") != 0)
-			return lmd_fail(err, LMD_INVALID, "'%.40s' is neither on nor off", text);
-		return LMD_OK;
-	}
+	if (!strcmp(o->name, "context_shift"))
+		return set_bool(&p->has_context_shift, &p->context_shift, text, err);
+	if (!strcmp(o->name, "preload"))
+		return set_bool(&p->has_preload, &p->preload, text, err);
+	if (!strcmp(o->name, "group"))
+		return set_text(&p->group, text, false, arena, err);
 	if (!strcmp(o->name, "n_keep")) {
 		p->has_n_keep = true;
 		p->n_keep = v.i;
@@ -301,7 +319,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
-	       a->keep_alive_ms == b->keep_alive_ms;
+	       a->keep_alive_ms == b->keep_alive_ms && a->has_preload == b->has_preload &&
+	       a->preload == b->preload && same_text(a->group, b->group);
 }
 
 bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
@@ -346,6 +365,9 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));
+		if (p->has_preload)
+			fprintf(f, "preload = %s\n", p->preload ? "on" : "off");
+		print_text(f, "group", p->group);
 		for (int k = 0; k < LMI_SAMPLER_N_SCALAR; k++)
 			if (p->sampling.has[k])
 				fprintf(f, "%s = %.17g\n", lmi_sampler_scalar_rows[k].name,

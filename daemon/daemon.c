@@ -145,6 +145,7 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 			       d.config->socket, d.config->state_dir);
 		lmi_daemon_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
 		print_next(&d);
+		lmi_service_preload(d.service, lmi_clock_monotonic_ns());
 		lmi_loop_run(d.loop, tick, &d);
 	}
 	lmi_daemon_fini(&d);

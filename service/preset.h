@@ -39,6 +39,8 @@ struct lmi_svc_preset {
 	const char *draft_model; /* path of the draft model's file; NULL: none */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
+	bool has_preload, preload; /* by lmi_service_preload */
+	const char *group; /* of models of which one is in memory; NULL: none */
 	struct lmi_sampler_scalars sampling;
 };
 

@@ -147,6 +147,10 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_preset *presets,
 			     uint32_t n);
 
+/* Loads the models whose presets say so, one after the other, and logs those that cannot be loaded.
+ * Returns at once.  Call it once, before presets are replaced. */
+void lmi_service_preload(struct lmi_service *svc, uint64_t now);
+
 /* Stops accepting work: further requests fail with LMD_CANCELLED, "shutting down".  Streams
  * continue and can be read and cancelled.  Idempotent. */
 void lmi_service_close(struct lmi_service *svc);

@@ -5,7 +5,6 @@
  * again. The loop ends when no slot is busy and there are no more requests. */
 #include "client/llamactl/batch_http.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "client/llamactl/http_target.h"
 #include "client/llamactl/interrupt.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/printable.h"
-#include "llamad/version.h"
 #include "proto/buf.h"
 
-#define CONNECT_MS   30000L
 #define POLL_MS	     1000
 #define FIRST_WAIT_MS 500u   /* before the second try, and twice that before each further one */
 #define LAST_WAIT_MS  60000u
@@ -45,9 +43,7 @@ struct slot {
 struct run {
 	struct lmi_ctl_batch_http *h;
 	CURLM *multi;
-	struct curl_slist *headers;
-	char base[1024]; /* of all URLs, without a slash and /v1 at its end */
-	const char *unix_path;
+	struct lmi_ctl_http_target target;
 	struct slot *slot; /* [h->parallel] */
 	uint32_t n_busy;
 	uint64_t n_answered; /* requests that the server had time for */
@@ -88,52 +84,20 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	return !s->too_long && lmi_wire_buf_add(&s->body, data, n) ? n : 0;
 }
 
-static bool is_loopback(const char *url)
-{
-	static const char *const hosts[] = {"://127.", "://localhost", "://[::1]"};
-
-	for (size_t i = 0; i < LMD_LEN(hosts); i++)
-		if (strstr(url, hosts[i]))
-			return true;
-	return false;
-}
-
-static void set_protocols(CURL *c)
-{
-#if LIBCURL_VERSION_NUM >= 0x075500
-	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-}
-
-/* Sets what all requests of a slot share. Redirects are not followed: the key would go elsewhere. */
 static bool slot_init(struct slot *s, struct run *r)
 {
-	const struct lmi_ctl_batch_http *h = r->h;
-	CURL *c = s->curl = curl_easy_init();
+	CURL *c = s->curl = lmi_ctl_http_target_handle(&r->target);
 
 	s->run = r;
 	if (!c)
 		return false;
-	set_protocols(c);
 	(void)curl_easy_setopt(c, CURLOPT_PRIVATE, s);
-	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)h->timeout_ms);
-	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "llamactl/" LMD_VERSION);
-	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, r->headers);
+	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->h->timeout_ms);
 	(void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->reason);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, s);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
-	if (h->ca_file)
-		(void)curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
-	if (r->unix_path)
-		(void)curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, r->unix_path);
-	if (r->unix_path || is_loopback(r->base))
-		(void)curl_easy_setopt(c, CURLOPT_PROXY, "");
 	return true;
 }
 
@@ -141,9 +105,6 @@ static bool slot_init(struct slot *s, struct run *r)
 static enum lmd_status send_request(struct slot *s, struct lmd_error *err)
 {
 	struct run *r = s->run;
-	const char *path = s->q.path;
-	size_t n = strlen(r->base) + strlen(path) + 1;
-	char *url = lmi_alloc(n, 1);
 	CURLMcode code = CURLM_OUT_OF_MEMORY;
 
 	s->state = RUNNING;
@@ -151,15 +112,8 @@ static enum lmd_status send_request(struct slot *s, struct lmd_error *err)
 	s->body.n = 0;
 	s->too_long = false;
 	s->request_id[0] = s->reason[0] = 0;
-	if (url) {
-		(void)snprintf(url, n, "%s%s", r->base, path);
-		(void)curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-				       (curl_off_t)strlen(s->q.body));
-		(void)curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, s->q.body);
-		if (curl_easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK)
-			code = curl_multi_add_handle(r->multi, s->curl);
-	}
-	lmi_free(url);
+	if (lmi_ctl_http_target_request(&r->target, s->curl, s->q.path, s->q.body))
+		code = curl_multi_add_handle(r->multi, s->curl);
 	return code == CURLM_OK ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a transfer");
 }
 
@@ -340,63 +294,19 @@ static enum lmd_status loop(struct run *r, struct lmd_error *err)
 
 /* ---- the whole ---- */
 
-static bool add_header(struct curl_slist **list, const char *line)
-{
-	struct curl_slist *more = curl_slist_append(*list, line);
-
-	if (more)
-		*list = more;
-	return more != NULL;
-}
-
-static enum lmd_status set_url(struct run *r, struct lmd_error *err)
-{
-	const char *url = r->h->url;
-	bool is_unix = !strncmp(url, "unix:/", 6);
-	size_t n = strlen(url);
-	char shown[200];
-
-	if (is_unix) {
-		r->unix_path = url + 5;
-		url = "http://localhost";
-		n = strlen(url);
-	} else if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
-		return lmd_fail(err, LMD_INVALID,
-				"'%s' is not a URL: http://HOST:PORT, https://HOST or unix:/PATH",
-				lmi_printable_path(shown, sizeof(shown), url));
-	}
-	n -= n && url[n - 1] == '/';
-	n -= n > 3 && !strncmp(url + n - 3, "/v1", 3) ? 3 : 0;
-	if (n >= sizeof(r->base))
-		return lmd_fail(err, LMD_INVALID, "the URL has %zu bytes, the maximum is %zu", n,
-				sizeof(r->base) - 1);
-	(void)snprintf(r->base, sizeof(r->base), "%.*s", (int)n, url);
-	return LMD_OK;
-}
-
 static enum lmd_status run_init(struct run *r, struct lmd_error *err)
 {
-	char bearer[1024];
+	const struct lmi_ctl_batch_http *h = r->h;
 	bool good;
-	enum lmd_status st = set_url(r, err);
+	enum lmd_status st = lmi_ctl_http_target_init(&r->target, h->url, h->key, h->ca_file, err);
 
 	if (st != LMD_OK)
 		return st;
-	if (r->h->key && strlen(r->h->key) > sizeof(bearer) - 32)
-		return lmd_fail(err, LMD_INVALID, "the key has %zu bytes, the maximum is %zu",
-				strlen(r->h->key), sizeof(bearer) - 32);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
-	r->slot = lmi_alloc(r->h->parallel, sizeof(*r->slot));
-	good = r->wake >= 0 && r->multi && r->slot &&
-	       add_header(&r->headers, "Content-Type: application/json") &&
-	       add_header(&r->headers, "Expect:"); /* no round trip before the body */
-	if (good && r->h->key) {
-		(void)snprintf(bearer, sizeof(bearer), "Authorization: Bearer %s", r->h->key);
-		good = add_header(&r->headers, bearer);
-		explicit_bzero(bearer, sizeof(bearer));
-	}
-	for (uint32_t i = 0; i < r->h->parallel && good; i++)
+	r->multi = curl_multi_init();
+	r->slot = lmi_alloc(h->parallel, sizeof(*r->slot));
+	good = r->wake >= 0 && r->multi && r->slot;
+	for (uint32_t i = 0; i < h->parallel && good; i++)
 		good = slot_init(&r->slot[i], r);
 	return good ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for transfers");
 }
@@ -413,7 +323,7 @@ static void run_fini(struct run *r)
 		lmi_ctl_batch_request_fini(&s->q);
 		lmi_wire_buf_fini(&s->body);
 	}
-	curl_slist_free_all(r->headers);
+	lmi_ctl_http_target_fini(&r->target);
 	(void)curl_multi_cleanup(r->multi);
 	lmi_free(r->slot);
 	if (r->wake >= 0)

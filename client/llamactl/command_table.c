@@ -11,11 +11,11 @@
 	X(pull) X(push) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(bundle) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
-	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
+	X(ping) X(status) X(top) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
 	X(audit_verify) X(audit_export) X(audit_tail) X(shutdown)
 #define FILES(X)                                                                                   \
-	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
+	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(bench_serve) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
@@ -107,7 +107,7 @@ static const struct lmi_cli_hint hints[] = {
 	{"complete", "generate NAME -p TEXT --raw"},
 	{"completion", "--emit-completion bash"},
 	{"ask", "run MODEL TEXT"},
-	{"benchmark", "bench FILE"},
+	{"benchmark", "bench FILE, or bench serve MODEL"},
 	{"embedding", "embed MODEL TEXT"},
 	{"embeddings", "embed MODEL TEXT"},
 	{"logs", "status; llamad writes its log to standard error or the journal"},

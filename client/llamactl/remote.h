@@ -6,6 +6,7 @@
 #define LLAMAD_LLAMACTL_REMOTE_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "client/llamactl/ctl.h"
 #include "llamad/client.h"
@@ -56,8 +57,11 @@ struct lmi_ctl_column {
 	const char *title, *member;
 	enum lmi_ctl_column_kind kind;
 };
-/* Prints rows with titles, as wide as needed; control characters become ?. On a terminal the
- * column of kind LMI_CTL_COL_PATH is shortened so that a row fits on a line. */
+/* Prints rows with titles, as wide as needed; control characters become ?. If rows are wider than
+ * `columns` (0: no limit), the column of kind LMI_CTL_COL_PATH is shortened so that they fit. */
+void lmi_ctl_table_print(FILE *out, int columns, const json_t *rows,
+			 const struct lmi_ctl_column *cols, size_t n_cols);
+/* Does so on standard output, with the width of the terminal. */
 void lmi_ctl_remote_table(const json_t *rows, const struct lmi_ctl_column *cols, size_t n_cols);
 
 /* Write "97.5M" and "3m12s"; return out. */

@@ -145,21 +145,21 @@ static void cell(char out[CELL], const json_t *row, const struct lmi_ctl_column 
 			*p = '?';
 }
 
-static void put(const char *s, int w, bool right, bool last)
+static void put(FILE *out, const char *s, int w, bool right, bool last)
 {
 	int pad = w - width(s);
 
 	if (right)
-		printf("%*s", pad, "");
-	fputs(s, stdout);
+		fprintf(out, "%*s", pad, "");
+	fputs(s, out);
 	if (!last)
-		printf("%*s", right ? 2 : pad + 2, "");
+		fprintf(out, "%*s", right ? 2 : pad + 2, "");
 }
 
 /* Shrinks the path's column by the number of columns by which rows are too wide. */
-static void fit_path(int w[COLS], const struct lmi_ctl_column *cols, size_t n_cols)
+static void fit_path(int w[COLS], int terminal, const struct lmi_ctl_column *cols, size_t n_cols)
 {
-	int all = 2 * ((int)n_cols - 1), terminal = lmi_ctl_terminal_width();
+	int all = 2 * ((int)n_cols - 1);
 
 	for (size_t c = 0; c < n_cols; c++)
 		all += w[c];
@@ -179,7 +179,8 @@ static bool is_number(const struct lmi_ctl_column *c)
 	       c->kind == LMI_CTL_COL_TIME;
 }
 
-void lmi_ctl_remote_table(const json_t *rows, const struct lmi_ctl_column *cols, size_t n_cols)
+void lmi_ctl_table_print(FILE *out, int columns, const json_t *rows,
+			 const struct lmi_ctl_column *cols, size_t n_cols)
 {
 	char text[CELL], shown[CELL];
 	int w[COLS];
@@ -195,17 +196,22 @@ void lmi_ctl_remote_table(const json_t *rows, const struct lmi_ctl_column *cols,
 				w[c] = width(text);
 		}
 	}
-	fit_path(w, cols, n_cols);
+	fit_path(w, columns, cols, n_cols);
 	for (size_t c = 0; c < n_cols; c++)
-		put(cols[c].title, w[c], is_number(&cols[c]), c + 1 == n_cols);
-	putchar('\n');
+		put(out, cols[c].title, w[c], is_number(&cols[c]), c + 1 == n_cols);
+	fputc('\n', out);
 	json_array_foreach(rows, i, row)
 	{
 		for (size_t c = 0; c < n_cols; c++) {
 			cell(text, row, &cols[c]);
-			put(lmi_ctl_show_shortened(shown, sizeof(shown), text, w[c]), w[c],
+			put(out, lmi_ctl_show_shortened(shown, sizeof(shown), text, w[c]), w[c],
 			    is_number(&cols[c]), c + 1 == n_cols);
 		}
-		putchar('\n');
+		fputc('\n', out);
 	}
+}
+
+void lmi_ctl_remote_table(const json_t *rows, const struct lmi_ctl_column *cols, size_t n_cols)
+{
+	lmi_ctl_table_print(stdout, lmi_ctl_terminal_width(), rows, cols, n_cols);
 }

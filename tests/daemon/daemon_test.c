@@ -364,6 +364,7 @@ START_TEST(a_client_that_does_not_read)
 	static const char limits[] = "\x82\xa1v\x01\xa2op\xa6limits";
 	int fd;
 
+	lmt_daemon_config(&d, "[limits]\nidle = 0\n"); /* only the bytes can close it */
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
 	fd = lmt_raw_open(&d, true);
@@ -667,6 +668,25 @@ static double metric(const char *name)
 	return 0;
 }
 
+/* A model of the registry is loaded when the daemon starts; one that does not exist is logged. */
+START_TEST(preload)
+{
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+	lmt_daemon_config(&d, "[model nosuch]\npreload = on\n[model tiny]\npreload = on\n");
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	while (!lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.resident)
+		;
+	ck_assert_says(lmt_daemon_log(&d), "model not preloaded; model=nosuch: ");
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
 /* A client in another process is killed while it reads a stream: the generation ends and its pages
  * are freed. */
 START_TEST(killed_client)
@@ -740,6 +760,7 @@ int main(void)
 	tcase_add_test(t, state_folder_on_a_small_disk);
 	tcase_add_test(t, damaged_registry);
 	tcase_add_test(t, reload);
+	tcase_add_test(t, preload);
 	suite_add_tcase(s, t);
 	t = tcase_create("clients");
 	tcase_set_timeout(t, 180);
