@@ -170,7 +170,7 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cli_cmd lmi_ctl_cmd_add = {
 	.name = "add",
 	.args = "[NAME|BUNDLE] [PATH]",
-	.brief = "Register a model file, a bundle, or another program's models",
+	.brief = "Register files, bundles, or other programs' models",
 	.doc = "The model is called NAME from now on. PATH is a file on the daemon's machine, "
 	       "inside one of its model folders; its digest is computed and stored, and a file "
 	       "that changes later is detected before it is used. With --json: the model's row "

@@ -123,6 +123,10 @@ export interface Device {
   models: number;
   /** idle, in use or lost. */
   state: string;
+  /** How often it was lost since the server started. */
+  losses?: number;
+  /** Time for which it stays closed because it was lost. In ms. */
+  retry_ms?: number;
   /** queued: steps wait on the device; direct: a call returns when it is complete. */
   queue: string;
   /** host_memory, import, sampling, graphs, peer or buckets. */
@@ -313,7 +317,7 @@ export interface Metric {
   labels?: Array<Label>;
 }
 
-/** A model that is loaded or being loaded. */
+/** A model that is loaded, or being loaded, or will be loaded when its device can be opened again. */
 export interface Resident {
   /** Its name or path. */
   model: string;
@@ -355,6 +359,10 @@ export interface Resident {
   adapters?: Array<string>;
   /** Operations that run on another device than the others of their layers. */
   moved?: Array<MovedOps>;
+  /** Time until a model whose device was lost is loaded again; 0: nothing is to be done, or it is being done. In ms. */
+  retry_ms?: number;
+  /** Why the state is failed. */
+  reason?: string;
 }
 
 /** A generated token, with the text that has become available since the previous item. */
