@@ -165,6 +165,14 @@ export interface DefaultValue {
   from: "config" | "model" | "builtin";
 }
 
+/** A value that an answer was computed with. */
+export interface Setting {
+  /** A parameter of op generate. */
+  name: string;
+  /** The value; of a bool, 0 or 1. */
+  value: number;
+}
+
 /** One thing that a plugin provides. */
 export interface Factory {
   /** backend, arch, tokenizer, sampler or format. */
@@ -488,6 +496,8 @@ export interface DoneItem {
   prefix_broke_at?: number;
   /** Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the user's share reaches. In tokens. */
   n_pinned?: number;
+  /** With report_settings: the values in use of the sampling parameters, unless the request has a chain, and of n, context_shift, n_keep and n_discard. */
+  settings?: Array<Setting>;
 }
 
 /** The stream failed. */
@@ -830,6 +840,8 @@ export interface GenerateRequest {
   prediction?: Text;
   /** From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never. In ms. */
   keep_alive_ms?: number;
+  /** The final item has the settings that the answer was computed with: those of the request, and for the others those of the model's section in the configuration, of the model's file, or built in. */
+  report_settings?: boolean;
   /** Scheduling priority. Default: "normal". */
   class?: "interactive" | "normal" | "batch";
   /** Deadline of the whole request, including time in the queue. Defaults to the server's setting. In ms. */
