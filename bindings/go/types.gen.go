@@ -356,6 +356,12 @@ type Device struct {
 	// idle, in use or lost.
 	State string `msgpack:"state"`
 
+	// How often it was lost since the server started.
+	Losses int64 `msgpack:"losses,omitempty"`
+
+	// Time for which it stays closed because it was lost.
+	RetryMS int64 `msgpack:"retry_ms,omitempty"`
+
 	// queued: steps wait on the device; direct: a call returns when it is complete.
 	Queue string `msgpack:"queue"`
 
@@ -600,7 +606,7 @@ type Metric struct {
 	Labels []Label `msgpack:"labels,omitempty"`
 }
 
-// Resident: A model that is loaded or being loaded.
+// Resident: A model that is loaded, or being loaded, or will be loaded when its device can be opened again.
 type Resident struct {
 	// Its name or path.
 	Model string `msgpack:"model"`
@@ -661,6 +667,12 @@ type Resident struct {
 
 	// Operations that run on another device than the others of their layers.
 	Moved []MovedOps `msgpack:"moved,omitempty"`
+
+	// Time until a model whose device was lost is loaded again; 0: nothing is to be done, or it is being done.
+	RetryMS int64 `msgpack:"retry_ms,omitempty"`
+
+	// Why the state is failed.
+	Reason string `msgpack:"reason,omitempty"`
 }
 
 // Bytes are arbitrary bytes, sent as a string or as bytes.

@@ -85,7 +85,8 @@ enum lmi_wire_model_state {
 	LMI_WIRE_MODEL_STATE_DRAINING = 4, /* Finishes its streams and accepts no more */
 	LMI_WIRE_MODEL_STATE_UNLOADING = 5, /* Being removed from memory */
 	/* The last load failed or the device was lost. The model is loaded again by op load, or
-	 * by a request after a pause. */
+	 * by a request after a pause; after a loss also without a request, when the device can
+	 * be opened again. */
 	LMI_WIRE_MODEL_STATE_FAILED = 6,
 	/* Crashed the server twice and is not loaded automatically. */
 	LMI_WIRE_MODEL_STATE_QUARANTINED = 7
@@ -332,6 +333,10 @@ struct lmi_wire_device {
 	int64_t models;
 	/* idle, in use or lost. */
 	struct lmd_str state;
+	/* How often it was lost since the server started. (>= 0; default 0) */
+	int64_t losses;
+	/* Time for which it stays closed because it was lost. (ms; >= 0; default 0) */
+	int64_t retry_ms;
 	/* queued: steps wait on the device; direct: a call returns when it is complete. */
 	struct lmd_str queue;
 	/* host_memory, import, sampling, graphs, peer or buckets. */
@@ -533,7 +538,8 @@ struct lmi_wire_metric {
 	uint32_t n_labels;
 };
 
-/* A model that is loaded or being loaded. */
+/* A model that is loaded, or being loaded, or will be loaded when its device can be opened
+ * again. */
 struct lmi_wire_resident {
 	/* Its name or path. */
 	struct lmd_str model;
@@ -580,6 +586,11 @@ struct lmi_wire_resident {
 	/* Operations that run on another device than the others of their layers. */
 	const struct lmi_wire_moved_ops *moved;
 	uint32_t n_moved;
+	/* Time until a model whose device was lost is loaded again; 0: nothing is to be done,
+	 * or it is being done. (ms; >= 0; default 0) */
+	int64_t retry_ms;
+	/* Why the state is failed. */
+	struct lmd_str reason;
 };
 
 /* An item of a stream. */

@@ -290,6 +290,10 @@ class Device(Message):
     models: int = field(metadata={"wire": "models"})
     #: idle, in use or lost.
     state: str = field(metadata={"wire": "state"})
+    #: How often it was lost since the server started. (at least 0)
+    losses: int = field(default=0, metadata={"wire": "losses", "default": 0})
+    #: Time for which it stays closed because it was lost. (ms, at least 0)
+    retry_ms: int = field(default=0, metadata={"wire": "retry_ms", "default": 0})
     #: queued: steps wait on the device; direct: a call returns when it is complete.
     queue: str = field(metadata={"wire": "queue"})
     #: host_memory, import, sampling, graphs, peer or buckets.
@@ -525,7 +529,7 @@ class Metric(Message):
 
 @dataclass(kw_only=True, repr=False)
 class Resident(Message):
-    """A model that is loaded or being loaded."""
+    """A model that is loaded, or being loaded, or will be loaded when its device can be opened again."""
 
     #: Its name or path.
     model: str = field(metadata={"wire": "model"})
@@ -569,6 +573,11 @@ class Resident(Message):
     adapters: list[str] = field(default_factory=list, metadata={"wire": "adapters", "default": []})
     #: Operations that run on another device than the others of their layers.
     moved: list[MovedOps] = field(default_factory=list, metadata={"wire": "moved", "default": [], "make": "MovedOps", "many": True})
+    #: Time until a model whose device was lost is loaded again; 0: nothing is to be done, or it
+    #: is being done. (ms, at least 0)
+    retry_ms: int = field(default=0, metadata={"wire": "retry_ms", "default": 0})
+    #: Why the state is failed.
+    reason: str = field(default='', metadata={"wire": "reason", "default": ''})
 
     def __repr__(self) -> str:
         return f"<Resident {self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}>"
