@@ -408,6 +408,15 @@ type DefaultValue struct {
 	From string `msgpack:"from"`
 }
 
+// Setting: A value that an answer was computed with.
+type Setting struct {
+	// A parameter of op generate.
+	Name string `msgpack:"name"`
+
+	// The value; of a bool, 0 or 1.
+	Value float64 `msgpack:"value"`
+}
+
 // Factory: One thing that a plugin provides.
 type Factory struct {
 	// backend, arch, tokenizer, sampler or format.
@@ -774,6 +783,9 @@ type Item struct {
 
 	// Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the user's share reaches. (kind done)
 	NPinned int64 `msgpack:"n_pinned,omitempty"`
+
+	// With report_settings: the values in use of the sampling parameters, unless the request has a chain, and of n, context_shift, n_keep and n_discard. (kind done)
+	Settings []Setting `msgpack:"settings,omitempty"`
 
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
@@ -1239,6 +1251,9 @@ type GenerateRequest struct {
 
 	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
+
+	// The final item has the settings that the answer was computed with: those of the request, and for the others those of the model's section in the configuration, of the model's file, or built in. Nil means false.
+	ReportSettings *bool `msgpack:"report_settings,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`

@@ -521,6 +521,25 @@ static const struct lmi_wire_struct type_default_value = {
 	.n_fields = LMD_LEN(fields_type_default_value),
 };
 
+static const struct lmi_wire_field fields_type_setting[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_setting, name),
+	 .u.s = {0, 64, ""}},
+	{.name = "value",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_setting, value),
+	 .u.f = {-DBL_MAX, DBL_MAX, 0.0}},
+};
+static const struct lmi_wire_struct type_setting = {
+	.name = "setting",
+	.bytes = sizeof(struct lmi_wire_setting),
+	.fields = fields_type_setting,
+	.n_fields = LMD_LEN(fields_type_setting),
+};
+
 static const struct lmi_wire_field fields_type_factory[] = {
 	{.name = "kind",
 	 .type = LMI_WIRE_T_STRING,
@@ -1275,6 +1294,14 @@ static const struct lmi_wire_field fields_item_done[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.done.n_pinned),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "settings",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.done.settings),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_item, u.done.n_settings),
+	 .max_items = 64,
+	 .u.of = &type_setting},
 };
 static const struct lmi_wire_struct item_done = {
 	.name = "done",
@@ -2186,6 +2213,10 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .at = offsetof(struct lmi_wire_req_generate, keep_alive_ms),
 	 .has_at = offsetof(struct lmi_wire_req_generate, has_keep_alive_ms),
 	 .u.i = {-1, 86400000, 0}},
+	{.name = "report_settings",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, report_settings)},
 	{.name = "class",
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_DEFAULT,

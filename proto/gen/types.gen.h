@@ -376,6 +376,14 @@ struct lmi_wire_default_value {
 	enum lmi_wire_default_source from;
 };
 
+/* A value that an answer was computed with. */
+struct lmi_wire_setting {
+	/* A parameter of op generate. */
+	struct lmd_str name;
+	/* The value; of a bool, 0 or 1. */
+	double value;
+};
+
 /* One thing that a plugin provides. */
 struct lmi_wire_factory {
 	/* backend, arch, tokenizer, sampler or format. */
@@ -715,6 +723,11 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that pin_ms keeps in the prefix cache: whole
 			 * pages, as far as the user's share reaches. (tokens; >= 0; default 0) */
 			int64_t n_pinned;
+			/* With report_settings: the values in use of the sampling parameters,
+			 * unless the request has a chain, and of n, context_shift, n_keep and
+			 * n_discard. */
+			const struct lmi_wire_setting *settings;
+			uint32_t n_settings;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -1192,6 +1205,10 @@ struct lmi_wire_req_generate {
 	 * never. (ms; -1..86400000) */
 	bool has_keep_alive_ms;
 	int64_t keep_alive_ms;
+	/* The final item has the settings that the answer was computed with: those of the
+	 * request, and for the others those of the model's section in the configuration, of the
+	 * model's file, or built in. */
+	bool report_settings;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's

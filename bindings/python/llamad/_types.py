@@ -339,6 +339,16 @@ class DefaultValue(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class Setting(Message):
+    """A value that an answer was computed with."""
+
+    #: A parameter of op generate.
+    name: str = field(metadata={"wire": "name"})
+    #: The value; of a bool, 0 or 1.
+    value: float = field(metadata={"wire": "value"})
+
+
+@dataclass(kw_only=True, repr=False)
 class Factory(Message):
     """One thing that a plugin provides."""
 
@@ -741,6 +751,9 @@ class DoneItem(Message):
     #: Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the
     #: user's share reaches. (tokens, at least 0)
     n_pinned: int = field(default=0, metadata={"wire": "n_pinned", "default": 0})
+    #: With report_settings: the values in use of the sampling parameters, unless the request has
+    #: a chain, and of n, context_shift, n_keep and n_discard.
+    settings: list[Setting] = field(default_factory=list, metadata={"wire": "settings", "default": [], "make": "Setting", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1339,6 +1352,10 @@ class GenerateRequest(Request[GenerateReply]):
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
+    #: The final item has the settings that the answer was computed with: those of the request,
+    #: and for the others those of the model's section in the configuration, of the model's file,
+    #: or built in.
+    report_settings: bool = field(default=False, metadata={"wire": "report_settings", "default": False})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1545,6 +1562,10 @@ class GenerateParams(TypedDict, total=False):
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None]
+    #: The final item has the settings that the answer was computed with: those of the request,
+    #: and for the others those of the model's section in the configuration, of the model's file,
+    #: or built in.
+    report_settings: Union[bool, None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -2572,7 +2593,7 @@ __all__ = [
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
     "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
-    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
+    "ServerState", "Setting", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
     "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
     "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
     "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
