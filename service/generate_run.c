@@ -43,12 +43,16 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .client = client_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
+				   .resumable = g->durable != NULL,
+				   .resumed = &g->taken,
 				   .defaults = &defaults,
 				   .n_max = svc->limits.output_max,
 				   .n_default = svc->limits.output_default};
 	enum lmd_status st;
 
 	lmi_svc_preset_sampling(g->loaded, &lmi_svc_gen_request(g)->model, &defaults);
+	if (g->durable)
+		lmi_sampler_params_set(&defaults, &g->durable->sampling);
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
@@ -68,6 +72,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
+	lmi_text_token_buf_fini(&g->taken);
 	g->constraint = NULL;
 	return LMD_OK;
 }
@@ -158,6 +163,10 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
+	if (g->durable) {
+		lmi_svc_durable_event(g, now, ev);
+		return;
+	}
 	st = add_text(g, &s->out, now, ev);
 	if (st == LMD_BUSY) {
 		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_SLOW_READER);

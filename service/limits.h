@@ -14,6 +14,7 @@
 #include "llamad/status.h"
 
 #define LMI_SVC_RUNNING_MAX 1024
+#define LMI_SVC_DURABLE_MAX 1024
 
 struct lmi_service_limits {
 	uint64_t max_running;
@@ -55,6 +56,10 @@ struct lmi_service_limits {
 	uint64_t fail_ms;
 	uint64_t fail_max_ms;
 	uint64_t inline_bytes;
+	uint64_t durable_streams;
+	uint64_t durable_bytes;
+	uint64_t durable_percent_per_user;
+	uint64_t durable_ms;
 };
 
 struct lmi_svc_limit {
