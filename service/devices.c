@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/devices.h"
 #include "service/model_status.h"
 #include "service/ops.h"
@@ -49,6 +50,8 @@ static void fill_device(const struct lmi_engine_device_row *d, struct shown *s,
 		.memory_models = (int64_t)d->memory_models,
 		.models = d->n_model,
 		.state = lmi_svc_str(d->lost ? "lost" : d->open ? "in use" : "idle"),
+		.losses = d->n_loss,
+		.retry_ms = (int64_t)((d->wait_ns + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS),
 		.queue = lmi_svc_str(d->queues ? "queued" : "direct"),
 		.features = s->features,
 		.n_features = fill_features(d, s->features),

@@ -13,6 +13,7 @@
 #include "service/logprobs.h"
 #include "service/preset.h"
 #include "service/prompt.h"
+#include "service/settings.h"
 
 static uint64_t client_of(const struct lmi_svc_generation *g)
 {
@@ -32,7 +33,9 @@ static uint64_t tenant_of(const struct lmi_svc_generation *g)
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
 {
 	struct lmi_service *svc = g->request.svc;
+	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
 	struct lmi_sampler_params defaults;
+	struct lmi_svc_settings used;
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
@@ -46,19 +49,22 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .resumable = g->durable != NULL,
 				   .resumed = &g->taken,
 				   .defaults = &defaults,
+				   .used = &used,
 				   .n_max = svc->limits.output_max,
 				   .n_default = svc->limits.output_default};
 	enum lmd_status st;
 
-	lmi_svc_preset_sampling(g->loaded, &lmi_svc_gen_request(g)->model, &defaults);
+	lmi_svc_preset_sampling(g->loaded, &q->model, &defaults);
 	if (g->durable)
 		lmi_sampler_params_set(&defaults, &g->durable->sampling);
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
-	st = lmi_svc_prompt_run(g->loaded->engine, g->cmd, lmi_svc_gen_request(g), &p, err);
+	st = lmi_svc_prompt_run(g->loaded->engine, g->cmd, q, &p, err);
 	if (st != LMD_OK)
 		return st;
+	if (q->report_settings && g->writer.stream)
+		lmi_svc_settings_keep(&g->writer.stream->out, q, &used);
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;

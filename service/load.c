@@ -184,6 +184,10 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	struct lmd_error err;
 
 	if (!r) {
+		if (!m->loading && lmi_svc_model_forget_loss(m)) { /* it waits for its device */
+			done(w, now);
+			return;
+		}
 		if (m->loading)
 			(void)lmd_fail(&err, LMD_BUSY, "model %s is being loaded",
 				       lmi_svc_model_name(m));
@@ -254,7 +258,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		fail(w, now, err);
 		return;
 	}
-	if (w->request.req->op == LMI_WIRE_OP_UNLOAD && !m->current) {
+	if (w->request.req->op == LMI_WIRE_OP_UNLOAD && !m->current && !m->lost_device[0]) {
 		unload(w, now, m); /* fails */
 		return;
 	}

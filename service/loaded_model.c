@@ -6,9 +6,12 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
 #include "service/event.h"
@@ -108,6 +111,7 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.draft_path = l->draft_path;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
+	o->inst.at_once = r->asked;
 	o->n_request = LMI_SVC_RUNNING_MAX;
 	o->target_ns[LMI_ENGINE_CLASS_NORMAL] = svc->limits.target_itl * LMI_NS_PER_MS;
 	o->target_ns[LMI_ENGINE_CLASS_INTERACTIVE] =
@@ -149,6 +153,24 @@ static bool go_on(void *arg)
 	return !atomic_load(&r->svc->stopping);
 }
 
+void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct lmi_engine_loss *out)
+{
+	const struct lmi_engine_placement *p = r->placement ? &r->placement->engine : NULL;
+	struct lmi_engine_devices *set = r->svc->o.inst.devices;
+
+	*out = (struct lmi_engine_loss){0};
+	for (uint32_t i = 0; set && p && i < p->n_device; i++) {
+		const struct lmi_engine_device_share *d = &p->devices[i];
+		uint64_t wait_ns;
+
+		if (lmi_engine_device_losses(set, d->name, &wait_ns) == d->n_loss ||
+		    (out->device[0] && wait_ns <= out->wait_ns))
+			continue;
+		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);
+		out->wait_ns = wait_ns;
+	}
+}
+
 /* Computes a row, so that a model that cannot run fails to load.  The embedded service opens a model
  * for a request that follows at once and fails in the same way. */
 static void try_engine(struct lmi_svc_loaded_model *r)
@@ -156,6 +178,7 @@ static void try_engine(struct lmi_svc_loaded_model *r)
 	r->err.status = lmi_engine_trial(r->engine, go_on, r, &r->err);
 	if (r->err.status == LMD_OK)
 		return;
+	lmi_svc_loaded_model_find_loss(r, &r->loss);
 	lmi_engine_fini(r->engine);
 	r->engine = NULL;
 }
@@ -163,13 +186,13 @@ static void try_engine(struct lmi_svc_loaded_model *r)
 static void open_engine(struct lmi_svc_loaded_model *r, const struct lmi_engine_opts *o)
 {
 	r->err.status = lmi_engine_open(&r->engine, o, &r->err);
-	if (r->err.status == LMD_OK && !r->svc->o.embedded)
-		try_engine(r);
 	if (r->err.status != LMD_OK)
 		return;
 	r->placement = lmi_alloc(1, sizeof(*r->placement));
 	if (r->placement)
 		lmi_engine_where(r->engine, &r->placement->engine);
+	if (!r->svc->o.embedded)
+		try_engine(r);
 }
 
 /* Opens the engine between two notes in the state folder, which outlive a crash. */
@@ -198,6 +221,7 @@ static void run_open(void *arg)
 	fill_opts(r, &o);
 	o.inst.progress = on_load;
 	o.inst.progress_arg = r;
+	o.inst.loss = &r->loss;
 	o.inst.files = paths =
 		lmi_svc_model_paths(&r->record->m.v[0], &o.inst.n_files, &r->err);
 	if (r->err.status == LMD_OK)
@@ -223,6 +247,10 @@ static void opened(void *arg)
 	struct lmi_svc_loaded_model *r = arg;
 
 	r->svc->n_job--;
+	if (r->err.status != LMD_OK) { /* of an engine that has failed its trial */
+		lmi_free(r->placement);
+		r->placement = NULL;
+	}
 	lmi_svc_event(r->svc, "model_loaded", NULL, lmi_svc_model_record_name(r->record),
 		      r->err.status == LMD_OK ? "ok" : r->err.text);
 	r->events->opened(r);

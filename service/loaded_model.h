@@ -60,6 +60,7 @@ struct lmi_svc_loaded_model {
 	struct lmi_svc_placement *placement; /* of the engine; NULL: no memory for it */
 	enum lmi_svc_loaded_model_state state;
 	bool asked;                 /* op load or reload asked for it */
+	struct lmi_engine_loss loss; /* the device because of which it could not be opened */
 	uint64_t number;            /* serial number, from 1 */
 	uint32_t n_user;            /* references of streams and jobs */
 	uint32_t n_running;         /* running generations */
@@ -96,6 +97,11 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 			    struct lmi_svc_model *model);
 /* Removes it from the service's list and frees it; its engine must be closed. */
 void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
+
+/* Finds the device of a loaded model that was lost since the model was opened, of several the one that
+ * stays closed for the longest time; out->device is "" if there is none. */
+void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r,
+				    struct lmi_engine_loss *out);
 
 /* Drains the engine: it accepts no new users and is closed when it has none. */
 void lmi_svc_loaded_model_retire(struct lmi_svc_loaded_model *r);

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "service/preset.h"
 #include "service/service_state.h"
@@ -74,26 +75,77 @@ void lmi_svc_model_end_pause(struct lmi_svc_model *m)
 	m->asked = true;
 }
 
+static uint32_t ms_until(uint64_t when, uint64_t now)
+{
+	return (uint32_t)((when - now + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS);
+}
+
+/* ---- lost devices ---- */
+
+/* Records a failure whose pause ends when the device can be opened again; returns the pause in ms. */
+static uint32_t note_loss(const struct lmi_service *svc, struct lmi_svc_model *m,
+			  const struct lmi_engine_loss *loss, const struct lmd_error *err)
+{
+	(void)note_failure(svc, m, err);
+	m->fail_until = svc->o.host->now_ns(svc->o.host->ctx) + loss->wait_ns;
+	(void)lmd_fail(&m->fail, LMD_BUSY, "model %.64s waits until device %s can be opened again: %.300s",
+		       lmi_svc_model_name(m), loss->device, err->text);
+	return m->fail_until > svc->now ? ms_until(m->fail_until, svc->now) : 1;
+}
+
 void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
 			const struct lmd_error *err)
 {
 	struct lmi_svc_model *m = r->model;
+	struct lmi_engine_loss loss;
 
 	if (r->lost)
 		return;
 	r->lost = true;
+	lmi_svc_loaded_model_find_loss(r, &loss);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_ERROR,
-			 "model lost, it will be loaded again for the next request; model=%s "
-			 "engine=%llu: %s",
+			 "model lost, it will be loaded again %s; model=%s engine=%llu: %s",
+			 loss.device[0] ? "with its device" : "for the next request",
 			 lmi_svc_model_name(m), (unsigned long long)r->number, err->text);
-	if (m->current == r)
+	if (m->current == r && loss.device[0]) {
+		(void)note_loss(svc, m, &loss, err);
+		(void)snprintf(m->lost_device, sizeof(m->lost_device), "%s", loss.device);
+	} else if (m->current == r) {
 		(void)note_failure(svc, m, err);
+	}
 	lmi_svc_loaded_model_retire(r);
 }
 
-static uint32_t ms_until(uint64_t when, uint64_t now)
+void lmi_svc_models_check_devices(struct lmi_service *svc)
 {
-	return (uint32_t)((when - now + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS);
+	struct lmi_engine_devices *set = svc->o.inst.devices;
+	uint32_t n = set ? lmi_engine_devices_n_loss(set) : 0;
+	struct lmi_svc_loaded_model *next;
+
+	if (n == svc->n_loss)
+		return;
+	svc->n_loss = n;
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = next) {
+		struct lmi_engine_loss loss;
+		struct lmd_error err;
+
+		next = r->next;
+		if (r->state != LMI_SVC_MODEL_READY)
+			continue;
+		lmi_svc_loaded_model_find_loss(r, &loss);
+		if (!loss.device[0])
+			continue;
+		(void)lmd_fail(&err, LMD_DEVICE, "device %s was lost", loss.device);
+		lmi_svc_model_lost(svc, r, &err);
+	}
+}
+
+bool lmi_svc_model_forget_loss(struct lmi_svc_model *m)
+{
+	bool would = m->lost_device[0] != '\0';
+
+	m->lost_device[0] = '\0';
+	return would;
 }
 
 enum lmd_status lmi_svc_model_want_adapter(struct lmi_service *svc, struct lmi_svc_model *m,
@@ -130,7 +182,13 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 	uint32_t pause;
 
 	m->loading = NULL;
-	pause = m->wanted.n ? note_adapter_failure(svc, m, &err) : note_failure(svc, m, &err);
+	if (r->loss.device[0]) {
+		pause = note_loss(svc, m, &r->loss, &err);
+	} else {
+		(void)lmi_svc_model_forget_loss(m);
+		pause = m->wanted.n ? note_adapter_failure(svc, m, &err)
+				    : note_failure(svc, m, &err);
+	}
 	svc->o.host->log(svc->o.host->ctx, "service",
 			 svc->o.embedded || svc->stopping ? LMD_LOG_INFO : LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
@@ -161,6 +219,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 	m->loading = NULL;
 	m->current = r;
 	m->n_fail = 0;
+	(void)lmi_svc_model_forget_loss(m);
 	r->state = LMI_SVC_MODEL_READY;
 	r->ready_ns = r->idle_ns = svc->now;
 	if (svc->o.watch)
@@ -377,6 +436,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 		m->record = own_record;
 		if (!same) {
 			m->n_fail = 0;
+			(void)lmi_svc_model_forget_loss(m);
 			if (m->current)
 				lmi_svc_loaded_model_retire(m->current);
 		}
@@ -408,6 +468,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
 	if (m->current || m->loading || m->load_waiters || svc->now < m->adapter_fail_until ||
+	    (m->lost_device[0] && !svc->stopping) ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
@@ -452,9 +513,36 @@ void lmi_svc_loaded_model_keep(struct lmi_svc_loaded_model *r, int64_t keep_ms)
 		r->model->load.keep_ms = keep_ms;
 }
 
+/* When a model whose device was lost is loaded again. */
+static uint64_t return_time(const struct lmi_service *svc, const struct lmi_svc_model *m)
+{
+	return m->lost_device[0] && !m->current && !m->loading && !svc->closed ? m->fail_until
+									      : UINT64_MAX;
+}
+
+/* Loads a model again whose device can be opened again.  If too many models are in memory, tries again
+ * a second later. */
+static void bring_back(struct lmi_service *svc, struct lmi_svc_model *m)
+{
+	struct lmd_error err;
+	enum lmd_status st = start_load(svc, m, &err);
+
+	if (st == LMD_BUSY) {
+		m->fail_until = svc->now + 1000 * LMI_NS_PER_MS;
+		m->fail = err;
+	} else if (st != LMD_OK) {
+		(void)lmi_svc_model_forget_loss(m);
+		(void)note_failure(svc, m, &err);
+	}
+}
+
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_loaded_model *next;
+
+	for (struct lmi_svc_model *m = svc->models; m; m = m->next)
+		if (return_time(svc, m) <= now)
+			bring_back(svc, m);
 
 	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = next) {
 		next = r->next;
@@ -471,6 +559,11 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		uint64_t end = r->job_waits ? svc->now + 10 * LMI_NS_PER_MS : keep_end(r);
+
+		when = end < when ? end : when;
+	}
+	for (const struct lmi_svc_model *m = svc->models; m; m = m->next) {
+		uint64_t end = return_time(svc, m);
 
 		when = end < when ? end : when;
 	}

@@ -7,8 +7,10 @@
  * All changes are made on the loop's thread; opening and closing engines are jobs.
  *
  *     absent -> loading -> ready -> draining -> unloading -> absent
- *                  |-> failed: no new attempt before a pause has passed, except by op load.  A
- *                      model whose device was lost is failed as well
+ *                  |-> failed: no new attempt before a pause has passed, except by op load
+ *
+ * A model whose device was lost is failed as well; when the device can be opened again, the model is
+ * loaded again without a request.
  *
  * A reload opens a new engine while the current one continues to serve; when the new one is ready,
  * the old one drains. */
@@ -42,6 +44,7 @@ struct lmi_svc_model {
 	uint32_t n_fail;
 	uint64_t fail_until;
 	struct lmd_error fail;
+	char lost_device[56]; /* it was on this device, and is loaded again at fail_until; "": it is not */
 	struct lmi_svc_wanted_adapters wanted; /* a load that fails empties it, and then ... */
 	char adapter_fail_name[LMI_STORE_NAME_MAX + 1]; /* ... the first name gets the error until */
 	uint64_t adapter_fail_until;			/* that time */
@@ -79,9 +82,13 @@ enum lmd_status lmi_svc_model_load_wanted(struct lmi_service *svc, struct lmi_sv
 					  struct lmi_svc_load_waiter *w, struct lmd_error *err);
 
 /* Call this if the engine is broken: the model becomes failed, and is loaded again by op load or by
- * the next request after a pause. */
+ * the next request after a pause; if a device was lost, at the end of the pause even without one. */
 void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
 			const struct lmd_error *err);
+/* Finds the models that were on a device when it was lost, also those without work. */
+void lmi_svc_models_check_devices(struct lmi_service *svc);
+/* Does not load the model again by itself.  Returns whether it would have been. */
+bool lmi_svc_model_forget_loss(struct lmi_svc_model *m);
 /* Ends the pause after a failed load, and quarantine for the next one: somebody asks for it. */
 void lmi_svc_model_end_pause(struct lmi_svc_model *m);
 

@@ -41,6 +41,39 @@ enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
 	return LMI_WIRE_MODEL_STATE_ABSENT;
 }
 
+/* Fills in until when and why a model waits for its device. */
+static void fill_wait(const struct lmi_service *svc, const struct lmi_svc_model *m,
+		      struct lmi_wire_resident *out)
+{
+	uint64_t left = m->fail_until > svc->now ? m->fail_until - svc->now : 0;
+
+	out->retry_ms = (int64_t)((left + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS);
+	out->reason = lmi_svc_str(m->fail.text);
+}
+
+static bool is_waiting(const struct lmi_svc_model *m)
+{
+	return m->lost_device[0] && !m->current && !m->loading;
+}
+
+bool lmi_svc_fill_waiting(const struct lmi_service *svc, const struct lmi_svc_model *m,
+			  struct lmi_wire_resident *out)
+{
+	if (!is_waiting(m))
+		return false;
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
+		if (r->model == m && r->lost)
+			return false; /* has a row */
+	*out = (struct lmi_wire_resident){
+		.model = lmi_svc_str(lmi_svc_model_name(m)),
+		.state = LMI_WIRE_MODEL_STATE_FAILED,
+		.backend = lmi_svc_str(""),
+		.keep_alive_ms = m->load.keep_ms,
+	};
+	fill_wait(svc, m, out);
+	return true;
+}
+
 void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
 			   struct lmi_wire_resident *out)
 {
@@ -50,9 +83,12 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 	*out = (struct lmi_wire_resident){.model = lmi_svc_str(lmi_svc_model_name(r->model)),
 					  .state = resident_state(r),
 					  .backend = lmi_svc_str(""),
+					  .reason = lmi_svc_str(""),
 					  .active = r->n_running,
 					  .waiting = lmi_svc_generate_n_waiting(svc, r),
 					  .keep_alive_ms = r->load.keep_ms};
+	if (r->lost && is_waiting(r->model))
+		fill_wait(svc, r->model, out);
 	if (r->state != LMI_SVC_MODEL_READY && r->state != LMI_SVC_MODEL_DRAINING)
 		return;
 	lmi_engine_info(r->engine, &e);

@@ -20,6 +20,10 @@ void lmi_svc_fill_placement(struct lmi_svc_placement *s, struct lmi_wire_residen
 /* Fills in a row of `ps`. */
 void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
 			   struct lmi_wire_resident *out);
+/* Fills in the row of a model that waits for its device; returns false if it does not, or if the engine
+ * that lost the device still has a row. */
+bool lmi_svc_fill_waiting(const struct lmi_service *svc, const struct lmi_svc_model *m,
+			  struct lmi_wire_resident *out);
 /* Returns the state of a model, for `models`. */
 enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
 					      const struct lmi_svc_model *m);

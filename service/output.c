@@ -19,6 +19,7 @@ void lmi_svc_output_fini(struct lmi_svc_output *o)
 {
 	lmi_free(o->items);
 	lmi_free(o->text);
+	lmi_free(o->settings);
 	*o = (struct lmi_svc_output){.first = 1};
 }
 

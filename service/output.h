@@ -16,6 +16,8 @@
 #include "llamad/status.h"
 #include "llamad/types.h"
 
+struct lmi_wire_setting; /* proto */
+
 enum lmi_svc_item_kind {
 	LMI_SVC_ITEM_TOKEN,     /* a token, with the text available since the previous one */
 	LMI_SVC_ITEM_PROMPT_TOKEN, /* a token of the prompt, with its text */
@@ -67,6 +69,8 @@ struct lmi_svc_output {
 	bool ended;
 	uint64_t end_ns;
 	struct lmi_svc_end end;
+	struct lmi_wire_setting *settings; /* [n_settings] for the final item, freed with the rest */
+	uint32_t n_settings;
 };
 
 /* max_bytes: maximum size of the kept items and their text. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Presets, the defaults that a model's file recommends, and how long a model stays in memory. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -207,6 +208,62 @@ static void ask(struct fx_answer *a, int n, int64_t keep_ms)
 	}
 }
 
+/* Returns a setting that the final item reports, or NaN. */
+static double setting(const struct lmi_wire_item *end, const char *name)
+{
+	for (uint32_t i = 0; i < end->u.done.n_settings; i++) {
+		const struct lmi_wire_setting *v = &end->u.done.settings[i];
+
+		if (v->name.len == strlen(name) && !memcmp(v->name.ptr, name, v->name.len))
+			return v->value;
+	}
+	return NAN;
+}
+
+/* A request that asks for it is told what it was computed with: its own values, those of the preset, and
+ * built-in ones; without samplers of parameters only the others. */
+START_TEST(settings_are_reported)
+{
+	struct lmi_svc_preset p = {.name = "tiny", .has_n_keep = true, .n_keep = 5};
+	static const struct lmi_wire_sampler greedy = {.name = "greedy"};
+	int top_k = lmi_sampler_scalar_find("top_k");
+	struct lmi_wire_request q;
+	struct lmi_wire_item end;
+	struct lmi_wire_id id;
+	char text[256];
+
+	p.sampling.has[top_k] = true;
+	p.sampling.value[top_k] = 7;
+	fx.o.presets = &p;
+	fx.o.n_presets = 1;
+	fx_start(&fx);
+	fx_load(&fx);
+	for (int i = 0; i < 3; i++) {
+		q = fx_generate(&fx, "tiny", "abc", 3);
+		q.u.generate.has_temp = q.u.generate.has_min_p = true;
+		q.u.generate.temp = 0.5;
+		q.u.generate.min_p = 0.125;
+		q.u.generate.report_settings = i > 0;
+		q.u.generate.has_chain = i > 1;
+		q.u.generate.chain = &greedy;
+		q.u.generate.n_chain = i > 1;
+		ck_assert(fx_call(&fx, &fx_user, &q));
+		id = fx.a.r.u.generate.id;
+		end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_DONE);
+		ck_assert(i ? setting(&end, "n") == 3 && setting(&end, "n_keep") == 5
+			    : !end.u.done.n_settings);
+		if (i == 1) {
+			ck_assert_uint_eq(end.u.done.n_settings, LMI_SAMPLER_N_SCALAR + 4);
+			ck_assert(setting(&end, "temp") == 0.5 && setting(&end, "min_p") == 0.125);
+			ck_assert(setting(&end, "top_k") == 7 && setting(&end, "top_p") == 0.95);
+		}
+		if (i == 2)
+			ck_assert(isnan(setting(&end, "temp")));
+	}
+}
+END_TEST
+
 START_TEST(a_request_says_how_long)
 {
 	struct fx_answer a[20];
@@ -265,6 +322,7 @@ int main(void)
 	tcase_add_test(tc, system_prompt_and_template);
 	tcase_add_test(tc, types_of_the_kv_cache);
 	tcase_add_test(tc, context_shift);
+	tcase_add_test(tc, settings_are_reported);
 	tcase_add_test(tc, a_request_says_how_long);
 	tcase_add_test(tc, requests_meet_an_unload);
 	suite_add_tcase(s, tc);

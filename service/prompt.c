@@ -11,6 +11,7 @@
 #include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
 #include "service/infill.h"
+#include "service/settings.h"
 
 /* ---- the prompt ---- */
 
@@ -319,6 +320,8 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 
 	lmi_engine_info(e, &info);
 	g.n_predict = n_predict(q, p, info.n_ctx);
+	if (p->used)
+		*p->used = (struct lmi_svc_settings){.n_predict = g.n_predict, .has_sampling = !q->has_chain};
 	if (q->has_chain) {
 		st = chain(q, &own, err);
 		g.specs = own;
@@ -327,6 +330,8 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 		sp = *p->defaults;
 		LMI_SAMPLER_PARAMS_COPY(&sp, q);
 		sp.n_ctx = info.n_ctx;
+		for (uint32_t i = 0; p->used && i < LMI_SAMPLER_N_SCALAR; i++)
+			p->used->sampling[i] = lmi_sampler_scalar_get(&sp, i);
 		if (!q->has_suppress_tokens)
 			sp.suppress_tokens = lmi_engine_suppressed(e, &sp.n_suppress_tokens);
 		list = lmi_alloc(1, sizeof(*list));

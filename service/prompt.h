@@ -41,6 +41,7 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 struct lmi_engine_constraint **out, struct lmd_error *err);
 
 struct lmi_sampler_params;
+struct lmi_svc_settings; /* settings.h */
 
 struct lmi_svc_prompt {
 	uint64_t seed;
@@ -58,6 +59,7 @@ struct lmi_svc_prompt {
 		*shown; /* control tokens whose text is part of the answer */
 	bool resumable; /* fail unless another run can go on where this one stops */
 	const struct lmi_text_token_buf *resumed; /* tokens that an earlier run has taken */
+	struct lmi_svc_settings *used; /* is filled; NULL: not wanted */
 };
 /* Submits the command `cmd` to the engine.  On success the engine takes the constraint. */
 enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,

@@ -367,6 +367,7 @@ enum lmd_status lmi_svc_do_rm(struct lmi_svc_request *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
+	struct lmi_svc_model *m;
 	struct found *f;
 	enum lmd_status st = begin(&c, a, &a->req->u.rm.name, &none, err);
 
@@ -381,6 +382,9 @@ enum lmd_status lmi_svc_do_rm(struct lmi_svc_request *a, uint32_t *retry_ms,
 		end(c);
 		return st;
 	}
+	m = lmi_svc_model_find(a->svc, f->name);
+	if (m) /* it may wait for its device */
+		(void)lmi_svc_model_forget_loss(m);
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
 

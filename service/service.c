@@ -104,6 +104,7 @@ static void engines(struct lmi_service *svc, uint64_t now)
 			lmi_svc_model_lost(svc, r, &lost);
 		lmi_svc_loaded_model_unref(r, used ? now : r->idle_ns);
 	}
+	lmi_svc_models_check_devices(svc);
 }
 
 static void streams(struct lmi_service *svc, uint64_t now)

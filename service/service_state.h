@@ -41,6 +41,7 @@ struct lmi_service {
 	struct lmi_svc_loaded_model *loaded_models;
 	uint32_t n_loaded_model;
 	uint64_t n_engine; /* engines opened so far */
+	uint32_t n_loss;   /* losses of devices seen so far */
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */

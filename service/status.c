@@ -150,16 +150,22 @@ enum lmd_status lmi_svc_do_ps(struct lmi_svc_request *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_wire_resident *v = lmi_alloc(svc->n_loaded_model + 1, sizeof(*v));
+	struct lmi_wire_resident *v;
 	struct lmi_wire_reply r;
-	uint32_t n = 0;
+	uint32_t n = 0, n_max = svc->n_loaded_model + 1;
 
 	(void)retry_ms;
+	for (const struct lmi_svc_model *m = svc->models; m; m = m->next)
+		n_max++;
+	v = lmi_alloc(n_max, sizeof(*v));
 	if (!v)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_loaded_model);
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", n_max);
 	for (const struct lmi_svc_loaded_model *res = svc->loaded_models; res; res = res->next)
 		if (lmi_svc_quota_allows(svc, &a->principal, lmi_svc_model_name(res->model), NULL))
 			lmi_svc_fill_resident(svc, res, &v[n++]);
+	for (const struct lmi_svc_model *m = svc->models; m; m = m->next)
+		if (lmi_svc_quota_allows(svc, &a->principal, lmi_svc_model_name(m), NULL))
+			n += lmi_svc_fill_waiting(svc, m, &v[n]);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
 	r.u.ps.n_models = n;

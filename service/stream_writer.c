@@ -18,8 +18,10 @@
 
 /* ---- replies to readers ---- */
 
-static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
+static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_output *o)
 {
+	const struct lmi_svc_end *end = &o->end;
+
 	switch (end->kind) {
 	case LMI_SVC_END_DONE:
 		out->kind = LMI_WIRE_ITEM_DONE;
@@ -36,6 +38,8 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 		out->u.done.n_pinned = end->n_pinned;
 		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
 		out->u.done.out_ns = (int64_t)end->out_ns;
+		out->u.done.settings = o->settings;
+		out->u.done.n_settings = o->n_settings;
 		return;
 	case LMI_SVC_END_ERROR:
 		out->kind = LMI_WIRE_ITEM_ERROR;
@@ -107,7 +111,7 @@ static void fill_item(struct lmi_wire_item *out, struct lmi_wire_token_logprob *
 		out->u.progress.total = (int64_t)item->total;
 		return;
 	case LMI_SVC_ITEM_END:
-		fill_end(out, &o->end);
+		fill_end(out, o);
 		return;
 	}
 }

@@ -356,6 +356,12 @@ type Device struct {
 	// idle, in use or lost.
 	State string `msgpack:"state"`
 
+	// How often it was lost since the server started.
+	Losses int64 `msgpack:"losses,omitempty"`
+
+	// Time for which it stays closed because it was lost.
+	RetryMS int64 `msgpack:"retry_ms,omitempty"`
+
 	// queued: steps wait on the device; direct: a call returns when it is complete.
 	Queue string `msgpack:"queue"`
 
@@ -400,6 +406,15 @@ type DefaultValue struct {
 
 	// Where it comes from.
 	From string `msgpack:"from"`
+}
+
+// Setting: A value that an answer was computed with.
+type Setting struct {
+	// A parameter of op generate.
+	Name string `msgpack:"name"`
+
+	// The value; of a bool, 0 or 1.
+	Value float64 `msgpack:"value"`
 }
 
 // Factory: One thing that a plugin provides.
@@ -600,7 +615,7 @@ type Metric struct {
 	Labels []Label `msgpack:"labels,omitempty"`
 }
 
-// Resident: A model that is loaded or being loaded.
+// Resident: A model that is loaded, or being loaded, or will be loaded when its device can be opened again.
 type Resident struct {
 	// Its name or path.
 	Model string `msgpack:"model"`
@@ -661,6 +676,12 @@ type Resident struct {
 
 	// Operations that run on another device than the others of their layers.
 	Moved []MovedOps `msgpack:"moved,omitempty"`
+
+	// Time until a model whose device was lost is loaded again; 0: nothing is to be done, or it is being done.
+	RetryMS int64 `msgpack:"retry_ms,omitempty"`
+
+	// Why the state is failed.
+	Reason string `msgpack:"reason,omitempty"`
 }
 
 // Bytes are arbitrary bytes, sent as a string or as bytes.
@@ -762,6 +783,9 @@ type Item struct {
 
 	// Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the user's share reaches. (kind done)
 	NPinned int64 `msgpack:"n_pinned,omitempty"`
+
+	// With report_settings: the values in use of the sampling parameters, unless the request has a chain, and of n, context_shift, n_keep and n_discard. (kind done)
+	Settings []Setting `msgpack:"settings,omitempty"`
 
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
@@ -1227,6 +1251,9 @@ type GenerateRequest struct {
 
 	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
+
+	// The final item has the settings that the answer was computed with: those of the request, and for the others those of the model's section in the configuration, of the model's file, or built in. Nil means false.
+	ReportSettings *bool `msgpack:"report_settings,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`

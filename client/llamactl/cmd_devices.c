@@ -8,6 +8,8 @@ static enum lmd_status devices(struct lmi_ctl *ctl, struct lmd_error *err)
 	static const struct lmi_ctl_column cols[] = {
 		{"DEVICE", "name", LMI_CTL_COL_TEXT},
 		{"STATE", "state", LMI_CTL_COL_TEXT},
+		{"LOSSES", "losses", LMI_CTL_COL_COUNT},
+		{"OPENS IN", "retry_ms", LMI_CTL_COL_TIME},
 		{"MEMORY", "memory_total", LMI_CTL_COL_BYTES},
 		{"FREE", "memory_free", LMI_CTL_COL_BYTES},
 		{"MODELS", "models", LMI_CTL_COL_COUNT},
@@ -36,7 +38,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_devices = {
 	.brief = "List the devices that models can run on",
 	.doc = "Devices are named by backend and index, such as cpu0. THEIR MEMORY is what the models "
 	       "on a device take by estimate. QUEUE: steps are queued on the device, or a call returns "
-	       "when it is complete (direct).",
+	       "when it is complete (direct). A device that was lost is opened again after a pause; "
+	       "LOSSES counts how often that happened, and OPENS IN is the rest of the pause.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = devices,

@@ -211,6 +211,16 @@ static void print_late_steps(const json_t *model)
 		       text(model, "model"), number(model, "late_steps"));
 }
 
+/* Prints why a model is not in memory, and when it will be. */
+static void print_wait(const json_t *model)
+{
+	char when[24];
+
+	if (*text(model, "reason"))
+		printf("\n%s\n  it is loaded again in %s\n", text(model, "reason"),
+		       lmi_ctl_show_ms(when, sizeof(when), number(model, "retry_ms")));
+}
+
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_ctl_column cols[] = {
@@ -244,6 +254,7 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{
 			print_placement(model);
 			print_late_steps(model);
+			print_wait(model);
 		}
 	}
 	json_decref(reply);
@@ -255,7 +266,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.brief = "List the models in the daemon's memory",
 	.doc = "KV RESERVED is the address space of the KV cache for all sessions at their full "
 	       "length; memory is taken as it is used.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
-	       "operations that run on another device than their layer, with the reason.",
+	       "operations that run on another device than their layer, with the reason.\n\nA model whose "
+	       "device was lost is listed as failed until it is loaded again, with the time until then.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = ps,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Cases of what a device does besides computing: copies, events, queues, operations on pages and state
- * slots.  They compare bytes, so they need no reference backend.  Devices in host memory have no buffers,
- * and those without queues complete every call at once: such cases are left out. */
+ * slots, work beside another device.  They compare bytes, so they need no reference backend.  A case of
+ * something that the device declares not to have is skipped, with what it lacks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +23,10 @@ struct device_case {
 	struct lmd_buffer *a, *b;
 	struct lmd_pool *pool;
 	bool no_pool; /* the backend does not support such a pool */
+	struct oc_backend other; /* another device of the backend, with ... */
+	struct lmd_queue *other_q;
+	struct lmd_event *other_event;
+	struct lmd_buffer *other_a, *other_b;
 	size_t row_bytes; /* of a page, all caches */
 	unsigned char want[4 * N_BYTE], have[4 * N_BYTE];
 	uint64_t rng;
@@ -160,6 +164,25 @@ static bool events_answer(struct device_case *c)
 	return st == LMD_OK || fail(c, "an event that has fired does not answer at once");
 }
 
+/* A wait with a limit that has passed changes nothing: a later one waits for the work. */
+static bool waits_that_time_out(struct device_case *c)
+{
+	fill(c, c->want, N_BYTE);
+	if (!buffer(c, &c->a, LMD_BUF_DEVICE) || !up(c, c->q, c->a, 0, c->want, N_BYTE, NULL) ||
+	    !down(c, c->q, c->have, c->a, 0, N_BYTE, c->event))
+		return false;
+	for (uint64_t ns = 0; ns < 4; ns++) {
+		enum lmd_status st = c->ops->event_wait(c->be->state, c->event, ns, &c->err);
+
+		if (st != LMD_OK && st != LMD_TIMEOUT)
+			return fail(c, "a wait with a limit is neither LMD_OK nor LMD_TIMEOUT");
+		if (st == LMD_OK)
+			break;
+	}
+	return ok(c->ops->event_wait(c->be->state, c->event, UINT64_MAX, &c->err)) &&
+	       same(c, N_BYTE, "a wait that timed out took the event for fired");
+}
+
 static bool queues_wait_for_events(struct device_case *c)
 {
 	fill(c, c->want, N_BYTE);
@@ -193,6 +216,79 @@ static bool mapped_buffers(struct device_case *c)
 	memcpy(c->have, p, N_BYTE);
 	c->ops->buffer_unmap(c->be->state, c->a);
 	return same(c, N_BYTE, "a mapped buffer has other bytes than its memory on the device");
+}
+
+/* ---- another device ---- */
+
+static bool open_other(struct device_case *c)
+{
+	return ok(oc_backend_open(&c->other, c->be->factory, 1, c->be->host, NULL,
+				  LMD_ACTIVATIONS_F32, &c->err)) &&
+	       (!c->ops->queue_create ||
+		(ok(c->ops->queue_create(c->other.state, 0, &c->other_q, &c->err)) &&
+		 ok(c->ops->event_create(c->other.state, &c->other_event, &c->err)))) &&
+	       ok(c->ops->buffer_create(c->other.state, N_BYTE, LMD_BUF_DEVICE, NULL, &c->other_a,
+					&c->err)) &&
+	       ok(c->ops->buffer_create(c->other.state, N_BYTE, LMD_BUF_DEVICE, NULL, &c->other_b,
+					&c->err)) &&
+	       buffer(c, &c->a, LMD_BUF_DEVICE);
+}
+
+static void close_other(struct device_case *c)
+{
+	if (!c->other.state)
+		return;
+	if (c->other_a)
+		c->ops->buffer_destroy(c->other.state, c->other_a);
+	if (c->other_b)
+		c->ops->buffer_destroy(c->other.state, c->other_b);
+	if (c->other_event)
+		c->ops->event_destroy(c->other.state, c->other_event);
+	if (c->other_q)
+		c->ops->queue_destroy(c->other.state, c->other_q);
+	oc_backend_close(&c->other);
+}
+
+/* A copy on the other device; events belong to the device whose queue they are on. */
+static bool on_other(struct device_case *c, struct lmd_buffer *dst, void *dst_ptr,
+		     struct lmd_buffer *src, const void *src_ptr)
+{
+	return ok(c->ops->buffer_copy(c->other.state, c->other_q, dst, dst_ptr, 0, src, src_ptr, 0,
+				      N_BYTE, NULL, &c->err));
+}
+
+static bool other_done(struct device_case *c)
+{
+	if (!c->other_q)
+		return true;
+	return ok(c->ops->event_record(c->other.state, c->other_q, c->other_event, &c->err)) &&
+	       ok(c->ops->event_wait(c->other.state, c->other_event, UINT64_MAX, &c->err));
+}
+
+/* Two devices keep their memory apart. */
+static bool beside_another_device(struct device_case *c)
+{
+	fill(c, c->want, 2 * N_BYTE); /* the second half is for this device */
+	if (!open_other(c) || !up(c, c->q, c->a, 0, c->want + N_BYTE, N_BYTE, NULL) ||
+	    !on_other(c, c->other_a, NULL, NULL, c->want) ||
+	    !down(c, c->q, c->have + N_BYTE, c->a, 0, N_BYTE, NULL) ||
+	    !on_other(c, NULL, c->have, c->other_a, NULL) || !done(c, c->q, c->event) ||
+	    !other_done(c))
+		return false;
+	return same(c, 2 * N_BYTE, "two devices do not keep what each of them was given");
+}
+
+/* Copies from the memory of this device to the other one's, in order. */
+static bool copies_between_devices(struct device_case *c)
+{
+	fill(c, c->want, N_BYTE);
+	if (!open_other(c) || !up(c, c->q, c->a, 0, c->want, N_BYTE, c->event) ||
+	    (c->other_q && !ok(c->ops->queue_wait_event(c->other.state, c->other_q, c->event,
+							&c->err))) ||
+	    !on_other(c, c->other_b, NULL, c->a, NULL) ||
+	    !on_other(c, NULL, c->have, c->other_b, NULL) || !other_done(c))
+		return false;
+	return same(c, N_BYTE, "a copy from another device's memory has other bytes");
 }
 
 /* ---- pages ---- */
@@ -370,6 +466,8 @@ static bool zeros_of_a_slot(struct device_case *c)
 
 #define NEEDS_BUFFERS 1u
 #define NEEDS_QUEUES  2u
+#define NEEDS_TWO     4u /* devices */
+#define NEEDS_PEER    8u
 
 static const struct {
 	const char *name;
@@ -381,7 +479,10 @@ static const struct {
 	 NEEDS_BUFFERS | NEEDS_QUEUES},
 	{"events answer", events_answer, NEEDS_QUEUES},
 	{"queues wait for events", queues_wait_for_events, NEEDS_BUFFERS | NEEDS_QUEUES},
+	{"waits that time out", waits_that_time_out, NEEDS_BUFFERS | NEEDS_QUEUES},
 	{"mapped buffers", mapped_buffers, NEEDS_BUFFERS},
+	{"beside another device", beside_another_device, NEEDS_BUFFERS | NEEDS_TWO},
+	{"copies between devices", copies_between_devices, NEEDS_BUFFERS | NEEDS_TWO | NEEDS_PEER},
 	{"copy of a page", copy_of_a_page, 0},
 	{"rows of a page", rows_of_a_page, 0},
 	{"entries of a page table", entries_of_a_page_table, 0},
@@ -389,12 +490,12 @@ static const struct {
 	{"zeros of a slot", zeros_of_a_slot, 0},
 };
 
-static bool is_wanted(uint32_t i, const char *filter)
+bool oc_device_case_is_wanted(const char *name, const char *filter)
 {
-	char name[80];
+	char text[80];
 
-	(void)snprintf(name, sizeof(name), "device %s", cases[i].name);
-	return !filter || strstr(name, filter);
+	(void)snprintf(text, sizeof(text), "device %s", name);
+	return !filter || strstr(text, filter);
 }
 
 uint32_t lmi_opcase_count_device(const char *filter)
@@ -402,8 +503,8 @@ uint32_t lmi_opcase_count_device(const char *filter)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < LMD_LEN(cases); i++)
-		n += is_wanted(i, filter);
-	return n;
+		n += oc_device_case_is_wanted(cases[i].name, filter);
+	return n + oc_device_case_is_wanted(OC_SECOND, filter);
 }
 
 static bool open_queues(struct device_case *c)
@@ -426,6 +527,7 @@ static void close_case(struct device_case *c)
 		(void)done(c, c->q2, c->event2);
 	c->err = err;
 	c->ops->pool_destroy(c->be->state, c->pool);
+	close_other(c);
 	if (c->a)
 		c->ops->buffer_destroy(c->be->state, c->a);
 	if (c->b)
@@ -440,13 +542,18 @@ static void close_case(struct device_case *c)
 		c->ops->queue_destroy(c->be->state, c->q2);
 }
 
-/* Does a case make sense for the device? */
-static bool applies(const struct oc_backend *be, uint32_t needs)
+/* Returns what the device declares not to have of what a case needs; NULL: nothing. */
+static const char *lacks(const struct oc_backend *be, uint32_t needs)
 {
-	bool host = (be->info.caps & LMD_DEV_HOST_MEMORY) != 0;
-
-	return (!(needs & NEEDS_BUFFERS) || (!host && be->ops->buffer_create)) &&
-	       (!(needs & NEEDS_QUEUES) || be->ops->queue_create);
+	if (needs & NEEDS_BUFFERS && (be->info.caps & LMD_DEV_HOST_MEMORY || !be->ops->buffer_create))
+		return "it computes in host memory and has no buffers";
+	if (needs & NEEDS_QUEUES && !be->ops->queue_create)
+		return "it has no queues: every call is complete when it returns";
+	if (needs & NEEDS_TWO && be->n_device < 2)
+		return "the backend has one device";
+	if (needs & NEEDS_PEER && !(be->info.caps & LMD_DEV_PEER))
+		return "it does not copy from another device's memory (LMD_DEV_PEER)";
+	return NULL;
 }
 
 static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct device_case *c,
@@ -454,10 +561,14 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct de
 {
 	enum lmi_opcase_verdict verdict = LMI_OPCASE_FAIL;
 
+	const char *missing = lacks(be, cases[i].needs);
+
 	*c = (struct device_case){.be = be, .ops = be->ops, .rng = seed + i};
-	if (open_queues(c) && cases[i].run(c))
+	if (missing)
+		(void)lmd_fail(&c->err, LMD_UNSUPPORTED, "%s", missing);
+	else if (open_queues(c) && cases[i].run(c))
 		verdict = LMI_OPCASE_PASS;
-	else if (c->no_pool)
+	if (missing || c->no_pool)
 		verdict = LMI_OPCASE_SKIP;
 	close_case(c);
 	*r = (struct lmi_opcase_result){.op = "device",
@@ -480,7 +591,7 @@ enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint6
 	for (uint32_t i = 0; i < LMD_LEN(cases); i++) {
 		struct lmi_opcase_result r;
 
-		if (!is_wanted(i, filter) || !applies(be, cases[i].needs))
+		if (!oc_device_case_is_wanted(cases[i].name, filter))
 			continue;
 		run_case(be, i, seed, c, &r);
 		report(arg, &r);

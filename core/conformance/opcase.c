@@ -113,6 +113,7 @@ struct session {
 	const struct lmi_opcase_opts *o;
 	struct oc_backend a, b;
 	const char *setting;
+	uint32_t activations, index; /* of device a */
 	struct lmi_opcase_totals *totals;
 };
 
@@ -145,6 +146,75 @@ static enum lmd_status one_device(struct session *s, struct oc_backend *be,
 	return st;
 }
 
+/* ---- loss of the device ---- */
+
+/* Closes the device under test and opens it again. */
+static enum lmd_status open_again(struct session *s, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	oc_backend_close(&s->a);
+	st = oc_backend_open(&s->a, s->o->a, s->index, s->o->host, s->o->team, s->activations, err);
+	s->a.cuts = true;
+	return st;
+}
+
+/* The device was lost during a case: until it is closed, it must say so to everybody, and then it can
+ * be opened again. */
+static void check_loss(struct session *s, const struct opcase *def, const struct oc_layout *layout)
+{
+	struct lmi_opcase_result r = {.op = "device",
+				      .name = "calls after a loss",
+				      .layout = layout->name,
+				      .setting = s->setting,
+				      .why = "statuses",
+				      .text = ""};
+	struct lmd_error err = {.text = ""};
+	char text[LMD_ERROR_TEXT] = "";
+	struct oc_result out = {0};
+	enum lmd_status st = one_device(s, &s->a, def, layout, &out, &err);
+
+	oc_result_free(&out);
+	r.verdict = st == LMD_DEVICE ? LMI_OPCASE_PASS : LMI_OPCASE_FAIL;
+	if (st != LMD_DEVICE)
+		(void)snprintf(text, sizeof(text), "a device that was lost answers %s: %.300s",
+			       lmd_status_text(st), err.text);
+	st = open_again(s, &err);
+	if (st != LMD_OK) {
+		r.verdict = LMI_OPCASE_FAIL;
+		(void)snprintf(text, sizeof(text), "it cannot be opened again: %.300s", err.text);
+	}
+	r.text = text;
+	report_result(s, &r);
+}
+
+/* Runs a case on both devices and compares.  Returns the status of the device under test. */
+static enum lmd_status run_both(struct session *s, const struct opcase *def,
+				const struct oc_layout *layout, struct lmi_opcase_result *r,
+				char *text, size_t n)
+{
+	double int_share = act_nmse(s->a.info.act_dtype) > 0 ? 0.03 : 0;
+	struct oc_result a = {0}, b = {0};
+	struct lmd_error err = {.text = ""};
+	enum lmd_status st = one_device(s, &s->b, def, layout, &b, &err);
+
+	r->verdict = LMI_OPCASE_FAIL;
+	if (st != LMD_OK) {
+		(void)snprintf(text, n, "%s: %.400s", s->o->b->f->name, err.text);
+		return LMD_OK;
+	}
+	st = one_device(s, &s->a, def, layout, &a, &err);
+	if (st == LMD_OK && oc_compare(&a, &b, def->flags & OC_SETS, int_share, r, text, n))
+		r->verdict = LMI_OPCASE_PASS;
+	else if (st == LMD_UNSUPPORTED)
+		r->verdict = LMI_OPCASE_SKIP;
+	if (st != LMD_OK)
+		(void)snprintf(text, n, "%s: %.400s", s->o->a->f->name, err.text);
+	oc_result_free(&a);
+	oc_result_free(&b);
+	return st;
+}
+
 static void one_case(struct session *s, uint32_t op, const struct opcase *def,
 		     const struct oc_layout *layout)
 {
@@ -157,31 +227,24 @@ static void one_case(struct session *s, uint32_t op, const struct opcase *def,
 		.tol_nmse = tol,
 		.tol_abs = 50 * sqrt(tol),
 		.why = def->why,
-		.text = "",
+		.verdict = LMI_OPCASE_FAIL,
 	};
-	struct oc_result a = {0}, b = {0};
-	struct lmd_error err = {.text = ""};
-	char text[LMD_ERROR_TEXT] = "";
-	enum lmd_status st = one_device(s, &s->b, def, layout, &b, &err);
+	char text[LMD_ERROR_TEXT] = "the device was lost and cannot be opened again", name[96];
+	enum lmd_status st = LMD_OK;
 
-	if (st != LMD_OK) {
-		r.verdict = LMI_OPCASE_FAIL;
-		(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->b->f->name, err.text);
-	} else {
-		st = one_device(s, &s->a, def, layout, &a, &err);
-		if (st == LMD_UNSUPPORTED)
-			r.verdict = LMI_OPCASE_SKIP;
-		else if (st != LMD_OK || !oc_compare(&a, &b, def->flags & OC_SETS,
-						     act > 0 ? 0.03 : 0, &r, text, sizeof(text)))
-			r.verdict = LMI_OPCASE_FAIL;
-		if (st != LMD_OK)
-			(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->a->f->name,
-				       err.text);
+	if (s->index) {
+		(void)snprintf(name, sizeof(name), "%s: %s, %.60s", OC_SECOND, r.op, def->name);
+		r.op = "device";
+		r.name = name;
+	}
+	if (s->a.state) {
+		text[0] = '\0';
+		st = run_both(s, def, layout, &r, text, sizeof(text));
 	}
 	r.text = text;
 	report_result(s, &r);
-	oc_result_free(&a);
-	oc_result_free(&b);
+	if (st == LMD_DEVICE)
+		check_loss(s, def, layout);
 }
 
 static bool wanted(const char *filter, uint32_t op, const struct opcase *def)
@@ -196,13 +259,16 @@ static void all_cases(struct session *s, uint32_t flags)
 {
 	for (uint32_t i = 0; i < n_opcase_sets; i++) {
 		const struct opcase_set *set = opcase_sets[i];
+		const struct oc_layout *layouts;
+		uint32_t n;
 
 		for (uint32_t j = 0; j < set->n; j++) {
 			if (!wanted(s->o->filter, set->op, &set->cases[j]) ||
 			    (set->cases[j].flags & flags) != flags)
 				continue;
-			for (uint32_t k = 0; k < n_oc_layouts; k++)
-				one_case(s, set->op, &set->cases[j], &oc_layouts[k]);
+			layouts = oc_layouts_of(&set->cases[j], &n);
+			for (uint32_t k = 0; k < n; k++)
+				one_case(s, set->op, &set->cases[j], &layouts[k]);
 		}
 	}
 }
@@ -223,6 +289,34 @@ static void report_device_case(void *arg, struct lmi_opcase_result *r)
 	report_result(arg, r);
 }
 
+/* Runs a case of each of some ops on the second device. */
+static enum lmd_status second_device(struct session *s, struct lmd_error *err)
+{
+	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_rope_kv, &opcase_attn};
+	enum lmd_status st;
+
+	if (!oc_device_case_is_wanted(OC_SECOND, s->o->filter))
+		return LMD_OK;
+	if (s->a.n_device < 2) {
+		struct lmi_opcase_result r = {.op = "device",
+					      .name = OC_SECOND,
+					      .layout = "one device",
+					      .setting = s->setting,
+					      .why = "",
+					      .verdict = LMI_OPCASE_SKIP,
+					      .text = "the backend has one device"};
+
+		report_result(s, &r);
+		return LMD_OK;
+	}
+	s->index = 1;
+	st = open_again(s, err);
+	for (size_t i = 0; i < LMD_LEN(sets) && st == LMD_OK; i++)
+		for (uint32_t k = 0; k < n_oc_layouts; k++)
+			one_case(s, sets[i]->op, &sets[i]->cases[0], &oc_layouts[k]);
+	return st;
+}
+
 /* Runs all cases with one kind of activations. */
 static enum lmd_status run_setting(struct session *s, uint32_t activations, struct lmd_error *err)
 {
@@ -230,14 +324,19 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	enum lmd_status st;
 
 	s->setting = int8 ? "int8" : "f32";
-	st = oc_backend_open(&s->b, s->o->b, s->o->host, s->o->team, activations, err);
+	s->activations = activations;
+	s->index = 0;
+	st = oc_backend_open(&s->b, s->o->b, 0, s->o->host, s->o->team, activations, err);
 	if (st != LMD_OK)
 		return st;
-	st = oc_backend_open(&s->a, s->o->a, s->o->host, s->o->team, activations, err);
+	st = oc_backend_open(&s->a, s->o->a, 0, s->o->host, s->o->team, activations, err);
+	s->a.cuts = true;
 	if (st == LMD_OK)
 		all_cases(s, int8 ? OC_INT8 : 0);
-	if (st == LMD_OK && !int8)
+	if (st == LMD_OK && !int8 && s->a.state)
 		st = oc_device_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
+	if (st == LMD_OK && !int8 && s->a.state)
+		st = second_device(s, err);
 	oc_backend_close(&s->a);
 	oc_backend_close(&s->b);
 	return st;

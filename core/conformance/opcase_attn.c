@@ -50,6 +50,8 @@ static const struct opcase rope_kv_cases[] = {
 	{"appended twice", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, OC_AGAIN, kv, 1, .nmse = OC_ELEM},
 	{"appended by two plans", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, OC_TWO_PLANS, kv, 1,
 	 .nmse = OC_ELEM},
+	{"appended to a long context", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, OC_LONG, kv, 1,
+	 .nmse = OC_ELEM},
 	{"keys of f16, values of q8_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
 	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_F16, .v_dtype = LMD_DTYPE_Q8_0},
 	{"adjacent, norm before", rope_kv, {1, LMD_ROPE_ADJACENT, 0, 0, 3}, 0, kv, 1,
@@ -170,6 +172,57 @@ static void attn(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
+static struct lmd_operand heads(struct lmd_operand y, uint32_t n_head, uint32_t width)
+{
+	y.n_head = n_head;
+	y.head_stride = y.width = width;
+	return y;
+}
+
+/* The attention of a layer, from its products to what is added to the residual stream. */
+static void attn_block(struct oc *c, const int *v)
+{
+	const struct oc_w wq = {.n = H * DK, .k = 48}, wk = {.n = HK * DK, .k = 48};
+	const struct oc_w wo = {.n = 48, .k = H * DK};
+	struct lmd_op qkv = oc_op(LMD_OP_LINEAR), rope = oc_op(LMD_OP_ROPE_KV);
+	struct lmd_op op = oc_op(LMD_OP_ATTN), out = oc_op(LMD_OP_LINEAR);
+	struct lmd_operand x = oc_x(c, T, 1, 48);
+
+	(void)v;
+	qkv.u.linear.x = x;
+	qkv.u.linear.n_w = 3;
+	for (uint32_t i = 0; i < 3; i++) {
+		qkv.u.linear.w[i] = oc_weight(c, i ? &wk : &wq);
+		qkv.u.linear.y[i] = oc_y(c, T, 1, i ? HK * DK : H * DK);
+	}
+	oc_emit(c, &qkv);
+	rope.u.rope_kv.q = heads(qkv.u.linear.y[0], H, DK);
+	rope.u.rope_kv.k = heads(qkv.u.linear.y[1], HK, DK);
+	rope.u.rope_kv.v = heads(qkv.u.linear.y[2], HK, DK);
+	rope.u.rope_kv.rope = oc_rope(c, DK, LMD_ROPE_HALVES, 0);
+	rope.u.rope_kv.append = LMD_APPEND_K | LMD_APPEND_V;
+	rope.u.rope_kv.cache = 0;
+	rope.u.rope_kv.sign = 1;
+	rope.u.rope_kv.q_out = oc_y(c, T, H, DK);
+	oc_emit(c, &rope);
+	op.u.attn.q = rope.u.rope_kv.q_out;
+	op.u.attn.n_kv_head = HK;
+	op.u.attn.scale = 1.0f / sqrtf((float)DK);
+	op.u.attn.src[0].kind = LMD_KV_CACHE;
+	op.u.attn.src[0].group = OC_G_FULL;
+	op.u.attn.src[0].cache = 0;
+	op.u.attn.y = oc_y(c, T, 1, H * DK);
+	op.u.attn.y = heads(op.u.attn.y, H, DK);
+	oc_emit(c, &op);
+	out.u.linear.x = op.u.attn.y;
+	out.u.linear.x.n_head = 1;
+	out.u.linear.x.width = H * DK;
+	out.u.linear.n_w = 1;
+	out.u.linear.w[0] = oc_weight(c, &wo);
+	out.u.linear.y[0] = oc_y(c, T, 1, 48);
+	oc_emit(c, &out);
+}
+
 /* Rows of TOKENS attend to keys of X0, or rows of X0 to each other. */
 static void attn_x(struct oc *c, const int *v)
 {
@@ -264,6 +317,12 @@ static const struct opcase attn_cases[] = {
 	 .nmse = OC_CHAIN},
 	{"a cancelled step, then the step", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_CANCEL, kv, 1,
 	 .nmse = OC_CHAIN},
+	{"long context, two key heads", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_LONG, kv, 1,
+	 .nmse = OC_CHAIN},
+	{"long context, keys of f16, values of q8_0, eight share a key head", attn,
+	 {0, 0, 64, 64, 1, OC_G_FULL, 8}, OC_LONG, kv_64_user, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16, .v_dtype = LMD_DTYPE_Q8_0},
+	{"a block in segments", attn_block, {0}, OC_CUT, kv, 1, .nmse = OC_CHAIN},
 	{"values in keys", attn, {0, 0, 36, 32, 1, OC_G_FULL}, 0, mla, 1, .nmse = OC_CHAIN},
 	{"buckets", attn, {0, A_BUCKET, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
 	{"rows, buckets both ways", attn, {1, A_BUCKET | A_BIDI, DK, DK, HK}, .nmse = OC_CHAIN},

@@ -25,6 +25,8 @@ typedef void (*opcase_build_fn)(struct oc *c, const int *v);
 #define OC_TWO_PLANS 128u /* another compiled plan of the same pools runs the step before */
 #define OC_SET_TABLE 256u /* the page tables are set before the step, which changes nothing */
 #define OC_CANCEL 512u /* the step is cancelled, then run */
+#define OC_LONG 1024u /* in layouts of long contexts instead of the usual ones; not with SET_TABLE */
+#define OC_CUT 2048u /* the device under test runs each op in a segment of its own */
 
 #define OC_N_V 8
 struct opcase {
@@ -79,12 +81,15 @@ struct oc_layout {
 };
 extern const struct oc_layout oc_layouts[];
 extern const uint32_t n_oc_layouts;
+/* Returns the layouts of a case. */
+const struct oc_layout *oc_layouts_of(const struct opcase *def, uint32_t *n);
 
 #define OC_MAX_TOK   40
 #define OC_MAX_OUT   12
 #define OC_N_SLOT    16 /* state slots */
 #define OC_SEQ_SLOTS 6
 #define OC_MAX_KEYS  160 /* logical rows of a sequence */
+#define OC_LONG_KEYS 4128 /* the same for OC_LONG */
 #define OC_EMBD	     320 /* width of input 0 */
 #define OC_EXT_ROWS  6	 /* rows of input 0 */
 #define OC_VOCAB     32	 /* tokens are below this */
@@ -165,9 +170,10 @@ void oc_destroy(struct oc *c);
 /* opcase_step.c: step block, contents of caches.  oc_page_of: the page of (sequence slot,
  * index). */
 enum lmd_status oc_fill(struct oc *c, uint32_t page_tokens);
-uint32_t oc_n_index(uint32_t page_tokens);
-uint32_t oc_n_page(uint32_t page_tokens);
-uint32_t oc_page_of(uint32_t seq_slot, uint32_t index, uint32_t page_tokens);
+uint32_t oc_max_keys(const struct oc *c);
+uint32_t oc_n_index(const struct oc *c, uint32_t page_tokens);
+uint32_t oc_n_page(const struct oc *c, uint32_t page_tokens);
+uint32_t oc_page_of(const struct oc *c, uint32_t seq_slot, uint32_t index, uint32_t page_tokens);
 uint32_t oc_seq_slot(uint32_t seq);
 /* Returns the number of rows that a sequence has in a cache's group after the step. */
 uint32_t oc_n_key(const struct oc *c, uint32_t group, uint32_t seq);
@@ -194,10 +200,13 @@ struct oc_backend {
 	const struct lmi_factory *factory;
 	const struct lmd_backend_ops *ops;
 	void *state;
+	uint32_t n_device; /* of the backend */
+	bool cuts;	   /* runs cases with OC_CUT in segments */
 	struct lmd_device_info info;
 	const struct lmd_host *host;
 };
-enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory *f,
+/* Opens the device of that number. */
+enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory *f, uint32_t index,
 				const struct lmd_host *host, struct lmd_team *team,
 				uint32_t activations, struct lmd_error *err);
 void oc_backend_close(struct oc_backend *be);
@@ -210,6 +219,10 @@ enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_
 enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint64_t seed,
 				void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
 				struct lmd_error *err);
+/* Name of the case that runs ops on the second device (opcase.c). */
+#define OC_SECOND "ops on the second device"
+/* Is "device NAME" chosen by a filter? */
+bool oc_device_case_is_wanted(const char *name, const char *filter);
 
 /* Compares a with b.  Stores the worst numbers in *r; on a mismatch returns false and describes it
  * in `text`. */

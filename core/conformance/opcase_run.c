@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/conformance/opcase_priv.h"
+#include "core/conformance/opcase_exec.h"
 #include "core/plan/weight_ref.h"
 
 /* ---- results ---- */
@@ -48,22 +48,44 @@ void oc_result_free(struct oc_result *r)
 
 /* ---- the device ---- */
 
-enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory *f,
+/* Describes the device of that number, and counts them. */
+static enum lmd_status describe(struct oc_backend *be, uint32_t index, struct lmd_error *err)
+{
+	const char *name = be->factory->f->name;
+	struct lmd_device_info *all;
+	char why[160] = "";
+	uint32_t n = be->ops->enumerate(be->host, NULL, 0, why, sizeof(why));
+
+	all = lmi_alloc(n + 1u, sizeof(*all));
+	if (!all)
+		return lmd_fail(err, LMD_NOMEM, "backend %s: out of memory for %u devices", name, n);
+	for (uint32_t i = 0; i < n; i++)
+		all[i].struct_size = sizeof(*all);
+	be->n_device = n ? be->ops->enumerate(be->host, all, n, why, sizeof(why)) : 0;
+	if (index < be->n_device && index < n)
+		be->info = all[index];
+	lmi_free(all);
+	return index < be->n_device && index < n
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_NOTFOUND, "backend %s: no device %u: %s", name, index, why);
+}
+
+enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory *f, uint32_t index,
 				const struct lmd_host *host, struct lmd_team *team,
 				uint32_t activations, struct lmd_error *err)
 {
 	const struct lmd_open_params p = {
 		.struct_size = sizeof(p),
+		.index = index,
 		.activations = activations,
 		.team = team,
 	};
-	char why[160] = "";
 	enum lmd_status st;
 
 	*be = (struct oc_backend){.factory = f, .ops = f->ops.backend, .host = host};
-	be->info.struct_size = sizeof(be->info);
-	if (!be->ops->enumerate(host, &be->info, 1, why, sizeof(why)))
-		return lmd_fail(err, LMD_NOTFOUND, "backend %s: no device: %s", f->f->name, why);
+	st = describe(be, index, err);
+	if (st != LMD_OK)
+		return st;
 	be->state = lmi_alloc(1, f->f->state_bytes ? f->f->state_bytes : 1);
 	if (!be->state)
 		return lmd_fail(err, LMD_NOMEM, "backend %s: out of memory for its state",
@@ -109,21 +131,9 @@ struct oc_device oc_backend_device(struct oc_backend *be)
 
 /* ---- an execution ---- */
 
-struct exec {
-	struct oc_backend *be;
-	const struct oc *c;
-	struct lmd_error *err;
-	struct lmd_queue *q;
-	struct lmd_event *event;
-	struct lmd_weight **weights;
-	struct lmd_pool *pools[LMD_MAX_GROUP];
-	struct lmd_compiled_plan *plan, *other;
-	struct lmd_binding in[OC_MAX_INPUT], out[OC_MAX_TAP];
-};
-
-static enum lmd_status load_weight(struct exec *x, uint32_t id)
+static enum lmd_status load_weight(struct oc_exec *x, const struct lmd_weight_ref *w,
+				   struct lmd_weight **out)
 {
-	const struct lmd_weight_ref *w = &x->c->view->weight_refs[id];
 	const struct lmd_tensor *t = x->c->tensors;
 	struct lmd_weight_piece pieces[8];
 	struct lmd_weight_desc d = {.struct_size = sizeof(d), .ref = w, .pieces = pieces};
@@ -144,18 +154,20 @@ static enum lmd_status load_weight(struct exec *x, uint32_t id)
 		d.bias = t[w->bias].data;
 		d.n_bias = (uint32_t)t[w->bias].dims[0];
 	}
-	return x->be->ops->weight_load(x->be->state, &d, &x->weights[id], x->err);
+	return x->be->ops->weight_load(x->be->state, &d, out, x->err);
 }
 
-static enum lmd_status load_weights(struct exec *x)
+enum lmd_status oc_exec_load_weights(struct oc_exec *x, const struct lmd_plan *view,
+				     struct lmd_weight ***out)
 {
-	uint32_t n = x->c->view->n_weight_ref;
+	uint32_t n = view->n_weight_ref;
+	struct lmd_weight **v = lmi_alloc(n ? n : 1, sizeof(*v));
 
-	x->weights = lmi_alloc(n ? n : 1, sizeof(*x->weights));
-	if (!x->weights)
+	*out = v;
+	if (!v)
 		return lmd_fail(x->err, LMD_NOMEM, "case %s: out of memory", x->c->def->name);
 	for (uint32_t i = 0; i < n; i++) {
-		enum lmd_status st = load_weight(x, i);
+		enum lmd_status st = load_weight(x, &view->weight_refs[i], &v[i]);
 
 		if (st != LMD_OK)
 			return st;
@@ -163,8 +175,15 @@ static enum lmd_status load_weights(struct exec *x)
 	return LMD_OK;
 }
 
+void oc_exec_free_weights(struct oc_exec *x, const struct lmd_plan *view, struct lmd_weight **v)
+{
+	for (uint32_t i = 0; v && i < view->n_weight_ref; i++)
+		x->be->ops->weight_destroy(x->be->state, v[i]);
+	lmi_free(v);
+}
+
 /* Waits until all calls on the queue are complete. */
-static enum lmd_status finish(struct exec *x)
+enum lmd_status oc_exec_finish(struct oc_exec *x)
 {
 	const struct lmd_backend_ops *ops = x->be->ops;
 	enum lmd_status st = LMD_OK;
@@ -191,7 +210,7 @@ static uint32_t caches_of(const struct oc *c, uint32_t group, struct lmd_cache *
 	return n;
 }
 
-static enum lmd_status move(struct exec *x, uint32_t group, uint32_t kind, uint32_t unit,
+static enum lmd_status move(struct oc_exec *x, uint32_t group, uint32_t kind, uint32_t unit,
 			    uint32_t n, char *host, size_t bytes)
 {
 	const struct lmd_pool_op op = {
@@ -206,7 +225,7 @@ static enum lmd_status move(struct exec *x, uint32_t group, uint32_t kind, uint3
 	enum lmd_status st = x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, NULL,
 						 x->err);
 
-	return st == LMD_OK ? finish(x) : st;
+	return st == LMD_OK ? oc_exec_finish(x) : st;
 }
 
 /* Copies n rows of a sequence slot, starting at row key0, between a page and the arrays of
@@ -236,7 +255,7 @@ static size_t row_bytes(const struct oc *c, const uint32_t *ids, uint32_t n_cach
 	return bytes;
 }
 
-static enum lmd_status fill_pages(struct exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
+static enum lmd_status fill_pages(struct oc_exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
 {
 	uint32_t pt = x->be->info.page_tokens;
 	size_t bytes = pt * row_bytes(x->c, ids, n);
@@ -245,11 +264,11 @@ static enum lmd_status fill_pages(struct exec *x, uint32_t group, const uint32_t
 		page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "out of memory for a page");
 
 	for (uint32_t s = 0; s < OC_SEQ_SLOTS; s++) {
-		for (uint32_t key = 0; st == LMD_OK && key < OC_MAX_KEYS; key += pt) {
-			uint32_t rows = OC_MAX_KEYS - key < pt ? OC_MAX_KEYS - key : pt;
+		for (uint32_t key = 0; st == LMD_OK && key < oc_max_keys(x->c); key += pt) {
+			uint32_t left = oc_max_keys(x->c) - key, rows = left < pt ? left : pt;
 
 			copy_rows(x->c, ids, n, s, key, rows, page, true);
-			st = move(x, group, LMD_POOL_IMPORT, oc_page_of(s, key / pt, pt), rows,
+			st = move(x, group, LMD_POOL_IMPORT, oc_page_of(x->c, s, key / pt, pt), rows,
 				  page, bytes);
 		}
 	}
@@ -257,7 +276,7 @@ static enum lmd_status fill_pages(struct exec *x, uint32_t group, const uint32_t
 	return st;
 }
 
-static enum lmd_status fill_slots(struct exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
+static enum lmd_status fill_slots(struct oc_exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
 {
 	const struct oc *c = x->c;
 	size_t bytes = 0;
@@ -284,7 +303,7 @@ static enum lmd_status fill_slots(struct exec *x, uint32_t group, const uint32_t
 	return st;
 }
 
-static enum lmd_status make_pools(struct exec *x)
+static enum lmd_status make_pools(struct oc_exec *x)
 {
 	uint32_t pt = x->be->info.page_tokens;
 
@@ -300,10 +319,10 @@ static enum lmd_status make_pools(struct exec *x)
 			.n_cache = n,
 			.caches = caches,
 			.cache_ids = ids,
-			.n_page = state ? 0 : oc_n_page(pt),
+			.n_page = state ? 0 : oc_n_page(x->c, pt),
 			.page_tokens = pt,
 			.n_seq = OC_SEQ_SLOTS,
-			.n_index = oc_n_index(pt),
+			.n_index = oc_n_index(x->c, pt),
 			.n_slot = state ? OC_N_SLOT : 0,
 		};
 		enum lmd_status st;
@@ -319,7 +338,7 @@ static enum lmd_status make_pools(struct exec *x)
 	return LMD_OK;
 }
 
-static enum lmd_status bind_adapters(struct exec *x)
+static enum lmd_status bind_adapters(struct oc_exec *x)
 {
 	for (uint32_t i = 0; i < x->c->n_adapter; i++) {
 		enum lmd_status st;
@@ -335,7 +354,7 @@ static enum lmd_status bind_adapters(struct exec *x)
 }
 
 /* Adapters would otherwise outlive the instance on an open device. */
-static void unbind_adapters(struct exec *x)
+static void unbind_adapters(struct oc_exec *x)
 {
 	for (uint32_t i = 0; x->be->ops->adapter_bind && i < x->c->n_adapter; i++) {
 		struct lmd_adapter_bind a = x->c->adapters[i];
@@ -347,8 +366,8 @@ static void unbind_adapters(struct exec *x)
 }
 
 /* Makes memory of the device's kind for a binding. */
-static enum lmd_status bind(struct exec *x, struct lmd_binding *b, void *host, uint32_t id,
-			    uint32_t n_row, uint32_t width, bool upload)
+enum lmd_status oc_exec_bind(struct oc_exec *x, struct lmd_binding *b, void *host, uint32_t id,
+			     uint32_t n_row, uint32_t width, bool upload)
 {
 	uint64_t bytes = (uint64_t)(n_row ? n_row : 1) * width * 4;
 	enum lmd_status st;
@@ -366,7 +385,7 @@ static enum lmd_status bind(struct exec *x, struct lmd_binding *b, void *host, u
 	return st;
 }
 
-static enum lmd_status bind_all(struct exec *x, struct oc_result *out)
+static enum lmd_status bind_all(struct oc_exec *x, struct oc_result *out)
 {
 	const struct lmd_plan *v = x->c->view;
 	enum lmd_status st = LMD_OK;
@@ -374,7 +393,7 @@ static enum lmd_status bind_all(struct exec *x, struct oc_result *out)
 	for (uint32_t i = 0; st == LMD_OK && i < x->c->n_input; i++) {
 		const struct oc_input *in = &x->c->inputs[i];
 
-		st = bind(x, &x->in[i], in->data, i, in->n_row, in->width, true);
+		st = oc_exec_bind(x, &x->in[i], in->data, i, in->n_row, in->width, true);
 	}
 	for (uint32_t i = 0; st == LMD_OK && i < v->n_output; i++) {
 		const struct lmd_value *y = &v->values[v->outputs[i].value];
@@ -384,13 +403,13 @@ static enum lmd_status bind_all(struct exec *x, struct oc_result *out)
 
 		if (!o)
 			return lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
-		st = bind(x, &x->out[i], i32 ? (void *)o->i : (void *)o->f, v->outputs[i].id,
+		st = oc_exec_bind(x, &x->out[i], i32 ? (void *)o->i : (void *)o->f, v->outputs[i].id,
 			  o->n_row, y->width, false);
 	}
 	return st;
 }
 
-static enum lmd_status download(struct exec *x, struct oc_result *out)
+static enum lmd_status download(struct oc_exec *x, struct oc_result *out)
 {
 	for (uint32_t i = 0; i < x->c->view->n_output; i++) {
 		struct oc_out *o = &out->out[i];
@@ -409,7 +428,7 @@ static enum lmd_status download(struct exec *x, struct oc_result *out)
 }
 
 /* Decodes n encoded rows of n_head heads to floats. */
-static bool decode(const struct exec *x, uint32_t dtype, const char *from, size_t row, uint32_t n,
+static bool decode(const struct oc_exec *x, uint32_t dtype, const char *from, size_t row, uint32_t n,
 		   uint32_t n_head, uint32_t width, struct oc_out *o)
 {
 	for (size_t i = 0; i < (size_t)n * n_head; i++) {
@@ -421,7 +440,7 @@ static bool decode(const struct exec *x, uint32_t dtype, const char *from, size_
 }
 
 /* Collects the rows that a sequence has in the group's caches after the step. */
-static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint32_t *ids,
+static enum lmd_status collect_pages(struct oc_exec *x, uint32_t group, const uint32_t *ids,
 				     uint32_t n, uint32_t seq, struct oc_result *out)
 {
 	const struct oc *c = x->c;
@@ -444,7 +463,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 		uint32_t rows = keys - key < pt ? keys - key : pt, o = first;
 		const char *from = page;
 
-		st = move(x, group, LMD_POOL_EXPORT, oc_page_of(oc_seq_slot(seq), key / pt, pt),
+		st = move(x, group, LMD_POOL_EXPORT, oc_page_of(c, oc_seq_slot(seq), key / pt, pt),
 			  rows, page, bytes);
 		for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 			const struct lmd_cache *k = &c->view->caches[ids[i]];
@@ -470,7 +489,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 }
 
 /* Collects the slots that the step may have written. */
-static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint32_t *ids,
+static enum lmd_status collect_slots(struct oc_exec *x, uint32_t group, const uint32_t *ids,
 				     uint32_t n, struct oc_result *out)
 {
 	const struct oc *c = x->c;
@@ -505,7 +524,7 @@ static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint3
 	return st;
 }
 
-static enum lmd_status collect(struct exec *x, struct oc_result *out)
+static enum lmd_status collect(struct oc_exec *x, struct oc_result *out)
 {
 	for (uint32_t g = 0; g < x->c->view->n_group; g++) {
 		struct lmd_cache caches[16];
@@ -526,7 +545,7 @@ static enum lmd_status collect(struct exec *x, struct oc_result *out)
 	return LMD_OK;
 }
 
-static enum lmd_status run_plan(struct exec *x, struct lmd_compiled_plan *plan,
+static enum lmd_status run_plan(struct oc_exec *x, struct lmd_compiled_plan *plan,
 				const struct lmd_step *step)
 {
 	enum lmd_status st = x->be->ops->plan_run(x->be->state, x->q, plan, step, x->in,
@@ -537,7 +556,7 @@ static enum lmd_status run_plan(struct exec *x, struct lmd_compiled_plan *plan,
 }
 
 /* Runs the step with its cancellation already requested; a device may be too late to notice. */
-static enum lmd_status run_cancelled(struct exec *x)
+static enum lmd_status run_cancelled(struct oc_exec *x)
 {
 	static const int32_t cancel = 1;
 	struct lmd_step step = x->c->step->view;
@@ -545,18 +564,18 @@ static enum lmd_status run_cancelled(struct exec *x)
 
 	step.cancel = &cancel;
 	st = run_plan(x, x->plan, &step);
-	end = finish(x);
+	end = oc_exec_finish(x);
 	if (st == LMD_OK)
 		st = end;
 	return st == LMD_CANCELLED ? LMD_OK : st;
 }
 
 /* Sets the tables of a group by operations on its pool, and takes the changes out of the step. */
-static enum lmd_status set_table(struct exec *x, uint32_t group)
+static enum lmd_status set_table(struct oc_exec *x, uint32_t group)
 {
 	struct lmi_plan_step *step = x->c->step;
 	const struct lmd_page_set *set = step->group[group].change;
-	const uint32_t n = oc_n_index(x->be->info.page_tokens), n_seq = x->c->layout->n_seq;
+	const uint32_t n = oc_n_index(x->c, x->be->info.page_tokens), n_seq = x->c->layout->n_seq;
 	uint32_t pages[OC_MAX_KEYS];
 	enum lmd_status st = LMD_OK;
 
@@ -568,10 +587,10 @@ static enum lmd_status set_table(struct exec *x, uint32_t group)
 					       .host_bytes = n * sizeof(*pages)};
 
 		for (uint32_t i = 0; i < n; i++)
-			pages[i] = oc_page_of(oc_seq_slot(s), i, x->be->info.page_tokens);
+			pages[i] = oc_page_of(x->c, oc_seq_slot(s), i, x->be->info.page_tokens);
 		st = x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, NULL, x->err);
 		if (st == LMD_OK)
-			st = finish(x);
+			st = oc_exec_finish(x);
 	}
 	if (set)
 		step->head->n_change[group] = 0;
@@ -579,7 +598,7 @@ static enum lmd_status set_table(struct exec *x, uint32_t group)
 }
 
 /* Does what the case wants to happen before its step. */
-static enum lmd_status prepare(struct exec *x, const struct lmd_compile *compile)
+static enum lmd_status prepare(struct oc_exec *x, const struct lmd_compile *compile)
 {
 	const uint32_t flags = x->c->def->flags;
 	enum lmd_status st = LMD_OK;
@@ -594,7 +613,14 @@ static enum lmd_status prepare(struct exec *x, const struct lmd_compile *compile
 	return st == LMD_OK && (flags & OC_CANCEL) ? run_cancelled(x) : st;
 }
 
-static enum lmd_status run(struct exec *x, struct oc_result *out)
+/* Does the device run the case in several segments? */
+static bool is_cut(const struct oc_exec *x)
+{
+	return x->be->cuts && x->c->def->flags & OC_CUT;
+}
+
+/* Runs the plan in one piece. */
+static enum lmd_status run_whole(struct oc_exec *x)
 {
 	const struct lmd_compile compile = {
 		.struct_size = sizeof(compile),
@@ -606,28 +632,32 @@ static enum lmd_status run(struct exec *x, struct oc_result *out)
 	};
 	enum lmd_status st = x->be->ops->plan_compile(x->be->state, &compile, &x->plan, x->err);
 
-	if (st != LMD_OK)
-		return st;
-	st = bind_all(x, out);
 	if (st == LMD_OK)
 		st = prepare(x, &compile);
+	return st == LMD_OK ? run_plan(x, x->plan, &x->c->step->view) : st;
+}
+
+static enum lmd_status run(struct oc_exec *x, struct oc_result *out)
+{
+	enum lmd_status st = bind_all(x, out);
+
 	if (st == LMD_OK)
-		st = run_plan(x, x->plan, &x->c->step->view);
+		st = is_cut(x) ? oc_segments_run(x) : run_whole(x);
 	if (st == LMD_OK)
 		st = download(x, out);
 	if (st == LMD_OK)
-		st = finish(x);
+		st = oc_exec_finish(x);
 	return st == LMD_OK ? collect(x, out) : st;
 }
 
-static void fini(struct exec *x)
+static void fini(struct oc_exec *x)
 {
 	const struct lmd_backend_ops *ops = x->be->ops;
 	struct lmd_error *err = x->err;
 
 	x->err = NULL; /* whatever failed has been reported */
 	if (x->event)
-		(void)finish(x);
+		(void)oc_exec_finish(x);
 	x->err = err;
 	for (uint32_t i = 0; i < OC_MAX_INPUT; i++) {
 		if (x->in[i].buffer)
@@ -642,19 +672,18 @@ static void fini(struct exec *x)
 	unbind_adapters(x);
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
 		ops->pool_destroy(x->be->state, x->pools[g]);
-	for (uint32_t i = 0; x->weights && i < x->c->view->n_weight_ref; i++)
-		ops->weight_destroy(x->be->state, x->weights[i]);
+	oc_segments_close(x);
+	oc_exec_free_weights(x, x->c->view, x->weights);
 	if (x->event)
 		ops->event_destroy(x->be->state, x->event);
 	if (x->q)
 		ops->queue_destroy(x->be->state, x->q);
-	lmi_free(x->weights);
 }
 
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err)
 {
-	struct exec x = {.be = be, .c = c, .err = err};
+	struct oc_exec x = {.be = be, .c = c, .err = err};
 	enum lmd_status st = LMD_OK;
 
 	*out = (struct oc_result){0};
@@ -662,8 +691,8 @@ enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_
 		st = be->ops->queue_create(be->state, 0, &x.q, err);
 	if (st == LMD_OK && x.q)
 		st = be->ops->event_create(be->state, &x.event, err);
-	if (st == LMD_OK)
-		st = load_weights(&x);
+	if (st == LMD_OK && !is_cut(&x))
+		st = oc_exec_load_weights(&x, c->view, &x.weights);
 	if (st == LMD_OK)
 		st = make_pools(&x);
 	if (st == LMD_OK)

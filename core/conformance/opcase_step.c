@@ -17,22 +17,40 @@ const struct oc_layout oc_layouts[] = {
 };
 const uint32_t n_oc_layouts = LMD_LEN(oc_layouts);
 
-uint32_t oc_n_index(uint32_t page_tokens)
+static const struct oc_layout long_layouts[] = {
+	{.name = "1 row, 4095 before", .n_seq = 1, .past = {4095}, .len = {1}},
+	{.name = "4 rows, 2 sequences, 4093 before", .n_seq = 2, .past = {4093, 1500}, .len = {3, 1}},
+};
+
+const struct oc_layout *oc_layouts_of(const struct opcase *def, uint32_t *n)
 {
-	return OC_MAX_KEYS / page_tokens + 1;
+	bool is_long = def->flags & OC_LONG;
+
+	*n = is_long ? (uint32_t)LMD_LEN(long_layouts) : n_oc_layouts;
+	return is_long ? long_layouts : oc_layouts;
+}
+
+uint32_t oc_max_keys(const struct oc *c)
+{
+	return c->def->flags & OC_LONG ? OC_LONG_KEYS : OC_MAX_KEYS;
+}
+
+uint32_t oc_n_index(const struct oc *c, uint32_t page_tokens)
+{
+	return oc_max_keys(c) / page_tokens + 1;
 }
 
 /* Odd and not a multiple of 7, so that strides of 7 reach every page. */
-uint32_t oc_n_page(uint32_t page_tokens)
+uint32_t oc_n_page(const struct oc *c, uint32_t page_tokens)
 {
-	uint32_t n = OC_SEQ_SLOTS * oc_n_index(page_tokens) | 1;
+	uint32_t n = OC_SEQ_SLOTS * oc_n_index(c, page_tokens) | 1;
 
 	return n % 7 ? n : n + 2;
 }
 
-uint32_t oc_page_of(uint32_t seq_slot, uint32_t index, uint32_t page_tokens)
+uint32_t oc_page_of(const struct oc *c, uint32_t seq_slot, uint32_t index, uint32_t page_tokens)
 {
-	return (seq_slot * oc_n_index(page_tokens) + index) * 7 % oc_n_page(page_tokens);
+	return (seq_slot * oc_n_index(c, page_tokens) + index) * 7 % oc_n_page(c, page_tokens);
 }
 
 uint32_t oc_seq_slot(uint32_t seq)
@@ -49,9 +67,9 @@ uint32_t oc_n_key(const struct oc *c, uint32_t group, uint32_t seq)
 	return group == OC_G_COMP ? n / 4 : n;
 }
 
-static int32_t physical(uint32_t seq, uint32_t key, uint32_t page_tokens)
+static int32_t physical(const struct oc *c, uint32_t seq, uint32_t key, uint32_t page_tokens)
 {
-	return (int32_t)(oc_page_of(oc_seq_slot(seq), key / page_tokens, page_tokens) *
+	return (int32_t)(oc_page_of(c, oc_seq_slot(seq), key / page_tokens, page_tokens) *
 				 page_tokens +
 			 key % page_tokens);
 }
@@ -138,10 +156,10 @@ static void fill_groups(struct oc *c, uint32_t page_tokens)
 
 		set_visible_keys(st, OC_G_FULL, t, 0, pos + 1);
 		st->group[OC_G_FULL].slot[t] =
-			t % 7 == 5 ? -1 : physical(seq, (uint32_t)pos, page_tokens);
+			t % 7 == 5 ? -1 : physical(c, seq, (uint32_t)pos, page_tokens);
 		set_visible_keys(st, OC_G_COMP, t, 0, (pos + 1) / 4);
 		st->group[OC_G_COMP].slot[t] =
-			end ? physical(seq, (uint32_t)pos / 4, page_tokens) : -1;
+			end ? physical(c, seq, (uint32_t)pos / 4, page_tokens) : -1;
 		set_visible_keys(st, OC_G_BATCH, t, 0, len);
 		set_visible_keys(st, OC_G_CROSS, t, 0, (int32_t)oc_n_key(c, OC_G_CROSS, seq));
 		st->group[OC_G_STATE].state_out[t] = i + 1 == (uint32_t)len ? (int32_t)(8 + seq)
@@ -156,7 +174,7 @@ static void fill_groups(struct oc *c, uint32_t page_tokens)
 		for (int32_t i = 0; i < n; i++) {
 			set_visible_keys(st, OC_G_XB, (uint32_t)(first + i), 0, n);
 			st->group[OC_G_CROSS].slot[first + i] =
-				physical(s, (uint32_t)i, page_tokens);
+				physical(c, s, (uint32_t)i, page_tokens);
 		}
 	}
 }
@@ -170,13 +188,13 @@ static void fill_pages(struct oc *c, uint32_t page_tokens)
 		uint32_t n = 0;
 
 		for (uint32_t s = 0; s < c->layout->n_seq; s++) {
-			for (uint32_t j = 0; j < oc_n_index(page_tokens); j++) {
+			for (uint32_t j = 0; j < oc_n_index(c, page_tokens); j++) {
 				uint32_t slot = oc_seq_slot(s);
 
 				set[n++] = (struct lmd_page_set){
 					slot,
 					j,
-					oc_page_of(slot, j, page_tokens),
+					oc_page_of(c, slot, j, page_tokens),
 				};
 			}
 		}
@@ -252,7 +270,7 @@ static bool fill_memory(struct oc *c)
 		const struct lmd_cache *x = &c->view->caches[i];
 		struct oc_rows *m = &c->memory[i];
 
-		m->n_row = OC_MAX_KEYS;
+		m->n_row = oc_max_keys(c);
 		if (x->kind == LMD_CACHE_CONV || x->kind == LMD_CACHE_STATE) {
 			uint32_t rows = x->kind == LMD_CACHE_CONV ? x->dk : x->n_head;
 			uint32_t cols =
@@ -276,7 +294,7 @@ static bool fill_memory(struct oc *c)
 enum lmd_status oc_fill(struct oc *c, uint32_t page_tokens)
 {
 	enum lmd_status st = lmi_plan_step_create(&c->step, c->view,
-						  OC_SEQ_SLOTS * oc_n_index(page_tokens), c->err);
+						  OC_SEQ_SLOTS * oc_n_index(c, page_tokens), c->err);
 
 	if (st != LMD_OK)
 		return st;

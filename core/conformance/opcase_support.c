@@ -39,10 +39,11 @@ static void one_case(struct oc_backend *be, uint32_t op, const struct opcase *de
 	struct oc_result out = {0};
 	struct oc *c = NULL;
 	enum lmd_status st;
+	uint32_t n;
 
 	dev.support = query_support;
 	dev.support_arg = &query;
-	st = oc_create(&c, def, &oc_layouts[LAYOUT], be->host, &dev, 1, false, &err);
+	st = oc_create(&c, def, &oc_layouts_of(def, &n)[LAYOUT], be->host, &dev, 1, false, &err);
 	if (st == LMD_OK)
 		st = oc_execute(be, c, &out, &err);
 	k.support = st == LMD_UNSUPPORTED ? LMI_OPCASE_NONE
@@ -60,7 +61,7 @@ enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi
 {
 	struct oc_backend be;
 	enum lmd_status st =
-		oc_backend_open(&be, backend, host, NULL, LMD_ACTIVATIONS_DEFAULT, err);
+		oc_backend_open(&be, backend, 0, host, NULL, LMD_ACTIVATIONS_DEFAULT, err);
 
 	if (st != LMD_OK)
 		return st;

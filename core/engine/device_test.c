@@ -303,14 +303,23 @@ static enum lmd_status eval(struct lmi_engine *e, uint32_t want, struct lmd_erro
 	return st;
 }
 
-/* A lost device takes its models with it, but no others; it can be opened again at once. */
+static uint64_t stopped_clock(void *ctx)
+{
+	(void)ctx;
+	return 1000000;
+}
+
+/* A lost device takes its models with it, but no others; it stays closed for a while. */
 START_TEST(a_lost_device_is_opened_again)
 {
 	struct lmi_engine_opts o = lmt_opts(&lmt_device_env, lmt_paths[LMT_FULL]);
 	struct lmi_engine_devices *set = NULL;
 	struct lmi_engine *on[4] = {NULL};
+	struct lmi_engine_loss loss = {0};
 	struct lmd_error err = {0};
+	uint64_t wait_ns;
 
+	lmt_device_env.host->now_ns = stopped_clock; /* the pause does not end by itself */
 	ck_assert_int_eq(lmi_engine_devices_create(&set, lmt_device_env.registry,
 						   lmt_device_env.host, &err),
 			 LMD_OK);
@@ -327,13 +336,25 @@ START_TEST(a_lost_device_is_opened_again)
 	ck_assert_int_eq(eval(on[2], LMI_ENGINE_WANT_LOGITS, &err), LMD_OK);
 	ck_assert(!find_row(set, "emu0").lost);
 	ck_assert_int_eq(eval(on[1], LMI_ENGINE_WANT_LOGITS, &err), LMD_DEVICE);
-	ck_assert_ptr_nonnull(strstr(err.text, "lost at step 3"));
+	ck_assert_msg(!strncmp(err.text, "device emu0 was lost: emu: the device was lost at step 3", 56),
+		      "%s", err.text);
 	ck_assert(lmi_engine_is_broken(on[1], &err));
 	ck_assert(find_row(set, "emu0").lost && !find_row(set, "emu1").lost);
 	ck_assert_int_eq(eval(on[2], LMI_ENGINE_WANT_LOGITS, &err), LMD_DEVICE);
 	ck_assert_int_eq(eval(on[0], LMI_ENGINE_WANT_LOGITS, &err), LMD_OK);
 	lmi_engine_fini(on[1]);
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	/* both models lost it, which is one loss */
+	ck_assert_uint_eq(lmi_engine_devices_n_loss(set), 1);
+	ck_assert_uint_eq(lmi_engine_device_losses(set, "emu0", &wait_ns), 1);
+	ck_assert_uint_eq(wait_ns, 1000000000);
+	o.inst.loss = &loss;
+	ck_assert_int_eq(lmi_engine_open(&on[3], &o, &err), LMD_BUSY);
+	ck_assert_msg(strstr(err.text, "device emu0 was lost; it can be opened again in") != NULL,
+		      "%s", err.text);
+	ck_assert_str_eq(loss.device, "emu0");
+	ck_assert_uint_eq(loss.wait_ns, wait_ns);
+	o.inst.at_once = true;
 	ck_assert_msg(lmi_engine_open(&on[3], &o, &err) == LMD_OK, "%s", err.text);
 	ck_assert(!find_row(set, "emu0").lost);
 	ck_assert_int_eq(eval(on[3], LMI_ENGINE_WANT_LOGITS, &err), LMD_OK);

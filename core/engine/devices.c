@@ -5,26 +5,31 @@
 #include "core/engine/devices.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/team.h"
+#include "core/engine/device_holdoff.h"
 #include "core/engine/memory_plan.h"
 #include "core/plugin/registry.h"
 
 struct entry {
 	struct lmi_engine_device device;
 	uint64_t claimed, loading; /* bytes of all models, and of those being loaded */
-	bool used, lost;
+	struct lmi_device_holdoff holdoff;
+	uint32_t n_loss;
+	bool used, lost; /* lost: and not opened since */
 };
 
 struct state {
 	struct lmi_engine_open_device open;
 	struct entry *entry;
 	uint32_t activations, attention;
-	bool alone, lost;
+	bool alone;
 	uint32_t n_user;
 	struct state *next;
 };
@@ -35,6 +40,7 @@ struct lmi_engine_devices {
 	pthread_mutex_t opening, lock;
 	struct entry entries[LMI_ENGINE_DEVICES_MAX];
 	struct state *states;
+	_Atomic uint32_t n_loss; /* of all devices */
 };
 
 enum lmd_status lmi_engine_devices_create(struct lmi_engine_devices **out,
@@ -167,6 +173,25 @@ static void destroy(struct lmi_engine_devices *set, struct state *s, bool is_ope
 	lmi_free(s);
 }
 
+static uint64_t now(const struct lmi_engine_devices *set)
+{
+	return set->host->now_ns(set->host->ctx);
+}
+
+static enum lmd_status check_pause(struct lmi_engine_devices *set, const struct state *s,
+				   struct lmd_error *err)
+{
+	uint64_t left;
+
+	(void)pthread_mutex_lock(&set->lock);
+	left = lmi_device_holdoff_left(&s->entry->holdoff, now(set));
+	(void)pthread_mutex_unlock(&set->lock);
+	return left ? lmd_fail(err, LMD_BUSY, "device %s was lost; it can be opened again in %llu ms",
+			       s->entry->device.name,
+			       (unsigned long long)((left + LMI_NS_PER_MS - 1) / LMI_NS_PER_MS))
+		    : LMD_OK;
+}
+
 static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *s,
 				  const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
@@ -184,13 +209,17 @@ static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
 	(void)pthread_mutex_lock(&set->lock);
 	s->entry = entry_of(set, name);
-	if (s->entry)
+	if (s->entry) {
 		s->entry->device.info = info;
+		s->open.n_loss = s->entry->n_loss;
+	}
 	(void)pthread_mutex_unlock(&set->lock);
 	if (!s->entry)
 		return lmd_fail(err, LMD_BUSY, "%d devices are in use", LMI_ENGINE_DEVICES_MAX);
 	s->open.device = &s->entry->device;
-	if (!s->open.device->arbiter)
+	if (!p->at_once)
+		st = check_pause(set, s, err);
+	if (st == LMD_OK && !s->open.device->arbiter)
 		st = lmi_device_arbiter_create(&s->open.device->arbiter, set->host, err);
 	if (st == LMD_OK)
 		st = open_team(set, s, p->n_thread, err);
@@ -202,7 +231,10 @@ static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *
 				f->f->state_bytes);
 	op.n_thread = s->open.n_thread;
 	op.team = s->open.team;
-	return f->ops.backend->open(s->open.state, set->host, &op, err);
+	st = f->ops.backend->open(s->open.state, set->host, &op, err);
+	if (st == LMD_DEVICE)
+		lmi_engine_device_set_lost(set, &s->open, err ? err->text : "");
+	return st;
 }
 
 /* Takes ownership of f, a reference to the backend. */
@@ -245,7 +277,7 @@ static struct state *find_shared(struct lmi_engine_devices *set, const struct lm
 
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
 	for (struct state *s = set->states; s && !p->alone; s = s->next)
-		if (!s->alone && !s->lost && s->open.backend == f &&
+		if (!s->alone && s->open.n_loss == s->entry->n_loss && s->open.backend == f &&
 		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
 		    s->activations == p->activations && s->attention == p->attention)
 			return s;
@@ -300,13 +332,55 @@ void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_o
 	(void)pthread_mutex_unlock(&set->opening);
 }
 
-void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d)
+/* ---- loss ---- */
+
+void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d,
+				const char *why)
 {
-	struct state *s = (struct state *)d;
+	struct entry *e = ((struct state *)d)->entry;
+	bool is_new;
+	uint32_t n;
+	uint64_t pause;
 
 	(void)pthread_mutex_lock(&set->lock);
-	s->lost = s->entry->lost = true;
+	is_new = d->n_loss == e->n_loss;
+	if (is_new) {
+		e->n_loss++;
+		e->lost = true;
+		lmi_device_holdoff_lost(&e->holdoff, now(set));
+		atomic_fetch_add(&set->n_loss, 1);
+	}
+	n = e->n_loss;
+	pause = e->holdoff.pause_ns;
 	(void)pthread_mutex_unlock(&set->lock);
+	if (is_new)
+		set->host->log(set->host->ctx, "engine", LMD_LOG_ERROR,
+			       "device lost; device=%s losses=%u retry_ms=%llu: %s", e->device.name,
+			       n, (unsigned long long)(pause / LMI_NS_PER_MS), why);
+}
+
+uint32_t lmi_engine_devices_n_loss(const struct lmi_engine_devices *set)
+{
+	return atomic_load(&set->n_loss);
+}
+
+uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *name,
+				  uint64_t *wait_ns)
+{
+	uint32_t n = 0;
+
+	*wait_ns = 0;
+	(void)pthread_mutex_lock(&set->lock);
+	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {
+		const struct entry *e = &set->entries[i];
+
+		if (!e->used || strcmp(e->device.name, name) != 0)
+			continue;
+		n = e->n_loss;
+		*wait_ns = lmi_device_holdoff_left(&e->holdoff, now(set));
+	}
+	(void)pthread_mutex_unlock(&set->lock);
+	return n;
 }
 
 /* ---- the ledger ---- */
@@ -391,7 +465,7 @@ static void fill_row(struct lmi_engine_devices *set, const struct lmi_factory *f
 			continue;
 		r->open = true;
 		r->n_model += s->n_user;
-		if (!s->lost && s->open.backend == f)
+		if (s->open.n_loss == s->entry->n_loss && s->open.backend == f)
 			open = &s->open;
 	}
 	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {
@@ -399,6 +473,8 @@ static void fill_row(struct lmi_engine_devices *set, const struct lmi_factory *f
 			continue;
 		r->memory_models = set->entries[i].claimed;
 		r->lost = set->entries[i].lost;
+		r->n_loss = set->entries[i].n_loss;
+		r->wait_ns = lmi_device_holdoff_left(&set->entries[i].holdoff, now(set));
 	}
 	memory_of(open, info, &r->memory_total, &r->memory_free);
 	(void)pthread_mutex_unlock(&set->lock);

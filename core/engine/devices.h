@@ -7,6 +7,9 @@
  * ask for the same threads and arithmetic use the same state of the backend; others, and models with
  * adapters, whose slots are numbers of the state, get a state of their own on the same device.
  *
+ * A device that is lost is closed when the last model has left it, and opened again, but not at once
+ * (device_holdoff.h).
+ *
  * Devices are named by backend and index: "cpu0", "emu1". All functions may be called from any
  * thread. */
 #ifndef LLAMAD_CORE_ENGINE_DEVICES_H
@@ -39,6 +42,7 @@ struct lmi_engine_open_device {
 	void *state;
 	struct lmd_team *team; /* NULL: one thread. Used by the model whose turn it is */
 	uint32_t n_thread;
+	uint32_t n_loss; /* how often the device had been lost when it was opened */
 };
 
 struct lmi_engine_device_params {
@@ -48,6 +52,7 @@ struct lmi_engine_device_params {
 	uint32_t activations; /* enum lmd_activations */
 	uint32_t attention;   /* enum lmd_attention */
 	bool alone;	      /* a state that no other model uses */
+	bool at_once;	      /* even if the device was lost a moment ago */
 };
 
 /* Different devices that have been used in one process. */
@@ -61,15 +66,23 @@ enum lmd_status lmi_engine_devices_create(struct lmi_engine_devices **out,
 /* No device may be open. set may be NULL. */
 void lmi_engine_devices_destroy(struct lmi_engine_devices *set);
 
-/* LMD_NOTFOUND: there is no such backend or device; other errors are the backend's. */
+/* LMD_NOTFOUND: there is no such backend or device; LMD_BUSY: it was lost and stays closed for a while
+ * (lmi_engine_device_losses); other errors are the backend's. */
 enum lmd_status lmi_engine_device_open(struct lmi_engine_devices *set,
 				       const struct lmi_engine_device_params *p,
 				       struct lmi_engine_open_device **out, struct lmd_error *err);
 /* All objects that the caller created on it have been destroyed. d may be NULL. */
 void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_open_device *d);
-/* Reports that the device is lost: from now on it is opened anew for each model until an opening
- * succeeds. */
-void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d);
+/* Reports that the device is lost: nobody else gets this state of the backend, and the device stays
+ * closed for a while. A loss that was reported before is ignored. why: the backend's message, for the
+ * log. */
+void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d,
+				const char *why);
+/* Returns the number of losses of all devices so far. */
+uint32_t lmi_engine_devices_n_loss(const struct lmi_engine_devices *set);
+/* Returns how often a device was lost, and in *wait_ns how long it stays closed; 0: not at all. */
+uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *name,
+				  uint64_t *wait_ns);
 
 /* Finds the backend and the index that a name such as "cpu0" or "cpu" (index 0) stands for. name_n:
  * its length. LMD_INVALID: it is no name. */
@@ -108,6 +121,8 @@ struct lmi_engine_device_row {
 	uint32_t n_model;
 	uint32_t n_bucket;
 	uint64_t memory_total, memory_free, memory_models; /* bytes; 0 = unknown */
+	uint32_t n_loss;  /* how often it was lost */
+	uint64_t wait_ns; /* how long it stays closed for that reason */
 };
 
 /* Describes every device of every backend that can run here. *out: [*n], to be freed with

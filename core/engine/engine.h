@@ -61,6 +61,12 @@ struct lmi_engine_memory {
 	uint64_t budget;    /* limit for everything but `file`; UINT64_MAX: unknown */
 };
 
+/* A device that was lost, because of which a model could not be opened. */
+struct lmi_engine_loss {
+	char device[56]; /* "emu1"; "": none */
+	uint64_t wait_ns; /* how long it stays closed */
+};
+
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
 	struct lmi_plugin_registry *registry; /* must outlive the engine */
@@ -109,6 +115,8 @@ struct lmi_engine_model_opts {
 				        * value */
 	struct lmi_engine_devices *devices; /* shared by engines; must outlive them. NULL: devices of
 					     * its own */
+	bool at_once;		       /* open devices that were lost a moment ago as well */
+	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
 	const char *device_list;
@@ -134,6 +142,7 @@ struct lmi_engine_device_share {
 	char name[56];	     /* "cpu0" */
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
+	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
 	struct lmi_engine_memory memory;
 };
 

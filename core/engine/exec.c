@@ -273,7 +273,7 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 						     e->segments[i].weights, inst->progress,
 						     inst->progress_arg, done, total, err);
 	if (st != LMD_OK)
-		return st;
+		return lmi_inst_check(inst, d, st, err);
 	d->weight_bytes += n.weights;
 	d->link_bytes += n.links;
 	more = more_scratch(d, n.scratch);
@@ -282,7 +282,7 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 	st = lmi_engine_shared_create(d, &d->scratch[d->n_scratch], more, LMI_ENGINE_SHARED_DEVICE,
 				      err);
 	if (st != LMD_OK)
-		return st;
+		return lmi_inst_check(inst, d, st, err);
 	d->n_scratch++;
 	d->scratch_bytes += more;
 	return LMD_OK;
@@ -312,7 +312,8 @@ static enum lmd_status compile_segment(struct lmi_inst *inst, struct lmi_engine_
 				      .pools = d->pools,
 				      .scratch = find_scratch(d, s->view)};
 
-	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err));
+	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err),
+			      err);
 }
 
 static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,

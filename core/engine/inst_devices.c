@@ -41,7 +41,7 @@ static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d
 				   LMI_ENGINE_CLASS_NORMAL);
 	st = lmi_engine_queue_open(d, err);
 	lmi_device_arbiter_release(d->open->device->arbiter);
-	return st;
+	return lmi_inst_check(inst, d, st, err);
 }
 
 /* Destroys what the instance has on a device. */
@@ -105,6 +105,20 @@ static enum lmd_status choose_page_size(struct lmi_inst *inst, struct lmd_error 
 	return LMD_OK;
 }
 
+/* Tells the one who opens the model that it failed because a device was lost, if that is so. */
+static void note_loss(struct lmi_inst *inst, const char *device, enum lmd_status st)
+{
+	uint64_t wait_ns;
+
+	if (!inst->loss || (st != LMD_DEVICE && st != LMD_BUSY))
+		return;
+	(void)lmi_engine_device_losses(inst->set, device, &wait_ns);
+	if (!wait_ns)
+		return;
+	(void)snprintf(inst->loss->device, sizeof(inst->loss->device), "%.55s", device);
+	inst->loss->wait_ns = wait_ns;
+}
+
 enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, uint32_t index,
 				    uint32_t *number, struct lmd_error *err)
 {
@@ -124,7 +138,10 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 		st = choose_page_size(inst, err);
 	if (st != LMD_OK) {
 		struct lmi_inst_device *d = &inst->devices[--inst->n_device];
+		char name[LMI_ENGINE_DEVICE_NAME + 8];
 
+		(void)snprintf(name, sizeof(name), "%.48s%u", backend, index);
+		note_loss(inst, name, st);
 		if (d->open)
 			close_one(inst, d);
 		leave(inst, d);
@@ -173,7 +190,8 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
 								.activations = o->activations,
 								.attention = o->attention,
-								.alone = inst->has_adapters};
+								.alone = inst->has_adapters,
+								.at_once = o->at_once};
 	if (o->device_list && *o->device_list)
 		return open_list(inst, o->device_list, err);
 	if (!name || !strcmp(name, "auto"))
@@ -284,9 +302,16 @@ void lmi_inst_run_team(struct lmi_inst *inst, lmd_part_fn fn, void *arg)
 	}
 }
 
-enum lmd_status lmi_inst_check(struct lmi_inst *inst, struct lmi_inst_device *d, enum lmd_status st)
+enum lmd_status lmi_inst_check(struct lmi_inst *inst, struct lmi_inst_device *d, enum lmd_status st,
+			       struct lmd_error *err)
 {
-	if (st == LMD_DEVICE)
-		lmi_engine_device_set_lost(inst->set, d->open);
-	return st;
+	char why[LMD_ERROR_TEXT] = "";
+
+	if (st != LMD_DEVICE)
+		return st;
+	if (err)
+		(void)snprintf(why, sizeof(why), "%s", err->text);
+	lmi_engine_device_set_lost(inst->set, d->open, why);
+	note_loss(inst, d->name, st);
+	return lmd_fail(err, st, "device %s was lost: %.400s", d->name, why);
 }

@@ -176,6 +176,7 @@ struct lmi_inst {
 
 	lmi_engine_load_fn progress; /* only while opening */
 	void *progress_arg;
+	struct lmi_engine_loss *loss; /* also */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out;
 	uint32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values */
@@ -218,9 +219,10 @@ bool lmi_inst_hold_within(struct lmi_inst *inst, const struct lmi_inst *outer);
 bool lmi_inst_is_wanted(const struct lmi_inst *inst);
 /* Runs fn on the threads of the first device if nobody else uses them, otherwise on this one. */
 void lmi_inst_run_team(struct lmi_inst *inst, lmd_part_fn fn, void *arg);
-/* Reports a failure of the device; tells the others that a device is lost. */
+/* Returns the status of a call on the device. If the device is lost, tells the others, and puts its name
+ * before the message in err, which may be NULL. */
 enum lmd_status lmi_inst_check(struct lmi_inst *inst, struct lmi_inst_device *d,
-			       enum lmd_status st);
+			       enum lmd_status st, struct lmd_error *err);
 
 /* ---- device_memory.c ---- */
 

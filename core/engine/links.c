@@ -167,9 +167,10 @@ static enum lmd_status wait_left(struct lmi_inst *inst, struct lmi_engine_segmen
 {
 	struct lmi_inst_device *d = &inst->devices[from->device];
 
-	return from->recorded[slot]
-		       ? d->ops->event_wait(d->state, from->left[slot], UINT64_MAX, err)
-		       : LMD_OK;
+	if (!from->recorded[slot])
+		return LMD_OK;
+	return lmi_inst_check(inst, d,
+			      d->ops->event_wait(d->state, from->left[slot], UINT64_MAX, err), err);
 }
 
 static bool are_peers(const struct lmi_inst_device *a, const struct lmi_inst_device *b)
@@ -184,7 +185,10 @@ static enum lmd_status order(struct lmi_inst *inst, struct lmi_engine_segment *f
 	const struct lmi_inst_device *d = &inst->devices[from->device];
 
 	if (from->recorded[slot] && to->queue && d->ops == to->ops && to->ops->queue_wait_event)
-		return to->ops->queue_wait_event(to->state, to->queue, from->left[slot], err);
+		return lmi_inst_check(inst, to,
+				      to->ops->queue_wait_event(to->state, to->queue,
+								from->left[slot], err),
+				      err);
 	return wait_left(inst, from, slot, err);
 }
 
@@ -211,14 +215,16 @@ static enum lmd_status bring(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		if (st != LMD_OK)
 			return st;
 		memcpy(a->rows[slot].host, rows->host, (size_t)bytes);
-		return lmi_engine_shared_upload(dst, &a->rows[slot], bytes, err);
+		st = lmi_engine_shared_upload(dst, &a->rows[slot], bytes, err);
+		return lmi_inst_check(inst, dst, st, err);
 	}
 	st = order(inst, from, dst, slot, err);
 	if (st != LMD_OK)
 		return st;
-	return dst->ops->buffer_copy(dst->state, dst->queue, a->rows[slot].device, NULL, 0,
-				     are_peers(src, dst) ? rows->device : NULL,
-				     are_peers(src, dst) ? NULL : rows->host, 0, bytes, NULL, err);
+	st = dst->ops->buffer_copy(dst->state, dst->queue, a->rows[slot].device, NULL, 0,
+				   are_peers(src, dst) ? rows->device : NULL,
+				   are_peers(src, dst) ? NULL : rows->host, 0, bytes, NULL, err);
+	return lmi_inst_check(inst, dst, st, err);
 }
 
 /* Fills in the bindings of the values that arrive; returns their number. */
@@ -323,9 +329,7 @@ enum lmd_status lmi_engine_links_result(struct lmi_inst *inst, struct lmi_engine
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t i = 0; i < e->n_segment; i++) {
-		enum lmd_status now =
-			lmi_inst_check(inst, &inst->devices[e->segments[i].device],
-				       wait_left(inst, &e->segments[i], slot, to));
+		enum lmd_status now = wait_left(inst, &e->segments[i], slot, to);
 
 		if (st == LMD_OK && now != LMD_OK) {
 			st = now;

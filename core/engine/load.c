@@ -99,7 +99,7 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 	uint32_t exec;
 	enum lmd_status st = lmi_inst_exec(inst, &key, &exec, &why);
 
-	return st == LMD_NOMEM || st == LMD_IO || st == LMD_CANCELLED
+	return st == LMD_NOMEM || st == LMD_IO || st == LMD_CANCELLED || st == LMD_DEVICE
 		       ? lmd_fail(err, st, "%s", why.text)
 		       : LMD_OK;
 }
@@ -146,6 +146,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
+	inst->loss = o->loss;
 	inst->available = o->memory_limit ? o->memory_limit : lmi_engine_memory_available();
 	return inst;
 }
@@ -178,6 +179,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 	if (st != LMD_OK)
 		return give_up(inst, o->path, st, &cause, err);
 	inst->progress = NULL;
+	inst->loss = NULL;
 	*out = inst;
 	return LMD_OK;
 }

@@ -542,5 +542,6 @@ void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_plac
 		(void)snprintf(out->devices[i].name, sizeof(out->devices[i].name), "%s",
 			       inst->devices[i].name);
 		out->devices[i].memory = inst->devices[i].estimate;
+		out->devices[i].n_loss = inst->devices[i].open->n_loss;
 	}
 }

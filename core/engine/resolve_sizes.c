@@ -408,7 +408,7 @@ enum lmd_status lmi_inst_open_device_pools(struct lmi_inst *inst, uint32_t devic
 	for (uint32_t g = 0; g < inst->desc.n_group && st == LMD_OK; g++)
 		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
 			st = open_pool(inst, device, g, err);
-	return lmi_inst_check(inst, &inst->devices[device], st);
+	return lmi_inst_check(inst, &inst->devices[device], st, err);
 }
 
 /* Room for the page tables of one sequence in all groups, in each slot. */

@@ -140,7 +140,7 @@ static enum lmd_status on_pools(struct lmi_inst *inst, const struct lmi_engine_e
 		st = d->ops->pool_op(d->state, d->queue, d->pools[g], op, 1, NULL, err);
 		if (st == LMD_OK && (wait || !(e->devices & 1u << i)))
 			st = lmi_engine_queue_finish(d, err);
-		st = lmi_inst_check(inst, d, st);
+		st = lmi_inst_check(inst, d, st, err);
 	}
 	return st;
 }
@@ -196,8 +196,10 @@ static enum lmd_status tell_others(struct lmi_inst *inst, const struct lmi_engin
 			st = change_table(d, g, s, err);
 		if (st == LMD_OK)
 			st = lmi_engine_queue_finish(d, err);
+		if (st != LMD_OK)
+			return lmi_inst_check(inst, d, st, err);
 	}
-	return st;
+	return LMD_OK;
 }
 
 /* Puts the page table changes of a sequence into the step; those of a sequence with more than fit
@@ -329,11 +331,12 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot,
 			      struct lmd_error *err)
 {
-	return lmi_engine_shared_upload(&inst->devices[lmi_engine_place_input(inst)],
-					&inst->slot[slot].ext_rows,
-					(uint64_t)e->step[slot][e->first]->head->n_tok *
-						inst->desc.n_input_embd * sizeof(float),
-					err);
+	struct lmi_inst_device *d = &inst->devices[lmi_engine_place_input(inst)];
+	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * inst->desc.n_input_embd *
+			 sizeof(float);
+
+	return lmi_inst_check(
+		inst, d, lmi_engine_shared_upload(d, &inst->slot[slot].ext_rows, bytes, err), err);
 }
 
 /* Gives the other devices of the plan the same step. */
@@ -401,15 +404,16 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 					     .row_bytes = row_bytes,
 					     .ptr = rows->device ? NULL : rows->host,
 					     .buffer = rows->device};
-	st = lmi_inst_check(inst, d,
-			    d->ops->plan_run(d->state, d->queue, s->compiled_plan,
-					     &e->step[slot][s->device]->view, s->bindings, n_in,
-					     s->bindings + n_in, n_out, NULL));
+	st = d->ops->plan_run(d->state, d->queue, s->compiled_plan,
+			      &e->step[slot][s->device]->view, s->bindings, n_in, s->bindings + n_in,
+			      n_out, NULL);
 	if (st != LMD_OK)
-		return lmd_fail(err, st, "%s", d->ops->last_error(d->state));
-	if (has_out)
+		(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
+	if (st == LMD_OK && has_out)
 		st = lmi_engine_shared_download(d, rows, result_rows(e, slot) * row_bytes, err);
-	return st == LMD_OK ? lmi_engine_links_leave(inst, e, s, slot, err) : st;
+	if (st == LMD_OK)
+		st = lmi_engine_links_leave(inst, e, s, slot, err);
+	return lmi_inst_check(inst, d, st, err);
 }
 
 /* Runs the plan and gets its results. */
@@ -448,7 +452,7 @@ static void record(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint3
 			continue;
 		st = d->ops->event_record(d->state, d->queue, d->done[slot], &err);
 		d->recorded[slot] = st == LMD_OK;
-		if (lmi_inst_check(inst, d, st) != LMD_OK && t->failed.status == LMD_OK) {
+		if (lmi_inst_check(inst, d, st, &err) != LMD_OK && t->failed.status == LMD_OK) {
 			t->failed = err;
 			t->failed.status = st;
 		}
@@ -489,7 +493,7 @@ static enum lmd_status finish_on(struct lmi_inst *inst, struct lmi_inst_device *
 		inst->slot[slot].waited = true;
 		st = d->ops->event_wait(d->state, d->done[slot], UINT64_MAX, err);
 	}
-	return lmi_inst_check(inst, d, st);
+	return lmi_inst_check(inst, d, st, err);
 }
 
 enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot, struct lmd_error *err)

@@ -139,19 +139,7 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 	} else if (b->o.complete && item->u.done.finish == LMI_WIRE_FINISH_SHUTDOWN) {
 		fail(b, LMD_BUSY, "the server was stopped");
 	} else {
-		b->end.finish = item->u.done.finish;
-		b->end.n_prompt = (uint32_t)item->u.done.n_prompt;
-		b->end.n_out = (uint32_t)item->u.done.n_out;
-		b->end.n_forced = (uint32_t)item->u.done.n_forced;
-		b->end.n_cached = (uint32_t)item->u.done.n_cached;
-		b->end.n_drafted = (uint32_t)item->u.done.n_drafted;
-		b->end.n_accepted = (uint32_t)item->u.done.n_accepted;
-		b->end.n_shift = (uint32_t)item->u.done.n_shift;
-		b->end.broke_at = (uint32_t)item->u.done.prefix_broke_at;
-		b->end.n_pinned = (uint32_t)item->u.done.n_pinned;
-		b->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
-		b->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
-		b->end.out_ns = (uint64_t)item->u.done.out_ns;
+		lmi_http_collect_end(&b->end, item, b->o.own_arena);
 		succeed(b);
 	}
 }

@@ -178,3 +178,39 @@ void lmi_http_collected_fini(struct lmi_http_collected *c)
 	tokens_fini(&c->prompt);
 	*c = (struct lmi_http_collected){0};
 }
+
+static const struct lmi_wire_setting *copy_settings(const struct lmi_wire_setting *v, uint32_t n,
+						    struct lmd_arena *arena)
+{
+	struct lmi_wire_setting *out = n ? lmi_arena_array(arena, n, sizeof(*out)) : NULL;
+
+	for (uint32_t i = 0; i < n && out; i++) {
+		const char *name = lmi_arena_strndup(arena, v[i].name.ptr, v[i].name.len);
+
+		out[i] = (struct lmi_wire_setting){.name = {.ptr = name, .len = v[i].name.len},
+						   .value = v[i].value};
+		if (!name)
+			return NULL;
+	}
+	return out;
+}
+
+void lmi_http_collect_end(struct lmi_http_answer_end *out, const struct lmi_wire_item *item,
+			  struct lmd_arena *arena)
+{
+	out->finish = item->u.done.finish;
+	out->n_prompt = (uint32_t)item->u.done.n_prompt;
+	out->n_out = (uint32_t)item->u.done.n_out;
+	out->n_forced = (uint32_t)item->u.done.n_forced;
+	out->n_cached = (uint32_t)item->u.done.n_cached;
+	out->n_drafted = (uint32_t)item->u.done.n_drafted;
+	out->n_accepted = (uint32_t)item->u.done.n_accepted;
+	out->n_reasoning = (uint32_t)item->u.done.n_reasoning;
+	out->n_shift = (uint32_t)item->u.done.n_shift;
+	out->broke_at = (uint32_t)item->u.done.prefix_broke_at;
+	out->n_pinned = (uint32_t)item->u.done.n_pinned;
+	out->prompt_ns = (uint64_t)item->u.done.prompt_ns;
+	out->out_ns = (uint64_t)item->u.done.out_ns;
+	out->settings = copy_settings(item->u.done.settings, item->u.done.n_settings, arena);
+	out->n_settings = out->settings ? item->u.done.n_settings : 0;
+}

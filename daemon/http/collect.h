@@ -27,6 +27,10 @@ bool lmi_http_collected_add(struct lmi_http_collected *c, const struct lmi_wire_
  * out of memory. */
 bool lmi_http_collected_answer(const struct lmi_http_collected *c, struct lmd_arena *arena,
 			       struct lmi_http_answer *out);
+/* Takes the counts, times and settings of an item done; memory comes from the arena.  Without memory there are
+ * no settings. */
+void lmi_http_collect_end(struct lmi_http_answer_end *out, const struct lmi_wire_item *item,
+			  struct lmd_arena *arena);
 void lmi_http_collected_fini(struct lmi_http_collected *c);
 
 #endif /* LLAMAD_DAEMON_HTTP_COLLECT_H */

@@ -313,19 +313,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	uint64_t all = lmi_loop_now() - r->x->begun_ns;
 
 	c->ended = true;
-	c->end.finish = item->u.done.finish;
-	c->end.n_prompt = (uint32_t)item->u.done.n_prompt;
-	c->end.n_out = (uint32_t)item->u.done.n_out;
-	c->end.n_forced = (uint32_t)item->u.done.n_forced;
-	c->end.n_cached = (uint32_t)item->u.done.n_cached;
-	c->end.n_drafted = (uint32_t)item->u.done.n_drafted;
-	c->end.n_accepted = (uint32_t)item->u.done.n_accepted;
-	c->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
-	c->end.n_shift = (uint32_t)item->u.done.n_shift;
-	c->end.broke_at = (uint32_t)item->u.done.prefix_broke_at;
-	c->end.n_pinned = (uint32_t)item->u.done.n_pinned;
-	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
-	c->end.out_ns = (uint64_t)item->u.done.out_ns;
+	lmi_http_collect_end(&c->end, item, r->x->arena);
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
 	count_end(c);

@@ -85,7 +85,8 @@ enum lmi_wire_model_state {
 	LMI_WIRE_MODEL_STATE_DRAINING = 4, /* Finishes its streams and accepts no more */
 	LMI_WIRE_MODEL_STATE_UNLOADING = 5, /* Being removed from memory */
 	/* The last load failed or the device was lost. The model is loaded again by op load, or
-	 * by a request after a pause. */
+	 * by a request after a pause; after a loss also without a request, when the device can
+	 * be opened again. */
 	LMI_WIRE_MODEL_STATE_FAILED = 6,
 	/* Crashed the server twice and is not loaded automatically. */
 	LMI_WIRE_MODEL_STATE_QUARANTINED = 7
@@ -332,6 +333,10 @@ struct lmi_wire_device {
 	int64_t models;
 	/* idle, in use or lost. */
 	struct lmd_str state;
+	/* How often it was lost since the server started. (>= 0; default 0) */
+	int64_t losses;
+	/* Time for which it stays closed because it was lost. (ms; >= 0; default 0) */
+	int64_t retry_ms;
 	/* queued: steps wait on the device; direct: a call returns when it is complete. */
 	struct lmd_str queue;
 	/* host_memory, import, sampling, graphs, peer or buckets. */
@@ -369,6 +374,14 @@ struct lmi_wire_default_value {
 	double value;
 	/* Where it comes from. */
 	enum lmi_wire_default_source from;
+};
+
+/* A value that an answer was computed with. */
+struct lmi_wire_setting {
+	/* A parameter of op generate. */
+	struct lmd_str name;
+	/* The value; of a bool, 0 or 1. */
+	double value;
 };
 
 /* One thing that a plugin provides. */
@@ -533,7 +546,8 @@ struct lmi_wire_metric {
 	uint32_t n_labels;
 };
 
-/* A model that is loaded or being loaded. */
+/* A model that is loaded, or being loaded, or will be loaded when its device can be opened
+ * again. */
 struct lmi_wire_resident {
 	/* Its name or path. */
 	struct lmd_str model;
@@ -580,6 +594,11 @@ struct lmi_wire_resident {
 	/* Operations that run on another device than the others of their layers. */
 	const struct lmi_wire_moved_ops *moved;
 	uint32_t n_moved;
+	/* Time until a model whose device was lost is loaded again; 0: nothing is to be done,
+	 * or it is being done. (ms; >= 0; default 0) */
+	int64_t retry_ms;
+	/* Why the state is failed. */
+	struct lmd_str reason;
 };
 
 /* An item of a stream. */
@@ -704,6 +723,11 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that pin_ms keeps in the prefix cache: whole
 			 * pages, as far as the user's share reaches. (tokens; >= 0; default 0) */
 			int64_t n_pinned;
+			/* With report_settings: the values in use of the sampling parameters,
+			 * unless the request has a chain, and of n, context_shift, n_keep and
+			 * n_discard. */
+			const struct lmi_wire_setting *settings;
+			uint32_t n_settings;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -1181,6 +1205,10 @@ struct lmi_wire_req_generate {
 	 * never. (ms; -1..86400000) */
 	bool has_keep_alive_ms;
 	int64_t keep_alive_ms;
+	/* The final item has the settings that the answer was computed with: those of the
+	 * request, and for the others those of the model's section in the configuration, of the
+	 * model's file, or built in. */
+	bool report_settings;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's

@@ -339,7 +339,7 @@ void lmt_new_rid(struct lmi_wire_request *req)
 	req->rid = new_rid();
 }
 
-void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
+void lmt_add_as(struct lmt_client *c, const struct lmt_daemon *d, const char *name)
 {
 	const struct lmi_wire_rep_next *n;
 	const struct lmi_wire_reply *r;
@@ -349,7 +349,7 @@ void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
 
 	lmi_wire_request_init(&req, LMI_WIRE_OP_ADD);
 	req.rid = new_rid();
-	req.u.add.name = str("tiny");
+	req.u.add.name = str(name);
 	req.u.add.path = str(d->model);
 	r = lmt_ask(c, &req);
 	ck_assert_msg(!r->failed, "add: %.*s", (int)r->error.text.len, r->error.text.ptr);
@@ -360,6 +360,11 @@ void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
 			ck_abort_msg("add: %.*s", (int)n->items[n->n_items - 1].u.error.text.len,
 				     n->items[n->n_items - 1].u.error.text.ptr);
 	} while (!n->end);
+}
+
+void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
+{
+	lmt_add_as(c, d, "tiny");
 }
 
 void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi_wire_id *id)

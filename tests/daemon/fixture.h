@@ -81,6 +81,8 @@ const struct lmi_wire_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op o
 void lmt_new_rid(struct lmi_wire_request *req);
 /* Adds the model of the folder to the registry as "tiny" and waits for the end of the job. */
 void lmt_add(struct lmt_client *c, const struct lmt_daemon *d);
+/* Adds it under another name. */
+void lmt_add_as(struct lmt_client *c, const struct lmt_daemon *d, const char *name);
 /* Starts a greedy generation of n tokens (-1: until it is cancelled); fails the test on an
  * error. */
 void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi_wire_id *id);

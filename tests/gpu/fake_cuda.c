@@ -5,7 +5,8 @@
  * separated by commas:
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
  *   fail_alloc=N   the Nth allocation fails
- *   lose=N         the device is lost at the Nth launch
+ *   lose=N         the device is lost at the Nth launch, until nobody has a context; counting then
+ *                  begins again
  *
  * Threads: one lock around everything. */
 #include <pthread.h>
@@ -35,7 +36,7 @@ static struct {
 	int ready;
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
-	unsigned fail_alloc, n_alloc, lose, n_launch;
+	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
 	int lost;
 } fake = {.devices = 1, .warp = 32, .memory = 1ull << 30};
 
@@ -282,12 +283,21 @@ API(cuDeviceGetAttribute, int *out, int what, int dev)
 API(cuDevicePrimaryCtxRetain, void **out, int dev)
 {
 	*out = (void *)(uintptr_t)(dev + 1);
+	(void)pthread_mutex_lock(&lock);
+	fake.n_context++;
+	(void)pthread_mutex_unlock(&lock);
 	return OK;
 }
 
 API(cuDevicePrimaryCtxRelease_v2, int dev)
 {
 	(void)dev;
+	(void)pthread_mutex_lock(&lock);
+	if (fake.n_context && !--fake.n_context && fake.lost) {
+		fake.lost = 0;
+		fake.n_launch = 0;
+	}
+	(void)pthread_mutex_unlock(&lock);
 	return OK;
 }
 

@@ -201,6 +201,12 @@ static enum lmi_wire_finish finish_of(const char *word)
 
 static struct lmi_http_answer_end end_of(const json_t *v)
 {
+	static const struct lmi_wire_setting settings[] = {
+		{.name = {.ptr = "temp", .len = 4}, .value = 0.25},
+		{.name = {.ptr = "top_k", .len = 5}, .value = 40},
+		{.name = {.ptr = "n", .len = 1}, .value = -1},
+		{.name = {.ptr = "context_shift", .len = 13}, .value = 1}};
+
 	return (struct lmi_http_answer_end){
 		.finish = finish_of(json_string_value(json_object_get(v, "finish"))),
 		.called = json_is_true(json_object_get(v, "called")),
@@ -210,6 +216,8 @@ static struct lmi_http_answer_end end_of(const json_t *v)
 		.prompt_ns = 20000000,
 		.out_ns = 500000000,
 		.queue_ns = 1000000,
+		.settings = settings,
+		.n_settings = LMD_LEN(settings),
 	};
 }
 

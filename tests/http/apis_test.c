@@ -420,9 +420,10 @@ static const struct {
 	{"/api/generate", "{\"prompt\":\"hi\",\"options\":{\"num_predict\":-2}}",
 	 "{\"parse\":true,\"n\":-1}"},
 	{"/completion", "{\"prompt\":\"hi\",\"x\":1,\"min_tokens\":3,\"stop_token_ids\":[5]}",
-	 "{\"raw\":true,\"parse_special\":true,\"stop_tokens\":[5],\"min_tokens\":3}"},
+	 "{\"raw\":true,\"parse_special\":true,\"stop_tokens\":[5],\"min_tokens\":3,"
+	 "\"report_settings\":true}"},
 	{"/completion", "{\"prompt\":\"hi\",\"top_p\":3,\"n_predict\":-1}",
-	 "{\"raw\":true,\"parse_special\":true,\"top_p\":1,\"n\":-1}"},
+	 "{\"raw\":true,\"parse_special\":true,\"top_p\":1,\"n\":-1,\"report_settings\":true}"},
 };
 
 START_TEST(values)

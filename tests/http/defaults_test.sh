@@ -65,6 +65,15 @@ done
 fetch 200 '"params":{"temperature":0,"top_k":40,"top_p":0.95' "$u/props?model=greedy"
 fetch 200 '"params":{"temperature":5,"top_k":0,"top_p":1,"min_p":0,.*"repeat_last_n":7' "$u/props?model=hot"
 holds "the system prompt" grep -q '"system_prompt":"Be brief."' "$dir/body"
+# and used in an answer: from the configuration, the model, and the request
+used() {
+	fetch 200 "\"generation_settings\":{$2" \
+		-d "{\"model\":\"$1\",\"prompt\":\"a\",\"n_predict\":2,\"ignore_eos\":true${3:+,$3}}" "$u/completion"
+}
+used hot '"seed":3,"temperature":5,"top_k":0,"top_p":1,"min_p":0,.*"repeat_last_n":7,.*"n_predict":2,' '"seed":3'
+used greedy '"seed":[0-9]*,"temperature":0,"top_k":40,"top_p":0.95,.*"stop":\[\],"ignore_eos":true,"stream":false,"n_probs":0}'
+used hot '"seed":[0-9]*,"temperature":0.5,"top_k":0,"top_p":1,.*"stop":\["x","y"\],.*"stream":true,"n_probs":1}' \
+	'"temperature":0.5,"stop":["x","y"],"stream":true,"n_probs":1'
 fetch 200 '"parameters":"temperature  *5\\ntop_k  *0' -d '{"model":"hot"}' "$u/api/show"
 holds "the system prompt" grep -q '"system":"Be brief."' "$dir/body"
 holds "only defaults of this model" sh -c '! grep -q mirostat "$1"' - "$dir/body"

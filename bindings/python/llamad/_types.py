@@ -290,6 +290,10 @@ class Device(Message):
     models: int = field(metadata={"wire": "models"})
     #: idle, in use or lost.
     state: str = field(metadata={"wire": "state"})
+    #: How often it was lost since the server started. (at least 0)
+    losses: int = field(default=0, metadata={"wire": "losses", "default": 0})
+    #: Time for which it stays closed because it was lost. (ms, at least 0)
+    retry_ms: int = field(default=0, metadata={"wire": "retry_ms", "default": 0})
     #: queued: steps wait on the device; direct: a call returns when it is complete.
     queue: str = field(metadata={"wire": "queue"})
     #: host_memory, import, sampling, graphs, peer or buckets.
@@ -332,6 +336,16 @@ class DefaultValue(Message):
     value: float = field(metadata={"wire": "value"})
     #: Where it comes from.
     from_: str = field(metadata={"wire": "from"})
+
+
+@dataclass(kw_only=True, repr=False)
+class Setting(Message):
+    """A value that an answer was computed with."""
+
+    #: A parameter of op generate.
+    name: str = field(metadata={"wire": "name"})
+    #: The value; of a bool, 0 or 1.
+    value: float = field(metadata={"wire": "value"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -525,7 +539,7 @@ class Metric(Message):
 
 @dataclass(kw_only=True, repr=False)
 class Resident(Message):
-    """A model that is loaded or being loaded."""
+    """A model that is loaded, or being loaded, or will be loaded when its device can be opened again."""
 
     #: Its name or path.
     model: str = field(metadata={"wire": "model"})
@@ -569,6 +583,11 @@ class Resident(Message):
     adapters: list[str] = field(default_factory=list, metadata={"wire": "adapters", "default": []})
     #: Operations that run on another device than the others of their layers.
     moved: list[MovedOps] = field(default_factory=list, metadata={"wire": "moved", "default": [], "make": "MovedOps", "many": True})
+    #: Time until a model whose device was lost is loaded again; 0: nothing is to be done, or it
+    #: is being done. (ms, at least 0)
+    retry_ms: int = field(default=0, metadata={"wire": "retry_ms", "default": 0})
+    #: Why the state is failed.
+    reason: str = field(default='', metadata={"wire": "reason", "default": ''})
 
     def __repr__(self) -> str:
         return f"<Resident {self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}>"
@@ -732,6 +751,9 @@ class DoneItem(Message):
     #: Tokens of the prompt that pin_ms keeps in the prefix cache: whole pages, as far as the
     #: user's share reaches. (tokens, at least 0)
     n_pinned: int = field(default=0, metadata={"wire": "n_pinned", "default": 0})
+    #: With report_settings: the values in use of the sampling parameters, unless the request has
+    #: a chain, and of n, context_shift, n_keep and n_discard.
+    settings: list[Setting] = field(default_factory=list, metadata={"wire": "settings", "default": [], "make": "Setting", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1330,6 +1352,10 @@ class GenerateRequest(Request[GenerateReply]):
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
+    #: The final item has the settings that the answer was computed with: those of the request,
+    #: and for the others those of the model's section in the configuration, of the model's file,
+    #: or built in.
+    report_settings: bool = field(default=False, metadata={"wire": "report_settings", "default": False})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1542,6 +1568,10 @@ class GenerateParams(TypedDict, total=False):
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None]
+    #: The final item has the settings that the answer was computed with: those of the request,
+    #: and for the others those of the model's section in the configuration, of the model's file,
+    #: or built in.
+    report_settings: Union[bool, None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -2575,7 +2605,7 @@ __all__ = [
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
     "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
-    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
+    "ServerState", "Setting", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
     "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
     "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
     "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",

@@ -123,7 +123,7 @@ static void begin(struct lmi_http_translation *t, struct lmi_http_generation *ou
 	lmi_http_translation_init(t, out, arena, err);
 	t->state = out->state = lmi_http_alloc(&t->r, 1, sizeof(struct lmi_llamacpp_state));
 	out->form = &lmi_llamacpp_form;
-	t->q->raw = t->q->parse_special = true;
+	t->q->raw = t->q->parse_special = t->q->report_settings = true;
 }
 
 static enum lmd_status end(struct lmi_http_translation *t, struct lmd_arena *arena,
@@ -136,6 +136,11 @@ static enum lmd_status end(struct lmi_http_translation *t, struct lmd_arena *are
 		s->logprobs = t->q->sampled_probs ? LMI_HTTP_LOGPROBS_SAMPLED
 						  : LMI_HTTP_LOGPROBS_LLAMACPP;
 		s->stop = t->q->n_stop == 1 ? t->q->stop[0] : (struct lmd_str){.ptr = ""};
+		s->stops = t->q->stop;
+		s->n_stop = t->q->n_stop;
+		s->ignore_eos = t->q->ignore_eog;
+		s->stream = t->out->stream;
+		s->n_probs = t->q->has_logprobs ? t->q->logprobs : 0;
 	}
 	return lmi_http_translation_end(t, param);
 }

@@ -61,6 +61,26 @@ static void put_logprobs(struct lmi_json_text *j, const struct lmi_llamacpp_stat
 	lmi_http_put_logprobs_list(j, tokens, n, s->logprobs);
 }
 
+/* Writes what the answer was computed with. */
+static void put_settings(struct lmi_json_text *j, const struct lmi_llamacpp_state *s, int64_t seed,
+			 const struct lmi_http_answer_end *end)
+{
+	lmi_json_text_key(j, "generation_settings");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "seed", seed);
+	for (uint32_t i = 0; i < end->n_settings; i++)
+		lmi_llamacpp_put_setting(j, end->settings[i].name, end->settings[i].value);
+	lmi_json_text_key(j, "stop");
+	lmi_json_text_array(j);
+	for (uint32_t i = 0; i < s->n_stop; i++)
+		lmi_json_text_strn(j, s->stops[i].ptr, s->stops[i].len);
+	lmi_json_text_end(j);
+	lmi_http_json_put_bool(j, "ignore_eos", s->ignore_eos);
+	lmi_http_json_put_bool(j, "stream", s->stream);
+	lmi_http_json_put_int(j, "n_probs", s->n_probs);
+	lmi_json_text_end(j);
+}
+
 /* Writes the members of the end, after index, content and tokens. */
 static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 		    const struct lmi_http_answer_head *head, uint32_t choice,
@@ -73,10 +93,7 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_http_json_put_text(j, "model", head->model);
 	lmi_http_json_put_int(j, "tokens_predicted", end->n_out);
 	lmi_http_json_put_int(j, "tokens_evaluated", end->n_prompt);
-	lmi_json_text_key(j, "generation_settings");
-	lmi_json_text_object(j);
-	lmi_http_json_put_int(j, "seed", head->seeds ? head->seeds[choice] : 0);
-	lmi_json_text_end(j);
+	put_settings(j, s, head->seeds ? head->seeds[choice] : 0, end);
 	lmi_http_json_put_bool(j, "truncated", end->n_shift > 0);
 	lmi_http_json_put_text(j, "stop_type", stop_type(end));
 	lmi_http_json_put_str(j, "stopping_word",

@@ -13,7 +13,10 @@
 struct lmi_llamacpp_state {
 	struct lmd_arena *arena;
 	struct lmd_str stop; /* the stop sequence, if there is only one; otherwise empty */
-	bool return_tokens;
+	bool return_tokens, stream, ignore_eos;
+	const struct lmd_str *stops; /* [n_stop] of the request */
+	uint32_t n_stop;
+	int64_t n_probs;
 	enum lmi_http_logprobs_form logprobs;
 	int64_t n_out[LMI_HTTP_CHOICES_MAX]; /* tokens so far */
 	struct lmi_http_pieces text[LMI_HTTP_CHOICES_MAX];
@@ -21,6 +24,9 @@ struct lmi_llamacpp_state {
 };
 
 extern const struct lmi_http_form lmi_llamacpp_form;
+
+/* Writes a parameter of op generate as a member under its name in /completion and /props. */
+void lmi_llamacpp_put_setting(struct lmi_json_text *j, struct lmd_str name, double value);
 
 /* Handlers. */
 void lmi_llamacpp_apply_template(struct lmi_http_exchange *x);

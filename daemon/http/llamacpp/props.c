@@ -11,31 +11,6 @@
 
 /* ---- GET /props ---- */
 
-/* The parameters under their names in /completion. */
-static void put_defaults(struct lmi_json_text *j, const struct lmi_wire_rep_info *info)
-{
-	static const struct lmd_str other[][2] = {
-		{{"temp", 4}, {"temperature", 11}},
-		{{"typical", 7}, {"typical_p", 9}},
-		{{"dry_last_n", 10}, {"dry_penalty_last_n", 18}},
-	};
-
-	for (uint32_t i = 0; info && i < info->n_defaults; i++) {
-		const struct lmi_wire_default_value *v = &info->defaults[i];
-		struct lmd_str name = v->name;
-
-		for (size_t k = 0; k < LMD_LEN(other); k++)
-			if (name.len == other[k][0].len &&
-			    !memcmp(name.ptr, other[k][0].ptr, name.len))
-				name = other[k][1];
-		lmi_http_json_key(j, name);
-		if (v->value == (double)(int64_t)v->value)
-			lmi_json_text_int(j, (int64_t)v->value);
-		else
-			lmi_json_text_real(j, v->value);
-	}
-}
-
 /* info: NULL if there is no model. */
 static void put_props(struct lmi_json_text *j, struct lmd_str model,
 		      const struct lmi_wire_resident *m, const struct lmi_wire_rep_info *info)
@@ -48,7 +23,8 @@ static void put_props(struct lmi_json_text *j, struct lmd_str model,
 	lmi_http_json_put_int(j, "n_ctx", m ? m->n_ctx : 0);
 	lmi_json_text_key(j, "params");
 	lmi_json_text_object(j);
-	put_defaults(j, info);
+	for (uint32_t i = 0; info && i < info->n_defaults; i++)
+		lmi_llamacpp_put_setting(j, info->defaults[i].name, info->defaults[i].value);
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
 	lmi_http_json_put_int(j, "total_slots", m ? m->n_seq : 0);

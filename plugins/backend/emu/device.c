@@ -146,7 +146,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 		st = emu_memory_open(&dev->mem, &dev->set, err);
 	if (st != LMD_OK)
 		return st;
+	if (dev->set.lose_device != EMU_MAX_DEVICE && dev->set.lose_device != p->index)
+		dev->set.lose_step = 0;
 	dev->host = host;
+	dev->index = p->index;
 	dev->rng = dev->set.seed;
 	dev->inner = (struct lmd_host){
 		.struct_size = sizeof(dev->inner),

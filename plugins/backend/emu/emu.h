@@ -26,6 +26,7 @@ struct emu_settings {
 	uint64_t seed;        /* late, not 0: some work is done earlier, at random */
 	uint32_t fail_alloc;  /* this allocation of a device fails; 0 = none */
 	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
+	uint32_t lose_device; /* only this one is lost; EMU_MAX_DEVICE = every one */
 	bool buckets;         /* plans are compiled for certain numbers of rows */
 	uint32_t lacks;       /* the devices do not have this op; 0 = all */
 	uint32_t fault;       /* enum emu_fault; 0 = none */
@@ -45,6 +46,14 @@ enum emu_fault {
 	EMU_FAULT_SLOT = 8,         /* state slots are copied in the wrong direction */
 	EMU_FAULT_ZERO = 9,         /* state slots are not zeroed */
 	EMU_FAULT_TABLE = 10,       /* changes of page tables in a step are ignored */
+	EMU_FAULT_FAR = 11,         /* no row sees a key after the first 1024 */
+	EMU_FAULT_CANCEL = 12,      /* the step after a cancelled one is cancelled as well */
+	EMU_FAULT_TIMEOUT = 13,     /* an event has fired when a wait for it has timed out */
+	EMU_FAULT_SECOND = 14,      /* devices after the first do not write results */
+	EMU_FAULT_OTHER = 15,       /* devices after the first lose what is copied to them */
+	EMU_FAULT_PEER = 16,        /* copies from another device's memory are not done */
+	EMU_FAULT_CHAIN = 17,       /* a plan right after another one reads zeros as inputs */
+	EMU_FAULT_LOST = 18,        /* a device that was lost goes on after it has told so once */
 	EMU_N_FAULT
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);
@@ -86,8 +95,10 @@ struct emu_dev {
 	struct lmd_queue *queues; /* all of them */
 	struct emu_work *free_work; /* so that a step allocates nothing */
 	uint64_t rng;
-	uint32_t n_step;
+	uint32_t n_step, index;
 	bool lost;
+	bool was_cancelled;       /* with EMU_FAULT_CANCEL: the last step */
+	bool ran_plan;            /* the last work was a plan */
 	struct lmd_error error;   /* of the last plan_run or plan_observe */
 };
 
@@ -109,7 +120,7 @@ struct emu_plan {
 };
 
 /* LMD_DEVICE if the device is lost. */
-enum lmd_status emu_alive(const struct emu_dev *dev, struct lmd_error *err);
+enum lmd_status emu_alive(struct emu_dev *dev, struct lmd_error *err);
 
 /* ---- weights (weight.c) ---- */
 

@@ -17,17 +17,30 @@ done
 LLAMAD_EMU=lose_step=3
 call plugins test "$so" --only "norm "
 holds "a lost device is named" grep -q 'lost at step 3' "$dir/out"
+LLAMAD_EMU=late=1,lose_step=3
+call plugins test "$so" --only "attn cross" --all
+holds "a lost device is closed and opened again" \
+	grep -q '^ok  *device *calls after a loss' "$dir/out"
+holds "what follows runs: $(tail -n 1 "$dir/out")" grep -q '^ok  *attn' "$dir/out"
+LLAMAD_EMU=late=1,lose_step=3,fault=18
+call plugins test "$so" --only "attn cross"
+holds "fault 18 is found by 'calls after a loss'" \
+	grep -q '^FAIL device *calls after a loss.*a device that was lost answers' "$dir/out"
 LLAMAD_EMU=nonsense
 call plugins test "$so" --only "norm "
 holds "wrong settings are named" grep -q "no setting 'nonsense'" "$dir/err"
 # Each mistake of a driver is found by the case that is about it, and without a fault every case passes.
-LLAMAD_EMU=late=1
+LLAMAD_EMU=late=1,devices=2
 does plugins test "$so" --only "device "
 holds "a device without faults" grep -q '^[1-9][0-9]* passed, 0 failed, 0 skipped' "$dir/out"
+LLAMAD_EMU=late=1
+does plugins test "$so" --only "device "
+holds "what one device cannot do is skipped" \
+	grep -q '^skip device *ops on the second device.*: the backend has one device' "$dir/out"
 fault=0
 while read -r case; do
 	fault=$((fault + 1))
-	LLAMAD_EMU=late=1,fault=$fault
+	LLAMAD_EMU=late=1,devices=2,fault=$fault
 	call plugins test "$so" --only "${case%%;*}"
 	holds "fault $fault is found by '$case'" grep -q "^FAIL ${case%% *} *${case#* }" "$dir/out"
 done <<'EOF'
@@ -41,5 +54,12 @@ device rows of a page
 device copy of a slot
 device zeros of a slot
 attn cross
+attn long context, two key heads
+attn a cancelled step, then the step
+device waits that time out
+device ops on the second device
+device beside another device
+device copies between devices
+attn a block in segments
 EOF
 finish "emu"

@@ -21,12 +21,16 @@ struct lmd_event {
 	struct lmd_error result;
 };
 
-enum lmd_status emu_alive(const struct emu_dev *dev, struct lmd_error *err)
+enum lmd_status emu_alive(struct emu_dev *dev, struct lmd_error *err)
 {
-	return dev->lost ? lmd_fail(err, LMD_DEVICE, "emu: the device was lost at step %u, as set "
-						     "by LLAMAD_EMU",
-				    dev->set.lose_step)
-			 : LMD_OK;
+	if (!dev->lost)
+		return LMD_OK;
+	if (dev->set.fault == EMU_FAULT_LOST) {
+		dev->lost = false;
+		dev->n_step = 0;
+	}
+	return lmd_fail(err, LMD_DEVICE, "emu: the device was lost at step %u, as set by LLAMAD_EMU",
+			dev->set.lose_step);
 }
 
 static void set_result(struct lmd_error *to, enum lmd_status st, const char *text)
@@ -70,6 +74,7 @@ static void run_first(struct emu_dev *dev, struct lmd_queue *q)
 		if (dev->set.fault != EMU_FAULT_NO_WAIT)
 			run_to(w->event);
 	} else if (w->kind == EMU_RECORD) {
+		dev->ran_plan = false;
 		fire(w->event, q->failed.status, q->failed.text);
 		set_result(&q->failed, LMD_OK, "");
 	} else {
@@ -202,8 +207,11 @@ enum lmd_status emu_event_wait(void *state, struct lmd_event *e, uint64_t timeou
 	progress(state);
 	if (e->state == UNUSED && dev->set.fault != EMU_FAULT_UNUSED_EVENT)
 		return lmd_fail(err, LMD_INVALID, "emu: the event was never used");
-	if (e->state == PENDING && !timeout_ns)
+	if (e->state == PENDING && !timeout_ns) {
+		if (dev->set.fault == EMU_FAULT_TIMEOUT)
+			fire(e, LMD_OK, "");
 		return LMD_TIMEOUT;
+	}
 	run_to(e);
 	return e->result.status == LMD_OK ? LMD_OK
 					  : lmd_fail(err, e->result.status, "%s", e->result.text);

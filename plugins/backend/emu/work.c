@@ -91,8 +91,19 @@ static void point_groups(const struct emu_plan *p, struct lmd_step *s)
 	}
 }
 
+static void hide_far_keys(const struct emu_plan *p, const struct lmd_step_header *h)
+{
+	for (uint32_t g = 0; g < p->layout.n_group; g++) {
+		uint64_t at = p->layout.group[g].kv_hi;
+		int32_t *hi = at ? (int32_t *)(void *)(p->block + at) : NULL;
+
+		for (uint32_t t = 0; hi && t < h->n_tok; t++)
+			hi[t] = hi[t] < 1024 ? hi[t] : 1024;
+	}
+}
+
 /* Copies the block to the device and makes a step that refers to the copy. */
-static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *host, bool no_changes,
+static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *host, uint32_t fault,
 			      struct lmd_step *s, struct lmd_error *err)
 {
 	const struct lmd_step_layout *l = &p->layout;
@@ -102,7 +113,7 @@ static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *h
 		return lmd_fail(err, LMD_INVALID, "emu: the step block has %llu bytes, expected %llu",
 				(unsigned long long)host->bytes, (unsigned long long)l->bytes);
 	memcpy(p->block, host->head, (size_t)l->bytes);
-	if (no_changes)
+	if (fault == EMU_FAULT_TABLE)
 		memset(((struct lmd_step_header *)(void *)p->block)->n_change, 0,
 		       sizeof(h->n_change));
 	if (h->n_tok > l->max_tok || h->n_seq > l->max_seq || h->n_out > l->max_out)
@@ -142,6 +153,8 @@ static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *h
 		s->x_w[i] = ints(p, l->x_w[i]);
 	}
 	point_groups(p, s);
+	if (fault == EMU_FAULT_FAR)
+		hide_far_keys(p, h);
 	if (p->plan->key.bucket)
 		return check_padding(p, h, err);
 	poison_rows(p, h);
@@ -183,21 +196,47 @@ static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct 
 	if (dev->set.lose_step && ++dev->n_step >= dev->set.lose_step)
 		dev->lost = true;
 	st = emu_alive(dev, err);
+	if (st == LMD_OK && dev->was_cancelled) {
+		dev->was_cancelled = false;
+		return lmd_fail(err, LMD_CANCELLED, "emu: cancelled");
+	}
 	if (st == LMD_OK)
-		st = upload(w->plan, &w->step, dev->set.fault == EMU_FAULT_TABLE, &s, err);
+		st = upload(w->plan, &w->step, dev->set.fault, &s, err);
 	if (st == LMD_OK)
 		st = resolve(w->in, w->n_in, err);
 	if (st == LMD_OK)
 		st = resolve(w->out, w->n_out, err);
 	if (st != LMD_OK)
 		return st;
+	for (uint32_t i = 0; i < w->n_in && dev->ran_plan && dev->set.fault == EMU_FAULT_CHAIN; i++)
+		if (w->in[i].ptr)
+			memset(w->in[i].ptr, 0, w->in[i].n_row * w->in[i].row_bytes);
+	dev->ran_plan = true;
 	memset(w->plan->values, 0xff, (size_t)w->plan->plan->scratch_bytes); /* NaN */
 	for (uint32_t i = 0; i < w->n_out; i++)
 		if (w->out[i].ptr)
 			memset(w->out[i].ptr, 0xff, w->out[i].n_row * w->out[i].row_bytes);
+	if (dev->index && dev->set.fault == EMU_FAULT_SECOND)
+		return LMD_OK;
 	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, &s, w->in, w->n_in, w->out,
 				      w->n_out, NULL);
+	dev->was_cancelled = st == LMD_CANCELLED && dev->set.fault == EMU_FAULT_CANCEL;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", ref_backend_ops.last_error(dev->ref));
+}
+
+static void copy(struct emu_dev *dev, const struct emu_work *w)
+{
+	const uint32_t fault = dev->set.fault;
+	bool is_mine = w->dst_ptr >= dev->mem.base && w->dst_ptr < dev->mem.base + dev->mem.bytes;
+
+	if ((w->peer && fault == EMU_FAULT_PEER) ||
+	    (dev->index && is_mine && fault == EMU_FAULT_OTHER))
+		return;
+	if (w->peer)
+		emu_enter(&w->peer->mem);
+	memmove(w->dst_ptr, w->src_ptr, (size_t)w->bytes);
+	if (w->peer)
+		emu_leave(&w->peer->mem);
 }
 
 static enum lmd_status run_pool(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
@@ -234,11 +273,7 @@ enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd
 		return st;
 	switch (w->kind) {
 	case EMU_COPY:
-		if (w->peer)
-			emu_enter(&w->peer->mem);
-		memmove(w->dst_ptr, w->src_ptr, (size_t)w->bytes);
-		if (w->peer)
-			emu_leave(&w->peer->mem);
+		copy(dev, w);
 		return LMD_OK;
 	case EMU_POOL:
 		return run_pool(dev, w, err);
