@@ -15,8 +15,8 @@
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
 	X(audit_verify) X(audit_export) X(audit_tail) X(shutdown)
 #define FILES(X)                                                                                   \
-	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(bench_serve) X(perplexity)                        \
-	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
+	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(bench_serve) X(perplexity)          \
+	X(diff) X(hash) X(sign) X(verify) X(split) X(merge) X(export_lora) X(convert) X(quantize)          \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
 #define HELP(X) X(doctor) X(bug_report) X(help) X(translate) X(version)
@@ -80,6 +80,18 @@ static const struct lmi_opt common_opts[] = {
 	 .def = "owner",
 	 .doc = "Plugins to trust: owner accepts files of the running user or root, system only "
 		"files of root that the running user cannot write."},
+	{.name = "signatures",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "off|warn|require",
+	 .def_text = "the environment variable LLAMAD_SIGNATURES, or else off",
+	 .doc = "For models that this program opens itself: off = manifests are not looked for; "
+		"warn = say what is missing or wrong; require = refuse models without a manifest "
+		"signed with a trusted key. The daemon has a setting of its own."},
+	{.name = "trusted-key",
+	 .type = LMI_OPT_LIST,
+	 .value = "FILE",
+	 .def_text = "the environment variable LLAMAD_TRUSTED_KEYS, a file or folder",
+	 .doc = "Public key whose signatures count, or a folder of files NAME.pub; may be repeated."},
 	{.name = "log",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "error|warn|info|debug|trace",
