@@ -47,8 +47,6 @@ static void on_progress(void *arg, uint64_t done, uint64_t total, bool checking)
 {
 	struct local *l = arg;
 
-	if (lmi_ctl_interrupted())
-		lmi_cancel_set(&l->cancel);
 	if (checking)
 		lmi_ctl_progress_show(&l->bar, "hash", done, total);
 	else
@@ -110,15 +108,16 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 
 static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	char catalogue[PATH_MAX];
+	struct lmi_ctl_hub_paths paths;
 	struct lmi_hub_opts o;
 	struct lmi_hub_model *m;
 	struct local l = {0};
 	enum lmd_status st;
 
-	lmi_ctl_hub_opts(&o, catalogue);
+	lmi_ctl_hub_opts(&o, &paths);
 	lmi_ctl_interrupt_install();
 	(void)lmi_cancel_attach(&l.cancel);
+	lmi_ctl_interrupt_cancel(&l.cancel);
 	lmi_ctl_progress_init(&l.bar);
 	st = lmi_hub_resolve(&m, lmi_arg_pos(&ctl->args, 0), &o, err);
 	if (st == LMD_OK) {
@@ -127,6 +126,7 @@ static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 		lmi_hub_model_free(m);
 	}
 	lmi_ctl_progress_end(&l.bar);
+	lmi_ctl_interrupt_cancel(NULL);
 	(void)lmi_cancel_attach(NULL);
 	if (st == LMD_CANCELLED)
 		(void)lmd_fail(err, st, "stopped by a signal; the same command continues");

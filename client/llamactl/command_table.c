@@ -8,8 +8,8 @@
 
 #define RUN(X)                                                                                     \
 	X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(batch) \
-	X(pull) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
+	X(pull) X(push) X(add) X(list) X(ps)
+#define MODELS(X) X(load) X(unload) X(reload) X(create) X(bundle) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(top) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
@@ -113,7 +113,6 @@ static const struct lmi_cli_hint hints[] = {
 	{"delete", "rm NAME"},
 	{"download", "pull SOURCE"},
 	{"import", "add NAME FILE, or add --from ollama"},
-	{"push", "--help; models are not uploaded"},
 	{"signin", "--help; there is no account to sign in to"},
 	{"server", "serve MODEL"},
 	{"start", "serve MODEL"},
