@@ -85,8 +85,8 @@ static const char *refusal(const struct lmi_service *svc, const struct journal *
 		return "its beginning is damaged";
 	if (svc->n_durable >= LMI_SVC_DURABLE_MAX)
 		return "there are too many";
-	if (now > then && (uint64_t)(now - then) > svc->limits.durable_ms * LMI_NS_PER_MS)
-		return "nobody has read it for longer than durable_ms";
+	if (now > then && (uint64_t)(now - then) > svc->limits.durable_age_ms * LMI_NS_PER_MS)
+		return "nobody has read it for longer than durable_age";
 	if (*p->key_label && (strlen(key) != j->head.key.len ||
 			      memcmp(key, j->head.key.ptr, j->head.key.len) != 0))
 		return "its API key was removed";

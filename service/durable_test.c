@@ -436,12 +436,12 @@ START_TEST(old_files)
 	save();
 	stop();
 	restore(n_image);
-	ahead = (int64_t)(fx.o.limits.durable_ms - 60000) * 1000000;
+	ahead = (int64_t)(fx.o.limits.durable_age_ms - 60000) * 1000000;
 	start();
 	ck_assert_uint_eq(fx.svc->streams.n, 1);
 	stop();
 	restore(n_image);
-	ahead = (int64_t)(fx.o.limits.durable_ms + 60000) * 1000000;
+	ahead = (int64_t)(fx.o.limits.durable_age_ms + 60000) * 1000000;
 	start();
 	ck_assert_uint_eq(fx.svc->streams.n, 0);
 	ck_assert_uint_eq(n_files(), 0);

@@ -286,7 +286,7 @@ uint64_t lmi_svc_gen_lease_ms(const struct lmi_service *svc, const struct lmi_wi
 {
 	return q->has_lease_ms	 ? (uint64_t)q->lease_ms
 	       : svc->o.embedded ? UINT64_MAX / LMI_NS_PER_MS
-	       : q->durable	 ? svc->limits.durable_ms
+	       : q->durable	 ? svc->limits.durable_age_ms
 				 : svc->limits.lease_default;
 }
 

@@ -97,9 +97,6 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "has a value of its own; 0 = never."),
 	ROW(fail_ms, "ms", 0, HOUR, 1000, "Pause after a failed load; doubles with each failure."),
 	ROW(fail_max_ms, "ms", 0, DAY, MINUTE, "Longest pause after failed loads."),
-	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
-	    "Texts up to this length are tokenised in the main thread, longer ones in another "
-	    "thread."),
 	ROW(durable_streams, "", 0, LMI_SVC_DURABLE_MAX, 32,
 	    "Maximum number of durable streams, which go on after the daemon was stopped, killed or "
 	    "replaced: their prompts and answers are written to the state folder. Only requests that "
@@ -110,8 +107,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(durable_percent_per_user, "", 0, 100, 0,
 	    "Maximum share in percent of durable_streams and of durable_bytes that one user may have; 0 "
 	    "= three quarters. Administrators have no share."),
-	ROW(durable_ms, "ms", MINUTE, 7 * DAY, HOUR,
+	ROW(durable_age_ms, "ms", MINUTE, 7 * DAY, HOUR,
 	    "How long a durable stream that nobody reads is kept, whether it runs or has ended."),
+	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
+	    "Texts up to this length are tokenised in the main thread, longer ones in another "
+	    "thread."),
 };
 const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 

@@ -59,7 +59,7 @@ struct lmi_service_limits {
 	uint64_t durable_streams;
 	uint64_t durable_bytes;
 	uint64_t durable_percent_per_user;
-	uint64_t durable_ms;
+	uint64_t durable_age_ms;
 };
 
 struct lmi_svc_limit {

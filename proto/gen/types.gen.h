@@ -1223,8 +1223,8 @@ struct lmi_wire_req_generate {
 	 * replaced, the generation goes on when it has started again, and next with the same id
 	 * and cursor returns the same items. Only for models of the registry, and not together
 	 * with prompt_tokens, prompt_logprobs, context_shift or a sampler that learns
-	 * (mirostat, adaptive). The stream is kept for the server's durable_ms unless lease_ms
-	 * is given. */
+	 * (mirostat, adaptive). The stream is kept for the server's durable_age_ms unless
+	 * lease_ms is given. */
 	bool durable;
 };
 

@@ -1368,7 +1368,7 @@ class GenerateRequest(Request[GenerateReply]):
     #: replaced, the generation goes on when it has started again, and next with the same id and
     #: cursor returns the same items. Only for models of the registry, and not together with
     #: prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat,
-    #: adaptive). The stream is kept for the server's durable_ms unless lease_ms is given.
+    #: adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given.
     durable: bool = field(default=False, metadata={"wire": "durable", "default": False})
 
 
@@ -1584,7 +1584,7 @@ class GenerateParams(TypedDict, total=False):
     #: replaced, the generation goes on when it has started again, and next with the same id and
     #: cursor returns the same items. Only for models of the registry, and not together with
     #: prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat,
-    #: adaptive). The stream is kept for the server's durable_ms unless lease_ms is given.
+    #: adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given.
     durable: Union[bool, None]
     #: Another name of temp, known from openai, ollama.
     temperature: Union[float, None]
