@@ -55,6 +55,8 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 		st = lmi_http_renew_tls(d->http, err);
 	if (st == LMD_OK)
 		st = lmi_service_set_limits(d->service, &c->service, err);
+	if (st == LMD_OK) /* last: it cannot be undone */
+		st = lmi_daemon_set_signatures(d, c, err);
 	if (st != LMD_OK)
 		return st;
 	lmi_service_set_presets(d->service, c->presets, c->n_presets);

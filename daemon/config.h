@@ -62,6 +62,8 @@ struct lmi_config {
 
 	/* [models] */
 	struct lmi_config_list model_dirs;
+	int64_t signatures; /* enum lmi_sign_mode */
+	struct lmi_config_list trusted_keys;
 	int64_t pull; /* 0, 1 */
 	const char *catalogue;         /* NULL: the one that is installed */
 	const char *hf_url, *hf_token, *ollama_url; /* NULL: not set; hf_token is a file */
@@ -186,7 +188,7 @@ struct lmi_config_table {
 void lmi_config_table_init(struct lmi_config_table *t);
 
 /* The options of llamad, for lmi_args_parse. */
-#define LMI_DAEMON_OPTIONS_MAX 48
+#define LMI_DAEMON_OPTIONS_MAX 64
 struct lmi_daemon_options {
 	struct lmi_opt opt[LMI_DAEMON_OPTIONS_MAX];
 	struct lmi_cli_program prog;

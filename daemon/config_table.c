@@ -168,6 +168,27 @@ static const struct lmi_config_row before[] = {
 	 .option = true,
 	 .path = true},
 	{.section = "models",
+	 .opt = {.name = "signatures",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "off|warn|require",
+		 .def = "off",
+		 .doc = "Whether models, adapters and draft models need a manifest signed with one "
+			"of the trusted keys (`llamactl sign`): off = manifests are not looked for; "
+			"warn = the log says what is missing or wrong, and the model is loaded; "
+			"require = it is refused before anything of it is interpreted."},
+	 .at = AT(signatures),
+	 .live = true},
+	{.section = "models",
+	 .opt = {.name = "trusted-keys",
+		 .type = LMI_OPT_LIST,
+		 .value = "FILE",
+		 .doc = "Public keys whose signatures count, in PEM; of a folder its files NAME.pub. "
+			"Read again on reload."},
+	 .at = AT(trusted_keys),
+	 .path = true,
+	 .live = true,
+	 .unset = "none; required unless signatures = off"},
+	{.section = "models",
 	 .opt = {.name = "pull",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",

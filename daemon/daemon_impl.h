@@ -113,6 +113,9 @@ uint64_t lmi_daemon_audit_tick(struct lmi_daemon *d, uint64_t now);
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d);
 /* Logs the warnings of a configuration. */
 void lmi_daemon_log_warnings(struct lmi_daemon *d, const struct lmi_config *c);
+/* Makes the keys signatures and trusted_keys the policy of the process (core/sign/policy.h). */
+enum lmd_status lmi_daemon_set_signatures(struct lmi_daemon *d, const struct lmi_config *c,
+					  struct lmd_error *err);
 /* Reads the configuration again and applies it.  On failure nothing changes.  Unless `changed` is
  * NULL, writes the names of at most `max` changed keys to it, and their number to *n_changed. */
 enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONFIG_KEY_BYTES],

@@ -14,6 +14,7 @@
 #include "core/base/jobs.h"
 #include "core/base/thread.h"
 #include "core/plugin/host_services.h"
+#include "core/sign/policy.h"
 #include "daemon/daemon_impl.h"
 #include "daemon/process.h"
 #include "daemon/state_dir.h"
@@ -337,6 +338,8 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	if (st == LMD_OK)
 		lmi_daemon_log_warnings(d, d->config);
 	if (st == LMD_OK)
+		st = lmi_daemon_set_signatures(d, d->config, err);
+	if (st == LMD_OK)
 		st = lmi_daemon_find_inherited(d, err);
 	if (st == LMD_OK)
 		st = lmi_daemon_state_lock(&d->lock, d->config->state_dir, err);
@@ -394,6 +397,8 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_http_close(d->http);
+	/* nothing is opened any more, and warnings would need the host */
+	(void)lmi_sign_policy_set(&(struct lmi_sign_policy_opts){0}, NULL);
 	lmi_jobs_destroy(d->registry);
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);

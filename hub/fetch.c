@@ -29,7 +29,7 @@ struct fetch {
 	bool begun;          /* the first piece of this try has arrived */
 	bool failed;         /* on_data failed: trying again does not help */
 	char etag[160];
-	char token[LMI_HUB_TOKEN_MAX]; /* of a registry; "": none */
+	char login[LMI_HUB_AUTHORIZATION_MAX]; /* at a registry; "": none */
 };
 
 static void report(const struct fetch *w, uint64_t done, bool checking)
@@ -163,9 +163,8 @@ static enum lmd_status try_once(struct fetch *w, struct lmi_hub_request *q, stru
 	enum lmd_status st;
 
 	q->from = w->file.file.bytes;
-	q->bearer = *w->token          ? w->token
-		    : w->f->with_token ? w->o->hf_token
-				       : NULL;
+	q->authorization = w->login;
+	q->bearer = w->f->with_token ? w->o->hf_token : NULL;
 	w->begun = false;
 	st = lmi_hub_request(r, q, w->o, err);
 	if (end_segment(w, &second) != LMD_OK && st == LMD_OK) {
@@ -190,7 +189,8 @@ static enum lmd_status transfer(struct fetch *w, struct lmd_error *err)
 		bool again = !w->failed && (lmi_hub_may_pass(st, r.code) || (done && w->size));
 
 		if (st == LMD_OK && r.code == 401 && *r.challenge && !n_challenge++) {
-			st = lmi_hub_registry_token(w->token, r.challenge, w->o, err);
+			st = lmi_hub_registry_login(w->login, w->f->url, r.challenge, NULL, w->o,
+						    err);
 			lmi_hub_reply_fini(&r);
 			if (st != LMD_OK)
 				return st;

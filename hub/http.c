@@ -33,6 +33,7 @@ struct exchange {
 	const struct lmi_hub_request *q;
 	struct lmi_hub_reply *r;
 	size_t cap;
+	uint64_t n_sent;    /* bytes of the request's body */
 	enum lmd_status st; /* why a callback ended the transfer */
 	struct lmd_error *err;
 	char reason[CURL_ERROR_SIZE];
@@ -87,6 +88,19 @@ static void link_header(struct lmi_hub_reply *r, const char *v, size_t n)
 		keep(r->next, sizeof(r->next), v + 1, (size_t)(end - v - 1));
 }
 
+/* "0-1023", in a reply about an upload */
+static void upload_range(struct lmi_hub_reply *r, const char *v, size_t n)
+{
+	char text[64] = "";
+	unsigned long long from, to;
+
+	keep(text, sizeof(text), v, n);
+	if (sscanf(strncmp(text, "bytes=", 6) ? text : text + 6, "%20llu-%20llu", &from, &to) == 2 && from == 0) {
+		r->range_end = to;
+		r->has_range = true;
+	}
+}
+
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
 	struct exchange *x = arg;
@@ -96,8 +110,9 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 
 	if (n > 5 && !memcmp(line, "HTTP/", 5)) { /* a new reply, after a redirect */
 		r->from = r->size = 0;
-		r->etag[0] = r->next[0] = r->challenge[0] = 0;
+		r->etag[0] = r->next[0] = r->challenge[0] = r->location[0] = 0;
 		r->retry_after_s = 0;
+		r->has_range = false;
 	} else if ((v = value_of(line, n, "etag", &k))) {
 		keep(r->etag, sizeof(r->etag), v, k);
 	} else if ((v = value_of(line, n, "content-range", &k))) {
@@ -110,6 +125,12 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 		keep(r->challenge, sizeof(r->challenge), v, k);
 	} else if ((v = value_of(line, n, "retry-after", &k))) {
 		r->retry_after_s = (unsigned)strtoul(v, NULL, 10);
+	} else if ((v = value_of(line, n, "location", &k))) {
+		keep(r->location, sizeof(r->location), v, k);
+	} else if ((v = value_of(line, n, "range", &k))) {
+		upload_range(r, v, k);
+	} else if ((v = value_of(line, n, "oci-chunk-min-length", &k))) {
+		r->chunk_min = strtoull(v, NULL, 10);
 	}
 	return one * n;
 }
@@ -151,6 +172,41 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	else
 		x->st = append(x, data, n);
 	return x->st == LMD_OK ? n : 0;
+}
+
+/* ---- what is sent ---- */
+
+/* A piece of the request's body. */
+static size_t on_read(char *out, size_t one, size_t n, void *arg)
+{
+	struct exchange *x = arg;
+	const struct lmi_hub_body *b = x->q->body;
+	uint64_t left = b->n - x->n_sent;
+
+	n = one * n < left ? one * n : (size_t)left;
+	if (b->file)
+		x->st = lmi_file_read(b->file, b->at + x->n_sent, out, n, x->err);
+	else if (n)
+		memcpy(out, (const char *)b->bytes + x->n_sent, n);
+	if (x->st != LMD_OK) {
+		x->st = LMD_CORRUPT; /* trying again does not help */
+		return CURL_READFUNC_ABORT;
+	}
+	x->n_sent += n;
+	if (b->sent)
+		b->sent(b->arg, x->n_sent);
+	return n;
+}
+
+/* libcurl sends the body again on another connection. */
+static int on_seek(void *arg, curl_off_t at, int origin)
+{
+	struct exchange *x = arg;
+
+	if (origin != SEEK_SET || at < 0 || (uint64_t)at > x->q->body->n)
+		return CURL_SEEKFUNC_FAIL;
+	x->n_sent = (uint64_t)at;
+	return CURL_SEEKFUNC_OK;
 }
 
 /* libcurl calls it at least once a second. */
@@ -211,10 +267,33 @@ static bool headers_of(struct curl_slist **list, const struct lmi_hub_request *q
 		    (q->etag && *q->etag && !add_header(list, "If-Range", q->etag)))
 			return false;
 	}
+	/* without Expect a body is sent at once; libcurl would wait a second for an answer */
+	if (q->body && (!add_header(list, "Expect", "") ||
+			(q->body->type && !add_header(list, "Content-Type", q->body->type)) ||
+			(q->body->range && !add_header(list, "Content-Range", q->body->range))))
+		return false;
+	if (q->authorization && *q->authorization)
+		return add_header(list, "Authorization", q->authorization);
 	if (!q->bearer)
 		return true;
 	(void)snprintf(bearer, sizeof(bearer), "Bearer %s", q->bearer);
 	return add_header(list, "Authorization", bearer);
+}
+
+static void set_body(struct exchange *x, const struct lmi_hub_body *b)
+{
+	CURL *c = x->curl;
+
+	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	(void)curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, b->method);
+	(void)curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)b->n);
+	(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, on_read);
+	(void)curl_easy_setopt(c, CURLOPT_READDATA, x);
+	(void)curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
+	(void)curl_easy_setopt(c, CURLOPT_SEEKDATA, x);
+	if (b->silence_s)
+		(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)b->silence_s);
 }
 
 static void set_options(struct exchange *x, const struct lmi_hub_opts *o)
@@ -243,6 +322,25 @@ static void set_options(struct exchange *x, const struct lmi_hub_opts *o)
 		(void)curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file);
 	if (o->rate)
 		(void)curl_easy_setopt(c, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)o->rate);
+	if (x->q->body)
+		set_body(x, x->q->body);
+}
+
+/* Makes the address of Location absolute.  One that leaves https is dropped. */
+static void resolve_location(struct lmi_hub_reply *r, const char *url)
+{
+	CURLU *u = *r->location ? curl_url() : NULL;
+	char *full = NULL;
+
+	if (u && !curl_url_set(u, CURLUPART_URL, url, 0) &&
+	    !curl_url_set(u, CURLUPART_URL, r->location, 0))
+		(void)curl_url_get(u, CURLUPART_URL, &full, 0);
+	*r->location = 0;
+	if (full && (!strncmp(full, "https://", 8) ||
+		     (!strncmp(full, "http://", 7) && strncmp(url, "https://", 8) != 0)))
+		keep(r->location, sizeof(r->location), full, strlen(full));
+	curl_free(full);
+	curl_url_cleanup(u);
 }
 
 static enum lmd_status network_error(struct exchange *x, CURLcode code)
@@ -280,6 +378,7 @@ enum lmd_status lmi_hub_request(struct lmi_hub_reply *out, const struct lmi_hub_
 		(void)curl_easy_getinfo(x.curl, CURLINFO_RESPONSE_CODE, &out->code);
 		if (code != CURLE_OK)
 			st = network_error(&x, code);
+		resolve_location(out, q->url);
 	}
 	curl_slist_free_all(headers);
 	curl_easy_cleanup(x.curl);
@@ -327,7 +426,7 @@ enum lmd_status lmi_hub_code_error(const struct lmi_hub_request *q, const struct
 		return lmd_fail(err, LMD_DENIED,
 				"%s: access was refused (%ld); the model does not exist, or it needs "
 				"%s token whose owner has accepted its licence",
-				url, r->code, q->bearer ? "another" : "a");
+				url, r->code, q->bearer || q->authorization ? "another" : "a");
 	return lmd_fail(err, LMD_IO, "%s: the server answered with code %ld", url, r->code);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "core/base/file.h"
 #include "hub/hub.h"
 
 #define LMI_HUB_URL_MAX  4096
@@ -13,13 +14,31 @@
 
 struct lmi_hub_reply;
 
+/* What a request sends: n bytes from memory or from a file.  A request with a body does not follow
+ * redirects. */
+struct lmi_hub_body {
+	const char *method;
+	const char *type;            /* Content-Type; NULL: none */
+	const char *range;           /* Content-Range; NULL: none */
+	const struct lmi_file *file; /* NULL: from memory */
+	uint64_t at;                 /* where the bytes begin in the file */
+	const void *bytes;
+	uint64_t n;
+	unsigned silence_s; /* how long the server may take to answer; 0: the usual */
+	void (*sent)(void *arg, uint64_t n); /* bytes of this body that were sent; NULL: nobody asks */
+	void *arg;
+};
+
 struct lmi_hub_request {
 	const char *url;
 	const char *bearer; /* sent as Authorization to the host of the URL alone; NULL: none */
+	/* the whole value of Authorization instead of a bearer token; NULL or "": none */
+	const char *authorization;
 	const char *accept; /* NULL: everything */
 	bool head;          /* HEAD */
 	uint64_t from;      /* first byte; 0: all of it */
 	const char *etag;   /* with from: the whole file instead if it has changed; NULL: unknown */
+	const struct lmi_hub_body *body; /* POST, PATCH or PUT; NULL: GET or HEAD */
 	/* Receives the body of a reply 200 or 206; NULL: it is kept.  Anything but LMD_OK ends the
 	 * transfer with that status. */
 	enum lmd_status (*sink)(void *arg, const struct lmi_hub_reply *r, const void *data,
@@ -37,6 +56,10 @@ struct lmi_hub_reply {
 	char next[1024];        /* URL of the next page; "": this was the last */
 	char challenge[512];    /* WWW-Authenticate */
 	unsigned retry_after_s; /* 0: not said */
+	char location[2048];    /* absolute; "": none */
+	uint64_t range_end;     /* of "Range: 0-END" in a reply about an upload */
+	bool has_range;
+	uint64_t chunk_min; /* OCI-Chunk-Min-Length */
 };
 
 /* Performs a request, following redirects.  LMD_OK: there was a reply, whatever its code.  LMD_IO:

@@ -32,6 +32,9 @@ struct lmi_hub_opts {
 	const char *hf_token;   /* sent to hf_url alone; NULL: none */
 	const char *ca_file;    /* PEM file of certificates to trust; NULL: the system's */
 	const char *catalogue;  /* file of short names; NULL: none */
+	/* users and passwords of registries, as docker and podman keep them; NULL: none */
+	const char *auth_file;
+	const char *upload_dir; /* where uploads that were begun are remembered; NULL: nowhere */
 	uint64_t rate;          /* bytes per second of one transfer; 0: no limit */
 	bool offline;           /* every call that needs the network fails */
 };
@@ -49,6 +52,9 @@ struct lmi_hub_model {
 	const char *source; /* with everything that was left out: revision, tag, file */
 	uint32_t n_files;
 	const struct lmi_hub_file *files; /* [n_files]: the parts, in their order */
+	/* The signed manifest beside the first file, NAME.sig (docs/signatures.md); NULL: the source
+	 * has none, or cannot tell. */
+	const struct lmi_hub_file *manifest;
 	uint64_t size;                    /* bytes of all files; 0: unknown */
 	bool is_folder;                   /* a checkpoint with safetensors: the files need their
 					   * names and a folder of their own */
@@ -96,6 +102,54 @@ LMD_NODISCARD enum lmd_status lmi_hub_fetch(const struct lmi_hub_file *f, const 
 					    const struct lmi_hub_opts *o,
 					    const struct lmi_hub_transfer *t,
 					    char sha256[LMI_SHA256_HEX], struct lmd_error *err);
+
+/* ---- to a registry ---- */
+
+#define LMI_HUB_PARTS_MAX 1024 /* parts of a model that is pushed */
+
+enum lmi_hub_part_kind {
+	LMI_HUB_PART_MODEL,    /* a GGUF file */
+	LMI_HUB_PART_LICENSE,  /* text */
+	LMI_HUB_PART_TEMPLATE, /* text; Ollama's registry alone, as the next three */
+	LMI_HUB_PART_SYSTEM,   /* text */
+	LMI_HUB_PART_PARAMS,   /* JSON object of names and values */
+	LMI_HUB_PART_MESSAGES, /* JSON array of objects with role and content */
+	LMI_HUB_PART_MODELFILE /* text; OCI registries alone */
+};
+
+/* A part of a model: a file, or a text in memory. */
+struct lmi_hub_part {
+	enum lmi_hub_part_kind kind;
+	const char *name; /* of the file on the disk of those who pull it; NULL: none */
+	const char *path; /* NULL: the text */
+	const char *text;
+};
+
+struct lmi_hub_push {
+	const char *dest; /* ollama:[USER/]NAME[:TAG] or oci:HOST/REPO[:TAG] */
+	const struct lmi_hub_part *parts;
+	uint32_t n_parts;        /* 1..LMI_HUB_PARTS_MAX */
+	const char *arch, *quant; /* for the description: "llama", "Q4_K_M"; "": unknown */
+	/* Called as lmi_hub_transfer's progress, for all parts together. */
+	struct lmi_hub_transfer transfer;
+};
+
+/* What a push did. */
+struct lmi_hub_pushed {
+	char digest[LMI_SHA256_HEX];     /* of the manifest */
+	uint64_t bytes_sent, bytes_kept; /* of the parts: sent, and there already */
+};
+
+/* Uploads a model to a registry: each part that the registry does not have, in pieces, and at last
+ * the manifest, which gives the model its name there.  Lost connections are tried again, each time
+ * later, until five times in a row nothing arrived; a call after a failure continues the upload if
+ * the registry still has it (opts.upload_dir).
+ *
+ * LMD_INVALID: the destination; LMD_DENIED: the registry wants another user; LMD_UNSUPPORTED: the
+ * registry takes no uploads, or Ollama's cannot have a model in parts; LMD_CORRUPT: a file changed
+ * meanwhile; LMD_IO: the network, or a registry that fails, with its own words; LMD_CANCELLED. */
+LMD_NODISCARD enum lmd_status lmi_hub_push(struct lmi_hub_pushed *out, const struct lmi_hub_push *p,
+					   const struct lmi_hub_opts *o, struct lmd_error *err);
 
 /* Finds the catalogue that belongs to this program: beside its installation, in the source tree
  * above its build folder, or in the data folder.  Returns false if there is none. */

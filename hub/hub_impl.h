@@ -9,7 +9,7 @@
 #include "core/base/arena.h"
 #include "hub/hub.h"
 
-#define LMI_HUB_TOKEN_MAX 2048
+#define LMI_HUB_AUTHORIZATION_MAX 4096 /* bytes of a value of Authorization */
 
 enum lmi_hub_kind {
 	LMI_HUB_HF,
@@ -79,9 +79,18 @@ enum lmd_status lmi_hub_registry_files(struct lmi_hub_model *m, const struct lmi
 enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				  const struct lmi_hub_opts *o, struct lmd_error *err);
 
-/* Gets an anonymous token of a registry that answered with this challenge (WWW-Authenticate). */
-enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char *challenge,
+/* Logs in to a registry that answered a request for `url` with this challenge (WWW-Authenticate):
+ * with the user and password of o->auth_file if it has them, otherwise anonymously.  `out` becomes
+ * the value of Authorization for the registry.  scope: what the token is for, such as
+ * "repository:REPO:pull,push"; NULL: what the challenge says.  LMD_DENIED: the registry wants a
+ * user and there is none, or refuses it. */
+enum lmd_status lmi_hub_registry_login(char out[LMI_HUB_AUTHORIZATION_MAX], const char *url,
+				       const char *challenge, const char *scope,
 				       const struct lmi_hub_opts *o, struct lmd_error *err);
+
+/* Copies the host and port of a URL. */
+#define LMI_HUB_HOST_MAX 256
+void lmi_hub_host(char out[LMI_HUB_HOST_MAX], const char *url);
 
 /* Returns BASE/PATH with the bytes of the path that a URL cannot have as %XX; NULL if there is no
  * memory. */

@@ -19,91 +19,13 @@ static enum lmd_status no_memory(struct lmd_error *err)
 	return lmd_fail(err, LMD_NOMEM, "no memory for a manifest");
 }
 
-/* ---- tokens ---- */
-
-/* Copies the value of a parameter of the challenge: Bearer realm="...",service="...". */
-static bool parameter(char *out, size_t cap, const char *challenge, const char *name)
-{
-	char key[16];
-	const char *p;
-	size_t n;
-
-	(void)snprintf(key, sizeof(key), "%s=\"", name);
-	p = strstr(challenge, key);
-	if (!p)
-		return false;
-	p += strlen(key);
-	n = strcspn(p, "\"");
-	if (n >= cap)
-		return false;
-	memcpy(out, p, n);
-	out[n] = 0;
-	return true;
-}
-
-/* Appends "&name=value" with the bytes that a query cannot have as %XX. */
-static bool add_query(char *url, size_t cap, const char *name, const char *value)
-{
-	size_t n = strlen(url);
-	int k = snprintf(url + n, cap - n, "%c%s=", strchr(url, '?') ? '&' : '?', name);
-
-	for (n += (size_t)k; *value; value++) {
-		bool plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-._~",
-				    *value);
-
-		if (n + 4 > cap)
-			return false;
-		n += (size_t)snprintf(url + n, cap - n, plain ? "%c" : "%%%02X",
-				      (unsigned char)*value);
-	}
-	return n + 1 < cap;
-}
-
-enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char *challenge,
-				       const struct lmi_hub_opts *o, struct lmd_error *err)
-{
-	char url[2048], service[256], scope[512], shown[LMI_HUB_SHOWN_URL];
-	struct lmi_hub_request q = {.url = url};
-	struct lmi_hub_reply r;
-	enum lmd_status st;
-	const char *got;
-	json_t *reply;
-
-	if (strncmp(challenge, "Bearer ", 7) != 0 ||
-	    !parameter(url, sizeof(url) / 2, challenge, "realm") ||
-	    (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0))
-		return lmd_fail(err, LMD_DENIED,
-				"the registry wants another login than an anonymous token: %.160s",
-				challenge);
-	if ((parameter(service, sizeof(service), challenge, "service") &&
-	     !add_query(url, sizeof(url), "service", service)) ||
-	    (parameter(scope, sizeof(scope), challenge, "scope") &&
-	     !add_query(url, sizeof(url), "scope", scope)))
-		return lmd_fail(err, LMD_CORRUPT, "the registry's challenge is too long");
-	st = lmi_hub_get(&r, &q, o, false, err);
-	if (st != LMD_OK)
-		return st;
-	reply = json_loadb(r.body ? r.body : "", r.n, 0, NULL);
-	got = json_string_value(json_object_get(reply, "token"));
-	got = got ? got : json_string_value(json_object_get(reply, "access_token"));
-	if (!got || strlen(got) >= LMI_HUB_TOKEN_MAX)
-		st = lmd_fail(err, LMD_CORRUPT, "%s: the reply has no token",
-			      lmi_hub_shown_url(shown, url));
-	else
-		(void)snprintf(token, LMI_HUB_TOKEN_MAX, "%s", got);
-	json_decref(reply);
-	lmi_hub_reply_fini(&r);
-	return st;
-}
-
 /* ---- manifests ---- */
 
 static enum lmd_status get_manifest(json_t **out, const struct lmi_hub_ref *r, const char *version,
 				    struct lmd_arena *a, const struct lmi_hub_opts *o,
 				    struct lmd_error *err)
 {
-	char token[LMI_HUB_TOKEN_MAX], shown[LMI_HUB_SHOWN_URL];
+	char login[LMI_HUB_AUTHORIZATION_MAX], shown[LMI_HUB_SHOWN_URL];
 	struct lmi_hub_request q = {.accept = ACCEPT};
 	struct lmi_hub_reply reply;
 	enum lmd_status st;
@@ -113,9 +35,9 @@ static enum lmd_status get_manifest(json_t **out, const struct lmi_hub_ref *r, c
 		return no_memory(err);
 	st = lmi_hub_get(&reply, &q, o, true, err);
 	if (st == LMD_OK && reply.code == 401) {
-		st = lmi_hub_registry_token(token, reply.challenge, o, err);
+		st = lmi_hub_registry_login(login, q.url, reply.challenge, NULL, o, err);
 		lmi_hub_reply_fini(&reply);
-		q.bearer = token;
+		q.authorization = login;
 		if (st == LMD_OK)
 			st = lmi_hub_get(&reply, &q, o, false, err);
 	}

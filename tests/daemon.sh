@@ -52,6 +52,11 @@ py() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$src/bindings/python "$python" "$script" "$@"
 }
 
+# Node that runs the package for JavaScript
+node_is_new() {
+	command -v node >/dev/null && node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)'
+}
+
 # go_has PACKAGE...: go builds it
 go_has() {
 	command -v go >/dev/null && (cd "$src/bindings/go" && go vet "$@") >"$dir/err" 2>&1

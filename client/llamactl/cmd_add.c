@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/llamactl/bundle.h"
 #include "client/llamactl/foreign_models.h"
 #include "client/llamactl/own_models.h"
 #include "client/llamactl/remote.h"
@@ -116,6 +117,14 @@ static enum lmd_status add_foreign(struct lmi_ctl *ctl, const char *only, struct
 
 /* ---- the command ---- */
 
+/* A bundle has no name of its own: FILE.tar, or "-" for standard input. */
+static bool is_bundle(const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strcmp(word, "-") || (n > 4 && !strcmp(word + n - 4, ".tar"));
+}
+
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -124,8 +133,11 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (foreign && a->n_pos > 1)
 		return lmi_ctl_usage(ctl, err, "--from takes the name of one model at most");
+	if (!foreign && a->n_pos == 1 && is_bundle(lmi_arg_pos(a, 0)))
+		return lmi_ctl_bundle_import(ctl, lmi_arg_pos(a, 0), err);
 	if (!foreign && a->n_pos != 2)
-		return lmi_ctl_usage(ctl, err, "NAME and PATH are missing, or --from PROGRAM");
+		return lmi_ctl_usage(ctl, err,
+				     "NAME and PATH are missing, or --from PROGRAM, or a bundle (FILE.tar)");
 	if (lmi_arg_flag(a, "dry-run") && !foreign)
 		return lmi_ctl_usage(ctl, err, "--dry-run needs --from");
 	st = lmi_ctl_models_client(ctl, &own, err);
@@ -157,12 +169,15 @@ static const struct lmi_opt opts[] = {
 
 const struct lmi_cli_cmd lmi_ctl_cmd_add = {
 	.name = "add",
-	.args = "[NAME] [PATH]",
-	.brief = "Register a model file, or another program's models",
+	.args = "[NAME|BUNDLE] [PATH]",
+	.brief = "Register files, bundles, or other programs' models",
 	.doc = "The model is called NAME from now on. PATH is a file on the daemon's machine, "
 	       "inside one of its model folders; its digest is computed and stored, and a file "
 	       "that changes later is detected before it is used. With --json: the model's row "
-	       "of `list`.\n\nWith --from the models of Ollama, LM Studio, Hugging Face's cache or "
+	       "of `list`.\n\nWith a bundle of `llamactl bundle` in place of NAME and PATH, a file whose name ends "
+	       "in .tar or '-' for standard input, its models are registered by their own names, after all of "
+	       "it was checked; their files are copied into the store. With --json: a list of the names.\n\n"
+	       "With --from the models of Ollama, LM Studio, Hugging Face's cache or "
 	       "llama.cpp's cache are registered without copying them. They are looked for in "
 	       "OLLAMA_MODELS, HF_HUB_CACHE, HF_HOME or LLAMA_CACHE, if that is set, otherwise in "
 	       "the program's usual folder. A model that cannot be added is listed with the "

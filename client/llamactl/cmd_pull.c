@@ -47,8 +47,6 @@ static void on_progress(void *arg, uint64_t done, uint64_t total, bool checking)
 {
 	struct local *l = arg;
 
-	if (lmi_ctl_interrupted())
-		lmi_cancel_set(&l->cancel);
 	if (checking)
 		lmi_ctl_progress_show(&l->bar, "hash", done, total);
 	else
@@ -82,8 +80,9 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 	bool replace = lmi_arg_flag(&ctl->args, "replace");
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
-		struct lmi_hub_file f = m->files[i];
+	for (uint32_t i = 0; i < m->n_files + (m->manifest != NULL) && st == LMD_OK; i++) {
+		bool is_manifest = i == m->n_files;
+		struct lmi_hub_file f = is_manifest ? *m->manifest : m->files[i];
 		char path[PATH_MAX], digest[LMI_SHA256_HEX], shown[160];
 		struct stat sb;
 
@@ -92,7 +91,8 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 		if (!replace && stat(path, &sb) == 0)
 			return lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
 					lmi_printable_path(shown, sizeof(shown), path));
-		st = check_digest(&ctl->args, m, &f, err);
+		if (!is_manifest)
+			st = check_digest(&ctl->args, m, &f, err);
 		if (st == LMD_OK)
 			st = lmi_hub_fetch(&f, path, o, &t, digest, err);
 		l->before += f.size;
@@ -110,15 +110,16 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 
 static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	char catalogue[PATH_MAX];
+	struct lmi_ctl_hub_paths paths;
 	struct lmi_hub_opts o;
 	struct lmi_hub_model *m;
 	struct local l = {0};
 	enum lmd_status st;
 
-	lmi_ctl_hub_opts(&o, catalogue);
+	lmi_ctl_hub_opts(&o, &paths);
 	lmi_ctl_interrupt_install();
 	(void)lmi_cancel_attach(&l.cancel);
+	lmi_ctl_interrupt_cancel(&l.cancel);
 	lmi_ctl_progress_init(&l.bar);
 	st = lmi_hub_resolve(&m, lmi_arg_pos(&ctl->args, 0), &o, err);
 	if (st == LMD_OK) {
@@ -127,6 +128,7 @@ static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 		lmi_hub_model_free(m);
 	}
 	lmi_ctl_progress_end(&l.bar);
+	lmi_ctl_interrupt_cancel(NULL);
 	(void)lmi_cancel_attach(NULL);
 	if (st == LMD_CANCELLED)
 		(void)lmd_fail(err, st, "stopped by a signal; the same command continues");

@@ -8,15 +8,15 @@
 
 #define RUN(X)                                                                                     \
 	X(run) X(chat) X(serve) X(launch) X(generate) X(embed) X(rerank) X(batch) \
-	X(pull) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(create) X(show) X(alias) X(cp) X(rm) X(prune)
+	X(pull) X(push) X(add) X(list) X(ps)
+#define MODELS(X) X(load) X(unload) X(reload) X(create) X(bundle) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(top) X(devices) X(stats) X(streams) X(cancel) X(usage) X(key_add) X(key_set) \
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \
 	X(audit_verify) X(audit_export) X(audit_tail) X(shutdown)
 #define FILES(X)                                                                                   \
-	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(bench_serve) X(perplexity)                        \
-	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
+	X(info) X(fit) X(explain) X(tokenize) X(detokenize) X(bench) X(bench_serve) X(perplexity)          \
+	X(diff) X(hash) X(sign) X(verify) X(split) X(merge) X(export_lora) X(convert) X(quantize)          \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
 #define HELP(X) X(doctor) X(bug_report) X(help) X(translate) X(version)
@@ -80,6 +80,18 @@ static const struct lmi_opt common_opts[] = {
 	 .def = "owner",
 	 .doc = "Plugins to trust: owner accepts files of the running user or root, system only "
 		"files of root that the running user cannot write."},
+	{.name = "signatures",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "off|warn|require",
+	 .def_text = "the environment variable LLAMAD_SIGNATURES, or else off",
+	 .doc = "For models that this program opens itself: off = manifests are not looked for; "
+		"warn = say what is missing or wrong; require = refuse models without a manifest "
+		"signed with a trusted key. The daemon has a setting of its own."},
+	{.name = "trusted-key",
+	 .type = LMI_OPT_LIST,
+	 .value = "FILE",
+	 .def_text = "the environment variable LLAMAD_TRUSTED_KEYS, a file or folder",
+	 .doc = "Public key whose signatures count, or a folder of files NAME.pub; may be repeated."},
 	{.name = "log",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "error|warn|info|debug|trace",
@@ -101,7 +113,6 @@ static const struct lmi_cli_hint hints[] = {
 	{"delete", "rm NAME"},
 	{"download", "pull SOURCE"},
 	{"import", "add NAME FILE, or add --from ollama"},
-	{"push", "--help; models are not uploaded"},
 	{"signin", "--help; there is no account to sign in to"},
 	{"server", "serve MODEL"},
 	{"start", "serve MODEL"},

@@ -71,6 +71,8 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 		return "none";
 	if (is(cmd, "info") || ((is(cmd, "tokenize") || is(cmd, "detokenize")) && arg == 0))
 		return "models file";
+	if (is(cmd, "push"))
+		return arg == 0 ? "models file" : "none";
 	if (is(cmd, "debug template"))
 		return "templates file";
 	if (!strcmp(word, "MODEL") && !is(cmd, "export-lora") && !is(cmd, "imatrix"))

@@ -33,7 +33,7 @@ offers() {
 
 if command -v bash >/dev/null; then
 	offers <<'EOF'
-llamactl ver|version
+llamactl ver|verify,version
 llamactl unl|unload
 llamactl --log de|debug
 llamactl --log=de|debug

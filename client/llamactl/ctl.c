@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/signatures.h"
 #include "client/llamactl/texts.h"
 #include "core/base/alloc.h"
 #include "llamad/version.h"
@@ -54,6 +55,13 @@ static bool group_help(int argc, char **argv)
 	return false;
 }
 
+static enum lmd_status run_command(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_ctl_set_signatures(ctl, err);
+
+	return st == LMD_OK ? ctl->args.cmd->run(ctl, err) : st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -71,7 +79,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	else if (lmi_arg_flag(a, "version"))
 		printf("llamactl %s\n", LMD_VERSION);
 	else if (a->cmd)
-		return a->cmd->run(ctl, err);
+		return run_command(ctl, err);
 	else
 		return lmi_ctl_usage(ctl, err, "a command is missing; see llamactl --help");
 	return LMD_OK;

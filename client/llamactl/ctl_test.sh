@@ -48,7 +48,7 @@ for words in $(grep -v ' ' "$dir/commands"); do
 	holds "--help lacks $words" grep -q "^  $words  " "$dir/out"
 done
 holds "--help begins with the commands for beginners" [ "$(sed -n '/^Run and chat:/,/^$/s/^  \([a-z]*\) .*/\1/p' \
-	"$dir/out" | tr '\n' ' ')" = 'run chat serve launch generate embed rerank batch pull add list ps ' ]
+	"$dir/out" | tr '\n' ' ')" = 'run chat serve launch generate embed rerank batch pull push add list ps ' ]
 holds "--help has the debug commands" grep -q '^  debug WORD  *logits, plan, ' "$dir/out"
 holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$dir/out"
 prints '^  debug plan  ' debug --help

@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "core/base/cancel.h"
+
 static volatile sig_atomic_t caught;
 static volatile sig_atomic_t wake_fd = -1;
+static struct lmi_cancel *_Atomic cancel_word;
 
 static void on_interrupt(int sig)
 {
@@ -16,7 +20,11 @@ static void on_interrupt(int sig)
 	int saved = errno;
 	ssize_t n = 0;
 
+	struct lmi_cancel *word = atomic_load(&cancel_word);
+
 	caught = sig;
+	if (word)
+		lmi_cancel_set(word);
 	if (wake_fd >= 0)
 		n = write(wake_fd, &one, sizeof(one));
 	(void)n;
@@ -47,6 +55,11 @@ void lmi_ctl_interrupt_install(void)
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
+}
+
+void lmi_ctl_interrupt_cancel(struct lmi_cancel *word)
+{
+	atomic_store(&cancel_word, word);
 }
 
 void lmi_ctl_interrupt_wake(int eventfd)

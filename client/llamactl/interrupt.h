@@ -20,6 +20,11 @@ void lmi_ctl_interrupt_install(void);
  * with -1 before the descriptor is closed. */
 void lmi_ctl_interrupt_wake(int eventfd);
 
+/* Makes the handler also set this word (core/base/cancel.h), which ends the work of the thread to which it
+ * is attached; NULL: no word. Call it with NULL before the word is gone. */
+struct lmi_cancel;
+void lmi_ctl_interrupt_cancel(struct lmi_cancel *word);
+
 /* Returns the signal that came since the last call of lmi_ctl_interrupt_clear, 0 if none did. */
 int lmi_ctl_interrupt_signal(void);
 bool lmi_ctl_interrupted(void);

@@ -66,6 +66,8 @@ static const struct lmi_cli_roff_item files[] = {
 
 static const struct lmi_cli_roff_item environment[] = {
 	{"LLAMAD_KEY", "Secret of a key, for tcp and tls+tcp without --key-file."},
+	{"LLAMAD_SIGNATURES, LLAMAD_TRUSTED_KEYS",
+	 "As --signatures, and as one --trusted-key."},
 	{"XDG_RUNTIME_DIR", "Folder of the user's own sockets."},
 	{"STATE_DIRECTORY, XDG_STATE_HOME", "Folder of the user's own models, when no daemon "
 					    "answers, and of the history of conversations."},

@@ -22,23 +22,11 @@
 struct lmi_ctl_own_models {
 	struct lmi_store *store;
 	struct lmi_hub_opts hub;
-	char catalogue[PATH_MAX], dir[PATH_MAX];
+	struct lmi_ctl_hub_paths hub_paths;
+	char dir[PATH_MAX];
 	char links[PATH_MAX - 64]; /* folder of links to the parts of a model; "": none */
 	uint32_t n_link;
 };
-
-void lmi_ctl_hub_opts(struct lmi_hub_opts *o, char catalogue[PATH_MAX])
-{
-	const char *given = getenv("LLAMAD_CATALOGUE");
-
-	*o = (struct lmi_hub_opts){.hf_url = getenv("HF_ENDPOINT"),
-				   .hf_token = getenv("HF_TOKEN"),
-				   .ollama_url = getenv("OLLAMA_REGISTRY")};
-	if (given && *given)
-		o->catalogue = given;
-	else if (lmi_hub_default_catalogue(catalogue, PATH_MAX))
-		o->catalogue = catalogue;
-}
 
 /* ---- the store ---- */
 
@@ -109,7 +97,7 @@ static enum lmd_status open_own(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the models");
 	ctl->own = m;
-	lmi_ctl_hub_opts(&m->hub, m->catalogue);
+	lmi_ctl_hub_opts(&m->hub, &m->hub_paths);
 	st = open_store(m, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_host(ctl, &host, err);

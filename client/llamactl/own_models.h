@@ -5,14 +5,8 @@
 #ifndef LLAMAD_LLAMACTL_OWN_MODELS_H
 #define LLAMAD_LLAMACTL_OWN_MODELS_H
 
-#include <limits.h>
-
 #include "client/llamactl/ctl.h"
-#include "hub/hub.h"
-
-/* Sets the sources of downloads of this program from HF_ENDPOINT, HF_TOKEN and LLAMAD_CATALOGUE; by
- * default the catalogue is the installed one, whose path is written to `catalogue`. */
-void lmi_ctl_hub_opts(struct lmi_hub_opts *o, char catalogue[PATH_MAX]);
+#include "client/llamactl/hub_opts.h"
 
 /* Makes ctl's client one of the daemon if one answers at --socket or the default address, otherwise
  * one of a service in this process with the user's own store; *own tells which. The ops models,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamad/engine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "client/embedded/embedded.h"
@@ -8,6 +9,7 @@
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/quant/quant.h"
+#include "core/sign/policy.h"
 
 static enum lmd_status fill_model(struct lmi_engine_model_opts *m, const struct lmd_engine_opts *o,
 				  struct lmd_error *err)
@@ -31,6 +33,13 @@ static enum lmd_status fill_model(struct lmi_engine_model_opts *m, const struct 
 	return LMD_OK;
 }
 
+/* The policy is the process's and may outlive every client, so that it has no host to log with. */
+static void on_warning(void *arg, const char *text)
+{
+	(void)arg;
+	fprintf(stderr, "llamad: warn: signatures: %s\n", text);
+}
+
 enum lmd_status lmi_llamad_open_engine(struct lmd_client **out, const struct lmd_engine_opts *opts,
 				       struct lmd_error *err)
 {
@@ -42,6 +51,8 @@ enum lmd_status lmi_llamad_open_engine(struct lmd_client **out, const struct lmd
 
 	lmi_client_struct_take(&o, sizeof(o), opts);
 	st = fill_model(&e.model, &o, err);
+	if (st == LMD_OK)
+		st = lmi_sign_policy_set_env(on_warning, NULL, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_host_create(&host, UINT64_MAX) != LMD_OK)

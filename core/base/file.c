@@ -95,6 +95,16 @@ const char *lmi_file_kind(mode_t mode)
 	return "not a file";
 }
 
+static _Thread_local struct lmi_file_guard *guard;
+
+struct lmi_file_guard *lmi_file_guard_attach(struct lmi_file_guard *g)
+{
+	struct lmi_file_guard *previous = guard;
+
+	guard = g;
+	return previous;
+}
+
 enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_error *err)
 {
 	char show[SHOW];
@@ -117,6 +127,14 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
 				lmi_printable_path(show, sizeof(show), path),
 				lmi_file_kind(st.st_mode));
+	}
+	if (guard) {
+		enum lmd_status verdict = guard->opened(guard, path, &st, err);
+
+		if (verdict != LMD_OK) {
+			close(fd);
+			return verdict;
+		}
 	}
 	f->fd = fd;
 	f->bytes = (uint64_t)st.st_size;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "llamad/status.h"
@@ -21,6 +22,18 @@ struct lmi_file {
  * blocks. A missing file is LMD_NOTFOUND, other failures of the system are LMD_IO. Error messages
  * name the path. */
 enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_error *err);
+
+/* A check of the files that a thread opens. */
+struct lmi_file_guard {
+	/* Called by lmi_file_open before it returns a regular file, with what fstat says of it; any
+	 * status but LMD_OK is what lmi_file_open returns instead. */
+	enum lmd_status (*opened)(struct lmi_file_guard *g, const char *path,
+				  const struct stat *sb, struct lmd_error *err);
+};
+
+/* Attaches a guard to the calling thread and returns the previous one; NULL: none.  Work that opens
+ * model files in many places can so be restricted to files that were checked before. */
+struct lmi_file_guard *lmi_file_guard_attach(struct lmi_file_guard *g);
 
 /* Reads exactly n bytes from offset `at`; LMD_IO if the file ends first. Any thread. */
 enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, size_t n,

@@ -15,6 +15,7 @@
 #include "core/format/model_builder.h"
 #include "core/model/model.h"
 #include "core/plugin/registry.h"
+#include "core/sign/policy.h"
 #include "llamad/format.h"
 
 #define MAX_PATH 4000u
@@ -180,7 +181,7 @@ static enum lmd_status unrecognised(const struct subject *s, bool plugins, struc
 			lmi_printable(found, sizeof(found), (const char *)s->head, 4), more);
 }
 
-int lmi_model_open_score(struct lmi_plugin_registry *plugins, const char *path)
+static int score(struct lmi_plugin_registry *plugins, const char *path)
 {
 	struct choice c = {0};
 	struct subject s;
@@ -191,6 +192,20 @@ int lmi_model_open_score(struct lmi_plugin_registry *plugins, const char *path)
 		lmi_factory_give(plugins, c.taken);
 	lmi_file_close(&s.file);
 	return c.score;
+}
+
+int lmi_model_open_score(struct lmi_plugin_registry *plugins, const char *path)
+{
+	struct lmi_sign_scope scope;
+	int best = score(NULL, path);
+
+	/* a plugin must not see a file before its signature is checked */
+	if (!plugins || best == LMD_FORMAT_SURE)
+		return best;
+	if (lmi_sign_scope_begin_path(&scope, path, NULL) == LMD_OK)
+		best = score(plugins, path);
+	lmi_sign_scope_end(&scope);
+	return best;
 }
 
 /* ---- opening ---- */
@@ -260,7 +275,7 @@ enum lmd_status lmi_model_open_any(struct lmi_model **out, struct lmi_plugin_reg
 		out, path, &(struct lmi_open_opts){.flags = flags, .plugins = plugins}, err);
 }
 
-enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
+static enum lmd_status open_checked(struct lmi_model **out, const char *path,
 				    const struct lmi_open_opts *opts, struct lmd_error *err)
 {
 	struct lmi_model *m = NULL;
@@ -303,4 +318,18 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 	}
 	*out = m;
 	return LMD_OK;
+}
+
+enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
+				    const struct lmi_open_opts *opts, struct lmd_error *err)
+{
+	const struct lmi_sign_subject subject = {path, opts->files, opts->n_files};
+	const struct lmi_sign_work work = {.progress = opts->progress, .arg = opts->arg};
+	struct lmi_sign_scope scope;
+	enum lmd_status st = lmi_sign_scope_begin(&scope, &subject, &work, err);
+
+	if (st == LMD_OK)
+		st = open_checked(out, path, opts, err);
+	lmi_sign_scope_end(&scope);
+	return st;
 }

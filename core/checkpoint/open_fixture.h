@@ -29,7 +29,7 @@ static struct {
 	enum lmd_status result;	 /* of open */
 	const char *message;	 /* of open, if it fails */
 	enum lmd_status at_rows; /* result of read_rows */
-	int n_open, n_close, n_rows;
+	int n_probe, n_open, n_close, n_rows;
 	char opener[32]; /* name of the format that was asked to open last */
 } told;
 
@@ -45,6 +45,7 @@ static int by_magic(const struct lmd_format_probe *p)
 
 static int told_probe(const struct lmd_host *host, const struct lmd_format_probe *p)
 {
+	told.n_probe++;
 	ck_assert_ptr_nonnull(host);
 	ck_assert_uint_eq(p->struct_size, sizeof(*p));
 	ck_assert(p->head_bytes <= LMD_FORMAT_HEAD_BYTES && p->head_bytes <= p->file_bytes);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The clients in C, Python and Go against the scripted exchanges of this folder.
+# The clients in C, Python, Go and JavaScript against the scripted exchanges of this folder.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 if [ -z "$python" ]; then
@@ -26,6 +26,14 @@ if go_has ./internal/conformance &&
 	conforms Go "$dir/driver"
 else
 	skip "client in Go: go is missing, or its module cannot be fetched"
+fi
+
+if node_is_new; then
+	conforms JavaScript node "$src/bindings/js/test/conformance.js"
+	node "$src/bindings/js/test/msgpack.js" >"$dir/out" 2>&1
+	holds "messages in JavaScript: $(cat "$dir/out")" [ $? -eq 0 ]
+else
+	skip "client in JavaScript: there is no Node 18"
 fi
 
 # A driver that does nothing fails every case.

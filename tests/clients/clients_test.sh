@@ -260,5 +260,15 @@ if go_has ./... && (cd "$src/bindings/go" && go build -o "$dir/example" ./exampl
 else
 	skip "client in Go: go is missing, or its module cannot be fetched"
 fi
+if node_is_new; then
+	node "$src/bindings/js/examples/stream.js" full "$prompt" $n "$url" >"$dir/got" 2>"$dir/err" ||
+		bad "the example in JavaScript: $(cat "$dir/err")"
+	echo >>"$dir/got"
+	as_run "the example in JavaScript" "$dir/got"
+	node "$src/bindings/js/test/live.js" >"$dir/out" 2>&1
+	holds "JavaScript: $(cat "$dir/out")" [ $? -eq 0 ]
+else
+	skip "client in JavaScript: there is no Node 18"
+fi
 stop
 finish clients

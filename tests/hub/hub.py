@@ -15,6 +15,7 @@ FOLDER/faults.json             what goes wrong; read at each request, keys:
     wrong      flips a bit of what is sent
     token      the bearer token that repositories want
     changing   a new ETag at each request
+The side of a registry that takes uploads is uploads.py, with faults of its own.
 What was requested is appended to FOLDER/log, a line each.
 """
 import hashlib
@@ -25,6 +26,8 @@ import random
 import re
 import sys
 import threading
+
+from uploads import Uploads
 
 ROOT = sys.argv[1]
 lock = threading.Lock()
@@ -58,10 +61,14 @@ def next_status():
         return code
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
+class Hub(Uploads, http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    root, lock, rng = ROOT, lock, rng
+    faults = staticmethod(faults)
 
     def log_message(self, *_):
+        if not hasattr(self, "headers"):
+            return  # not HTTP
         with lock, open(f"{ROOT}/log", "a") as f:
             f.write(f"{self.command} {self.path} {self.headers.get('Range', '-')} "
                     f"{self.headers.get('Authorization', '-')}\n")
@@ -160,6 +167,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
         return self.reply(404)
 
     def do_GET(self):
+        if self.pushed():
+            return None
         path = self.path.split("?")[0]
         token = faults().get("token")
         found = re.match(r"/api/models/([^/]+/[^/]+)/tree/", path)
@@ -176,7 +185,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if path.startswith("/cdn/") and os.path.isfile(f"{ROOT}/hf{path[4:]}"):
             return self.file(f"{ROOT}/hf{path[4:]}")
         if path == "/token":
-            return self.reply(200, b'{"token": "anonymous"}')
+            return self.token()
         found = re.match(r"/v2/(.+)/manifests/([^/]+)$", path)
         if found:
             return self.manifest(found[1], found[2]) if found[2] == "index" or \

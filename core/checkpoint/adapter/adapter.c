@@ -13,6 +13,7 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/adapter/adapter_impl.h"
+#include "core/sign/policy.h"
 
 struct lmi_adapter_pair *lmi_adapter_get_pair(struct lmi_adapter_file *f, const char *site,
 					      uint32_t rank, uint32_t n, uint32_t k,
@@ -106,9 +107,10 @@ static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *er
 	return s;
 }
 
-static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path,
-				 const struct lmd_model *base, struct lmi_plugin_registry *plugins,
-				 bool sizes_only, struct lmd_error *err)
+static enum lmd_status open_checked(struct lmi_adapter_file **out, const char *path,
+				    const struct lmd_model *base,
+				    struct lmi_plugin_registry *plugins, bool sizes_only,
+				    struct lmd_error *err)
 {
 	struct lmi_adapter_file *f;
 	bool peft = false;
@@ -140,6 +142,19 @@ static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path
 	qsort(f->v, f->n, sizeof(*f->v), by_site);
 	*out = f;
 	return LMD_OK;
+}
+
+static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path,
+				 const struct lmd_model *base, struct lmi_plugin_registry *plugins,
+				 bool sizes_only, struct lmd_error *err)
+{
+	struct lmi_sign_scope scope;
+	enum lmd_status st = lmi_sign_scope_begin_path(&scope, path, err);
+
+	if (st == LMD_OK)
+		st = open_checked(out, path, base, plugins, sizes_only, err);
+	lmi_sign_scope_end(&scope);
+	return st;
 }
 
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,

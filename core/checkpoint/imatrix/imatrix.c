@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
+#include "core/sign/policy.h"
 
 #define NAME_BYTES 4096u /* maximum length of a name */
 #define SHOW	   100
@@ -234,7 +235,7 @@ void lmi_imatrix_means(const struct lmi_imatrix_entry *e, float *mean)
 			mean[i] = e->count[k] > 0 ? e->sum2[i] / e->count[k] : 1;
 }
 
-enum lmd_status lmi_imatrix_read(struct lmi_imatrix *m, const char *path, struct lmd_error *err)
+static enum lmd_status read_checked(struct lmi_imatrix *m, const char *path, struct lmd_error *err)
 {
 	char magic[4] = "", show[112];
 	struct lmi_file f;
@@ -253,5 +254,16 @@ enum lmd_status lmi_imatrix_read(struct lmi_imatrix *m, const char *path, struct
 	lmi_file_close(&f);
 	if (st != LMD_OK)
 		lmd_error_prefix(err, lmi_printable_path(show, sizeof(show), path));
+	return st;
+}
+
+enum lmd_status lmi_imatrix_read(struct lmi_imatrix *m, const char *path, struct lmd_error *err)
+{
+	struct lmi_sign_scope scope;
+	enum lmd_status st = lmi_sign_scope_begin_path(&scope, path, err);
+
+	if (st == LMD_OK)
+		st = read_checked(m, path, err);
+	lmi_sign_scope_end(&scope);
 	return st;
 }

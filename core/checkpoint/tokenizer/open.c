@@ -8,6 +8,7 @@
 #include "core/base/printable.h"
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "core/checkpoint/tokenizer/hf_impl.h"
+#include "core/sign/policy.h"
 
 #define MAX_PATH 4096
 
@@ -132,11 +133,15 @@ enum lmd_status lmi_hf_tokenizer_open(struct lmi_hf_tokenizer **out, const char 
 				      struct lmd_error *err)
 {
 	struct lmi_hf_tokenizer *h = lmi_hf_create();
+	struct lmi_sign_scope scope;
 	enum lmd_status st;
 
 	if (!h)
 		return lmi_hf_no_memory(err);
-	st = read_all(h, path, err);
+	st = lmi_sign_scope_begin_path(&scope, path, err);
+	if (st == LMD_OK)
+		st = read_all(h, path, err);
+	lmi_sign_scope_end(&scope);
 	if (st == LMD_OK)
 		*out = h;
 	else
