@@ -10,6 +10,8 @@
 #include <dirent.h>
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
