@@ -90,13 +90,31 @@ uint64_t lmi_daemon_audit_tick(struct lmi_daemon *d, uint64_t now)
 	return lmi_daemon_audit_limiter_deadline(&d->audit_limiter);
 }
 
+/* A crash while a record was written has left a part of it. */
+static void report_repair(struct lmi_daemon *d, uint64_t n)
+{
+	char detail[80];
+
+	(void)snprintf(detail, sizeof(detail), "an incomplete record of %llu bytes was removed",
+		       (unsigned long long)n);
+	LMI_DAEMON_LOG(d, LMD_LOG_WARN, "audit log: %s", detail);
+	submit(d, &(struct lmi_svc_event){.event = "audit_repaired",
+					  .principal = "daemon",
+					  .subject = "audit.log",
+					  .detail = detail});
+}
+
 enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err)
 {
 	const struct lmi_jobs_opts opts = {
 		.mailbox = &d->mailbox, .name = "audit", .n_thread = 1, .n_max = n_max};
 	enum lmd_status st = lmi_store_audit_open(&d->audit_log, d->config->state_dir, 0, err);
 
-	return st == LMD_OK ? lmi_jobs_create(&d->audit, &opts, err) : st;
+	if (st == LMD_OK)
+		st = lmi_jobs_create(&d->audit, &opts, err);
+	if (st == LMD_OK && lmi_store_audit_repaired(d->audit_log))
+		report_repair(d, lmi_store_audit_repaired(d->audit_log));
+	return st;
 }
 
 void lmi_daemon_stop_audit(struct lmi_daemon *d)

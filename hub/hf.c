@@ -10,6 +10,8 @@
 #include "hub/hub_impl.h"
 
 #define PAGES_MAX   64
+#define MANIFEST_SUFFIX ".sig"
+#define MANIFEST_BYTES (80u << 20)
 #define ENTRIES_MAX 65536
 
 struct listing {
@@ -102,10 +104,36 @@ static enum lmd_status list_files(struct listing *l, const struct lmi_hub_ref *r
 	return st;
 }
 
+/* Finds the signed manifest beside the first file of a model. */
+static enum lmd_status find_manifest(struct lmi_hub_model *m, const char *base, const char *first,
+				     const struct listing *l, struct lmd_error *err)
+{
+	const char *path = lmi_arena_printf(m->arena, "%s" MANIFEST_SUFFIX, first);
+	struct lmi_hub_file *f;
+	uint32_t i = 0;
+
+	if (!path)
+		return no_memory(err);
+	while (i < l->n && strcmp(l->e[i].path, path) != 0)
+		i++;
+	if (i == l->n || !l->e[i].size || l->e[i].size > MANIFEST_BYTES)
+		return LMD_OK;
+	f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	if (!f)
+		return no_memory(err);
+	*f = (struct lmi_hub_file){.name = lmi_file_base_name(path),
+				   .url = lmi_hub_url(m->arena, base, path),
+				   .size = l->e[i].size,
+				   .with_token = m->files[0].with_token};
+	m->manifest = f;
+	return f->url ? LMD_OK : no_memory(err);
+}
+
 static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
-				const struct lmi_hub_opts *o, const struct lmi_hub_entry *e,
+				const struct lmi_hub_opts *o, const struct listing *l,
 				const uint32_t *parts, struct lmd_error *err)
 {
+	const struct lmi_hub_entry *e = l->e;
 	struct lmi_hub_file *f = lmi_arena_array(m->arena, m->n_files, sizeof(*f));
 	const char *base = lmi_arena_printf(m->arena, "%s/%s/resolve/%s", r->base, r->repo,
 					    r->version);
@@ -128,7 +156,9 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 	m->source = lmi_arena_printf(m->arena, "hf:%s%s%s%s%s", r->repo, is_main ? "" : "@",
 				     is_main ? "" : r->version, m->is_folder ? "" : ":",
 				     m->is_folder ? "" : first);
-	return m->source ? LMD_OK : no_memory(err);
+	if (!m->source)
+		return no_memory(err);
+	return m->is_folder ? LMD_OK : find_manifest(m, base, first, l, err);
 }
 
 enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
@@ -145,5 +175,5 @@ enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_r
 		m->is_folder = true;
 		st = LMD_OK;
 	}
-	return st == LMD_OK ? describe(m, r, o, l.e, parts, err) : st;
+	return st == LMD_OK ? describe(m, r, o, &l, parts, err) : st;
 }

@@ -52,6 +52,9 @@ struct lmi_hub_model {
 	const char *source; /* with everything that was left out: revision, tag, file */
 	uint32_t n_files;
 	const struct lmi_hub_file *files; /* [n_files]: the parts, in their order */
+	/* The signed manifest beside the first file, NAME.sig (docs/signatures.md); NULL: the source
+	 * has none, or cannot tell. */
+	const struct lmi_hub_file *manifest;
 	uint64_t size;                    /* bytes of all files; 0: unknown */
 	bool is_folder;                   /* a checkpoint with safetensors: the files need their
 					   * names and a folder of their own */

@@ -117,7 +117,9 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 		st = lmi_svc_import_describe(w, real, &request(w)->name);
 	if (st == LMD_OK && request(w)->copy)
 		st = check_copy(w);
-	return st == LMD_OK ? read_files(w) : st;
+	if (st == LMD_OK)
+		st = read_files(w);
+	return st == LMD_OK && request(w)->copy ? lmi_svc_import_keep_manifest(w, real) : st;
 }
 
 enum lmd_status lmi_svc_do_add(struct lmi_svc_request *a, uint32_t *retry_ms,

@@ -237,7 +237,8 @@ int main(void)
 	tcase_add_test(t, limits_of_a_request);
 	tcase_add_test(t, suppressed_tokens);
 	tcase_add_test(t, the_context_ends_one_alone);
-	tcase_add_test(t, pages_run_out);
+	if (fx_on_null())
+		tcase_add_test(t, pages_run_out);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

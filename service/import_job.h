@@ -61,4 +61,8 @@ enum lmd_status lmi_svc_import_describe(struct lmi_svc_import *w, const char *pa
  * "sha256:" and 64 digits. */
 enum lmd_status lmi_svc_import_check_digest(struct lmi_svc_import *w, const struct lmd_str *want);
 
+/* Copies the signed manifest of the model at `path`, if one stands beside it, into the store, where the
+ * files of the row are already.  Runs on the queue's thread. */
+enum lmd_status lmi_svc_import_keep_manifest(struct lmi_svc_import *w, const char *path);
+
 #endif /* LLAMAD_SERVICE_IMPORT_JOB_H */

@@ -108,6 +108,7 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 {
 	const struct lmi_hub_transfer t = {.progress = on_piece, .arg = w};
 	const struct lmi_service_opts *o = &w->request.svc->o;
+	char manifest[LMI_SHA256_HEX];
 	enum lmd_status st = LMD_OK;
 
 	w->n_bytes = m->size;
@@ -120,6 +121,13 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 			continue;
 		st = o->hub->fetch(&m->files[i], path, o->hub_opts, &t, digests[i], &w->err);
 		w->done_before += m->files[i].size;
+	}
+	if (st == LMD_OK && m->manifest) {
+		const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->manifest->name);
+
+		if (!path)
+			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+		st = o->hub->fetch(m->manifest, path, o->hub_opts, &t, manifest, &w->err);
 	}
 	return st;
 }
@@ -160,6 +168,7 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 		lmi_arena_array(w->request.arena, m->n_files, sizeof(*digests));
 	const char *folder = NULL;
 	enum lmd_status st = folder_of(w, m->source, &folder);
+	const char *first;
 
 	if (!digests)
 		return lmd_fail(&w->err, LMD_NOMEM, "no memory for %u files", m->n_files);
@@ -167,12 +176,16 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 		st = fetch(w, m, folder, digests);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_svc_import_describe(
-		w, lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[0].name), &name);
+	first = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[0].name);
+	if (!first)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	st = lmi_svc_import_describe(w, first, &name);
 	if (st == LMD_OK)
 		st = check_digest(w, m->n_files, digests);
 	if (st == LMD_OK)
 		st = adopt(w, digests);
+	if (st == LMD_OK)
+		st = lmi_svc_import_keep_manifest(w, first);
 	/* complete files that are no model, or not the expected one, are of no use any more */
 	if (st == LMD_OK || st == LMD_CORRUPT || st == LMD_INVALID || st == LMD_UNSUPPORTED)
 		remove_folder(folder);

@@ -23,6 +23,7 @@ struct lmi_store_audit {
 	int dir_fd, log, head_fd;
 	uint64_t bytes, rotate_bytes;
 	uint64_t first; /* the number of the first record in audit.log */
+	uint64_t n_removed; /* bytes of an incomplete record that open has removed */
 	struct lmi_store_audit_head head;
 };
 
@@ -73,6 +74,7 @@ static void recover(struct lmi_store_audit *a)
 static enum lmd_status open_files(struct lmi_store_audit *a, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_store_audit_head_read(&a->head, a->dir, err);
+	struct stat sb;
 
 	if (st != LMD_OK && st != LMD_NOTFOUND && st != LMD_CORRUPT)
 		return st;
@@ -80,7 +82,10 @@ static enum lmd_status open_files(struct lmi_store_audit *a, struct lmd_error *e
 		lmi_store_audit_head_init(&a->head);
 	recover(a);
 	a->log = openat(a->dir_fd, "audit.log", O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
-	if (a->log < 0 || ftruncate(a->log, (off_t)a->bytes))
+	if (a->log < 0 || fstat(a->log, &sb))
+		return fail(err, "audit.log");
+	a->n_removed = (uint64_t)sb.st_size - a->bytes;
+	if (ftruncate(a->log, (off_t)a->bytes) || fsync(a->log))
 		return fail(err, "audit.log");
 	a->head_fd = openat(a->dir_fd, "audit.head", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (a->head_fd < 0 || fsync(a->dir_fd))
@@ -111,6 +116,11 @@ enum lmd_status lmi_store_audit_open(struct lmi_store_audit **out, const char *d
 	}
 	*out = a;
 	return LMD_OK;
+}
+
+uint64_t lmi_store_audit_repaired(const struct lmi_store_audit *a)
+{
+	return a->n_removed;
 }
 
 void lmi_store_audit_close(struct lmi_store_audit *a)

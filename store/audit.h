@@ -37,6 +37,8 @@ struct lmi_store_audit_event {
  * rotate_bytes: 0 = LMI_STORE_AUDIT_BYTES. */
 LMD_NODISCARD enum lmd_status lmi_store_audit_open(struct lmi_store_audit **out, const char *dir,
 						   uint64_t rotate_bytes, struct lmd_error *err);
+/* Returns the length of the incomplete record that opening the log has removed; 0: there was none. */
+uint64_t lmi_store_audit_repaired(const struct lmi_store_audit *a);
 /* Appends a record, which is then on the disk. */
 LMD_NODISCARD enum lmd_status lmi_store_audit_append(struct lmi_store_audit *a,
 						     const struct lmi_store_audit_event *e,

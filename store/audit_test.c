@@ -211,9 +211,13 @@ START_TEST(after_a_crash)
 	write_file(log_path, text, bytes + 12);
 	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
 	open_log(0);
+	ck_assert_uint_eq(lmi_store_audit_repaired(audit), 12);
 	append("stop");
 	ck_assert_msg(verify(&n) == LMD_OK, "%s", err.text);
 	ck_assert_uint_eq(n, 5);
+	close_log();
+	open_log(0);
+	ck_assert_uint_eq(lmi_store_audit_repaired(audit), 0);
 }
 END_TEST
 

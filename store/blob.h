@@ -42,7 +42,10 @@ LMD_NODISCARD enum lmd_status lmi_store_blob_folder(int *fd, int dir_fd, struct 
 /* Removes unfinished imports of a crashed process; returns their number. */
 uint32_t lmi_store_blob_sweep(int dir_fd);
 
-/* Removes models/sha256-HEX.  A failure is ignored and leaves the file. */
+/* The ending of the signed manifest of a file. */
+#define LMI_STORE_BLOB_MANIFEST ".sig"
+
+/* Removes models/sha256-HEX, and its manifest.  A failure is ignored and leaves the file. */
 void lmi_store_blob_remove(int dir_fd, const char *digest);
 
 #endif /* LLAMAD_STORE_BLOB_H */

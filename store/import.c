@@ -71,14 +71,16 @@ uint32_t lmi_store_blob_sweep(int dir_fd)
 
 void lmi_store_blob_remove(int dir_fd, const char *digest)
 {
-	char name[LMI_STORE_BLOB_NAME];
+	char name[LMI_STORE_BLOB_NAME], manifest[LMI_STORE_BLOB_NAME + 8];
 	struct lmd_error err;
 	int fd;
 
 	if (lmi_store_blob_folder(&fd, dir_fd, &err) != LMD_OK)
 		return;
 	lmi_store_blob_name(name, digest);
+	(void)snprintf(manifest, sizeof(manifest), "%s" LMI_STORE_BLOB_MANIFEST, name);
 	(void)unlinkat(fd, name, 0);
+	(void)unlinkat(fd, manifest, 0);
 	(void)fsync(fd);
 	close(fd);
 }

@@ -90,9 +90,15 @@ static struct dirent *next_entry(struct prune *p, DIR *d, const char *folder)
 	return e;
 }
 
-static bool is_blob(const char *name)
+/* Returns whether it is the name of an imported file or of its manifest; copies the digest. */
+static bool is_blob(const char *name, char digest[LMI_SHA256_HEX])
 {
-	return !strncmp(name, "sha256-", 7) && lmi_sha256_is_hex(name + 7);
+	if (strncmp(name, "sha256-", 7) != 0)
+		return false;
+	(void)snprintf(digest, LMI_SHA256_HEX, "%s", name + 7);
+	return lmi_sha256_is_hex(digest) &&
+	       (!name[6 + LMI_SHA256_HEX] ||
+		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_BLOB_MANIFEST));
 }
 
 /* A file in models/ is also used by a model that was added in place from there. Its path may have
@@ -111,6 +117,7 @@ static enum lmd_status is_used(const struct prune *p, const char *digest, bool *
 static enum lmd_status check_not_all(struct prune *p)
 {
 	DIR *d;
+	char digest[LMI_SHA256_HEX];
 	struct dirent *e;
 	unsigned n_files = 0;
 	int64_t one;
@@ -122,7 +129,7 @@ static enum lmd_status check_not_all(struct prune *p)
 		return st;
 	d = open_own_folder(p, LMI_STORE_BLOB_FOLDER);
 	while (d && (e = next_entry(p, d, LMI_STORE_BLOB_FOLDER)))
-		n_files += is_blob(e->d_name);
+		n_files += is_blob(e->d_name, digest);
 	if (d)
 		(void)closedir(d);
 	return n_files ? lmd_fail(p->err, LMD_INVALID,
@@ -136,13 +143,14 @@ static enum lmd_status prune_blobs(struct prune *p)
 {
 	DIR *d = open_own_folder(p, LMI_STORE_BLOB_FOLDER);
 	enum lmd_status st = LMD_OK;
+	char digest[LMI_SHA256_HEX];
 	struct dirent *e;
 	bool used;
 
 	while (d && st == LMD_OK && (e = next_entry(p, d, LMI_STORE_BLOB_FOLDER))) {
-		if (!is_blob(e->d_name))
+		if (!is_blob(e->d_name, digest))
 			continue;
-		st = is_used(p, e->d_name + 7, &used);
+		st = is_used(p, digest, &used);
 		if (st == LMD_OK && !used)
 			prune_file(p, dirfd(d), LMI_STORE_BLOB_FOLDER, e->d_name);
 	}

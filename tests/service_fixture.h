@@ -45,7 +45,8 @@ struct fx {
 	uint32_t n_rid;
 };
 
-/* Prepares a service with the models "tiny" and "other" on the null backend.  Change fx->o between
+/* Prepares a service with the models "tiny" and "other" on the null backend, or on that of the environment
+ * variable LMD_TEST_BACKEND.  Change fx->o between
  * fx_init and fx_start. */
 void fx_init(struct fx *fx);
 /* Like fx_init, with threads; use fx_loop in place of fx_turn and fx_job. */
@@ -100,8 +101,11 @@ struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_svc_principal *who,
 /* Loads, or unloads, and waits for the end of the job. */
 struct lmi_wire_item fx_job_op(struct fx *fx, enum lmi_wire_op op, const char *model);
 
-/* Writes the text of the `n` tokens that the null backend, which counts, generates after a
- * prompt. */
+/* Are the models on the null backend?  If not, tests of its settings and of the tokens that it chooses
+ * make no sense. */
+bool fx_on_null(void);
+/* Writes the text of the `n` tokens that the model tiny generates after a prompt: the null backend counts;
+ * otherwise a service on ref is asked.  Not longer than n. */
 void fx_expect(const char *prompt, uint32_t n, char *out);
 
 struct lmi_service_stats fx_stats(const struct fx *fx);

@@ -393,7 +393,7 @@ static void bench_template(int rounds)
 	json_t *vars = json_pack("{s:b, s:[]}", "add_generation_prompt", 1, "messages");
 	struct lmd_arena *arena = lmi_arena_create(0);
 	struct lmi_jinja_value v;
-	struct lmi_jinja_input in = {.vars = &v, .n_vars = 1, .want_own = true};
+	struct lmi_jinja_input in = {.vars = &v, .n_vars = 1, .want_origins = true};
 	struct lmi_jinja *t;
 	struct times times = {0};
 	struct lmd_error err;

@@ -80,8 +80,9 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 	bool replace = lmi_arg_flag(&ctl->args, "replace");
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
-		struct lmi_hub_file f = m->files[i];
+	for (uint32_t i = 0; i < m->n_files + (m->manifest != NULL) && st == LMD_OK; i++) {
+		bool is_manifest = i == m->n_files;
+		struct lmi_hub_file f = is_manifest ? *m->manifest : m->files[i];
 		char path[PATH_MAX], digest[LMI_SHA256_HEX], shown[160];
 		struct stat sb;
 
@@ -90,7 +91,8 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 		if (!replace && stat(path, &sb) == 0)
 			return lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
 					lmi_printable_path(shown, sizeof(shown), path));
-		st = check_digest(&ctl->args, m, &f, err);
+		if (!is_manifest)
+			st = check_digest(&ctl->args, m, &f, err);
 		if (st == LMD_OK)
 			st = lmi_hub_fetch(&f, path, o, &t, digest, err);
 		l->before += f.size;

@@ -48,14 +48,15 @@ static void put_head(FILE *out, const struct lmi_ctl_top_sample *s, const json_t
 
 	fprintf(out, "llamad %s, %s, up %s\n", word(s->status, "version"), word(s->status, "state"),
 		lmi_ctl_show_ms(up, sizeof(up), number(s->status, "uptime_ms")));
-	fprintf(out, "Requests: %lld running, %lld waiting; %lld streams, %lld connections\n",
+	fprintf(out, "Requests: %lld running, %lld waiting. Streams: %lld. Connections: %lld. ",
 		(long long)number(s->status, "running"), (long long)number(s->status, "waiting"),
 		(long long)number(s->status, "streams"), (long long)number(s->status, "connections"));
-	fprintf(out, "Memory: %s of %s\n",
-		lmi_ctl_show_bytes(used, sizeof(used), number(s->status, "memory_bytes")),
-		number(s->status, "memory_limit")
-			? lmi_ctl_show_bytes(limit, sizeof(limit), number(s->status, "memory_limit"))
-			: "no limit");
+	fprintf(out, "Memory: %s",
+		lmi_ctl_show_bytes(used, sizeof(used), number(s->status, "memory_bytes")));
+	if (number(s->status, "memory_limit"))
+		fprintf(out, " of %s",
+			lmi_ctl_show_bytes(limit, sizeof(limit), number(s->status, "memory_limit")));
+	fputs(".\n", out);
 	if (!rates) {
 		fputs("Tokens per second: measuring ...\n", out);
 		return;

@@ -210,9 +210,10 @@ def killed():
 # ---- through a daemon ----
 
 class Daemon:
-    def __init__(self, *more):
+    def __init__(self, *more, settings=""):
         with open(f"{DIR}/llamad.conf", "w") as f:
-            f.write(f"[models]\nhf_url = {HUB}\nollama_url = {HUB}\ncatalogue = {DIR}/catalogue\n")
+            f.write(f"[models]\nhf_url = {HUB}\nollama_url = {HUB}\ncatalogue = {DIR}/catalogue\n"
+                    f"{settings}")
         self.url = f"ipc://{DIR}/sock"
         self.process = subprocess.Popen([f"{BUILD}/llamad", "--config", f"{DIR}/llamad.conf",
                                          "--socket", self.url, "--state-dir", f"{DIR}/state",
@@ -343,6 +344,40 @@ def cancelled(d):
     check("a large file that is no model", r.returncode == 1 and "GGUF" in r.stderr, r)
 
 
+def signed():
+    """The manifest beside a model comes with it, and goes with it."""
+    model = f"{ROOT}/hf/u/signed-GGUF/signed-F32.gguf"
+    os.makedirs(os.path.dirname(model))
+    subprocess.run([f"{BUILD}/tests/mktiny", "full", "7", model], check=True)
+    ctl("sign", "--new-key", f"{DIR}/key")
+    r = ctl("sign", model, "--key", f"{DIR}/key.key")
+    check("the model is signed", r.returncode == 0, r)
+    r = local("hf:u/signed-GGUF", folder="signed")
+    check("both files", sorted(os.listdir(f"{DIR}/signed")) == ["signed-F32.gguf", "signed-F32.gguf.sig"], r)
+    r = ctl("verify", f"{DIR}/signed/signed-F32.gguf", "--key", f"{DIR}/key.pub")
+    check("it is valid", r.returncode == 0, r)
+    d = Daemon(settings=f"signatures = require\ntrusted_keys = {DIR}/key.pub\n")
+    try:
+        r = d.ctl("pull", "hf:u/signed-GGUF", "--name", "signed")
+        check("a signed model is downloaded", r.returncode == 0, r)
+        r = d.ctl("generate", "signed", "-n", "2", "--raw", "-p", "x")
+        check("and loaded", r.returncode == 0, r)
+        manifest = f"{DIR}/state/models/sha256-" + hashlib.sha256(read(model)).hexdigest() + ".sig"
+        check("its manifest is in the store", read(manifest) == read(model + ".sig"))
+        r = d.ctl("pull", "hf:u/one:Q5_K_M", "--name", "unsigned")
+        check("another is refused", r.returncode == 1 and "is not signed" in r.stderr, r)
+        d.ctl("unload", "signed")
+        r = d.ctl("rm", "signed")
+        check("the manifest goes with the model", r.returncode == 0 and not os.path.exists(manifest), r)
+        r = d.ctl("add", "imported", f"{DIR}/signed/signed-F32.gguf", "--import")
+        check("an imported file keeps it as well", r.returncode == 0 and os.path.exists(manifest), r)
+        r = d.ctl("load", "imported")
+        check("and is loaded", r.returncode == 0, r)
+        d.stop()
+    finally:
+        d.process.kill()
+
+
 rng = random.Random(3)
 FILES = {f"one-{q}": rng.randbytes(200000 + 7 * i) for i, q in enumerate(
     ["Q4_K_M", "Q8_0", "IQ4_XS", "Q5_K_M", "Q2_K"])}
@@ -375,7 +410,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon:
+    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon, signed:
         part()
 finally:
     server.kill()

@@ -6,7 +6,8 @@
 [ -f "$build/plugins/.libs/backend-emu.so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
 LMD_TEST_BACKEND=emu
 export LMD_TEST_BACKEND LMD_TEST_HALVES LLAMAD_EMU
-engine="core/engine/engine_test core/engine/prefix_test core/engine/constrain_test"
+engine="core/engine/engine_test core/engine/prefix_test core/engine/constrain_test core/engine/resume_test
+	core/engine/step_bound_test core/engine/load_test"
 for mode in "never late=0" "never late=1,seed=5" "always late=0" "always late=1" \
 	"always late=1,seed=5" "always late=1,seed=9"; do
 	LMD_TEST_HALVES=${mode% *} LLAMAD_EMU=${mode#* }

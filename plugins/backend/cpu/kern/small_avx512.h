@@ -27,9 +27,42 @@ INLINE __m512i spread(const uint8_t *p)
 	return _mm512_and_si512(v, _mm512_set1_epi8(3));
 }
 
-INLINE __m512i trits_64(const uint8_t *b, int p)
+/* One more than the trits, 0 to 2, of blocks 2p and 2p + 1 of TQ1_0 (kern_trits_32). */
+INLINE __m512i trit_codes(const uint8_t *b, int p)
 {
-	return _mm512_inserti64x4(_mm512_castsi256_si512(trits(b, 2 * p)), trits(b, 2 * p + 1), 1);
+	const __m512i high_bytes = _mm512_set1_epi16((short)0xff00);
+	const __m512i powers = _mm512_castsi256_si512(
+		_mm256_setr_epi16(9, 9, 9, 9, 9, 9, 9, 9, 27, 27, 27, 27, 27, 27, 27, 27));
+	__m512i v, times, even, odd, code;
+
+	if (p < 2) {
+		v = load_twice(b);
+		times = p ? words(9, 27) : words(1, 3);
+	} else {
+		__m512i last = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(b + 32)));
+
+		if (p == 2) {
+			v = _mm512_inserti64x4(last, _mm256_loadu_si256((const void *)b), 0);
+			times = _mm512_inserti64x4(
+				words(81, 1),
+				_mm256_setr_epi16(1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 3, 3, 3), 1);
+		} else { /* the fifth trit of 16 bytes, and four of 4 bytes */
+			v = _mm512_inserti32x4(last, _mm_set1_epi32((int)load32(b + 48)), 3);
+			times = _mm512_inserti64x4(powers,
+						   _mm256_setr_epi16(81, 81, 81, 81, 81, 81, 81, 81, 1,
+								     1, 3, 3, 9, 9, 27, 27),
+						   1);
+		}
+	}
+	/* bytes times powers of 3, modulo 256 */
+	even = _mm512_mullo_epi16(v, times);
+	odd = _mm512_mullo_epi16(_mm512_and_si512(v, high_bytes), times);
+	v = _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, even, odd);
+	/* 3 * v reaches 256 from 86 on, and 512 from 171 on. */
+	code = _mm512_mask_blend_epi8(_mm512_cmpge_epu8_mask(v, _mm512_set1_epi8(86)),
+				      _mm512_set1_epi8(1), _mm512_set1_epi8(2));
+	return _mm512_mask_blend_epi8(_mm512_cmpge_epu8_mask(v, _mm512_set1_epi8((char)171)), code,
+				      _mm512_set1_epi8(3));
 }
 
 /* Codes of the values -1, 0, 1 and 2, which become 1 to 4, since the shift is 1. */

@@ -92,7 +92,7 @@ INLINE __m256i trits(const uint8_t *b, int j)
 		p = _mm256_setr_m128i(_mm256_castsi256_si128(p), times);
 	}
 	even = _mm256_and_si256(_mm256_mullo_epi16(v, p), _mm256_set1_epi16(255));
-	odd = _mm256_slli_epi16(_mm256_mullo_epi16(_mm256_srli_epi16(v, 8), p), 8);
+	odd = _mm256_mullo_epi16(_mm256_and_si256(v, _mm256_set1_epi16((short)0xff00)), p);
 	v = _mm256_or_si256(even, odd);
 	/* 3 * v reaches 256 from 86 on, and 512 from 171 on. */
 	even = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8(86)), v);

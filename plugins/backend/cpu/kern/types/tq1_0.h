@@ -77,7 +77,7 @@ INLINE void codes_tq1_0(const struct head *h, const uint8_t *const w[8], size_t 
 	for (int r = 0; r < 8; r++) {
 		const uint8_t *b = w[r] + at;
 
-		c->q[r] = plus_one(trits_64(b, p));
+		c->q[r] = trit_codes(b, p);
 	}
 }
 
