@@ -175,7 +175,7 @@ struct lmi_config_row {
 	const char *unset;   /* describes the default; NULL: the default is opt.def */
 };
 
-#define LMI_CONFIG_ROWS_MAX 112
+#define LMI_CONFIG_ROWS_MAX 144
 
 struct lmi_config_table {
 	struct lmi_config_row row[LMI_CONFIG_ROWS_MAX];

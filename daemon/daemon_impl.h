@@ -4,6 +4,8 @@
 #ifndef LLAMAD_DAEMON_DAEMON_IMPL_H
 #define LLAMAD_DAEMON_DAEMON_IMPL_H
 
+#include <limits.h>
+
 #include "core/engine/devices.h"
 #include "core/plugin/registry.h"
 #include "daemon/audit_limiter.h"
@@ -37,6 +39,8 @@ struct lmi_daemon {
 	struct lmi_mailbox mailbox;
 	bool mailbox_open;
 	struct lmi_jobs *registry, *io, *work;
+	struct lmi_jobs *journals; /* one thread */
+	char journal_dir[PATH_MAX];
 	struct lmi_jobs *audit; /* one thread */
 	struct lmi_daemon_audit_limiter audit_limiter;
 	struct lmi_jobs *pulls; /* NULL: no downloads */

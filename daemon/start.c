@@ -148,6 +148,7 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 		bool background;
 	} queues[] = {{&d->registry, "registry", 1, false},
 		      {&d->io, "io", 2, false},
+		      {&d->journals, "journals", 1, false},
 		      {&d->work, "work", LMI_SVC_WORK_THREADS, true}};
 	enum lmd_status st = lmi_mailbox_init(&d->mailbox, err);
 
@@ -196,6 +197,8 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.registry = d->registry,
 		.io = d->io,
 		.work = d->work,
+		.journals = d->journals,
+		.journal_dir = d->journal_dir,
 		.pulls = d->pulls,
 		.hub = &lmi_hub_calls,
 		.hub_opts = lmi_daemon_hub_opts(d),
@@ -231,6 +234,9 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 	enum lmd_status st = lmi_engine_devices_create(&d->devices, d->plugins, d->host, err);
 
 	opts.inst.devices = d->devices;
+	if (st == LMD_OK && snprintf(d->journal_dir, sizeof(d->journal_dir), "%s/streams",
+				     c->state_dir) >= (int)sizeof(d->journal_dir))
+		st = lmd_fail(err, LMD_INVALID, "%s: the path is too long", c->state_dir);
 	if (st == LMD_OK)
 		st = lmi_config_kv_types(c, &opts.inst.k_dtype, &opts.inst.v_dtype, err);
 	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
@@ -392,6 +398,8 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		lmi_jobs_stop(d->io);
 	if (d->work)
 		lmi_jobs_stop(d->work);
+	if (d->journals)
+		lmi_jobs_stop(d->journals);
 	if (d->pulls)
 		lmi_jobs_stop(d->pulls);
 	if (d->mailbox_open)
@@ -402,6 +410,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->registry);
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);
+	lmi_jobs_destroy(d->journals);
 	lmi_daemon_stop_pulls(d);
 	lmi_daemon_stop_audit(d);
 	lmi_store_close(d->store);

@@ -71,6 +71,17 @@ int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const ch
 	return 0;
 }
 
+void lmi_svc_adapters_text(const struct lmi_svc_adapters *a, int32_t slot,
+			   char out[LMI_SVC_ADAPTER_TEXT])
+{
+	const struct lmi_engine_adapter_ref *r =
+		slot ? &a->refs[slot - LMI_ENGINE_FIRST_ADAPTER_SLOT] : NULL;
+
+	*out = 0;
+	if (r)
+		(void)snprintf(out, LMI_SVC_ADAPTER_TEXT, "%s:%g", r->path, (double)r->scale);
+}
+
 /* Adds the entry text[0..n). */
 static enum lmd_status parse_entry(struct lmi_svc_adapters *a, const char *text, size_t n,
 				   struct lmd_error *err)

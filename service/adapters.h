@@ -7,6 +7,7 @@
 
 #include "core/engine/engine.h"
 #include "llamad/types.h"
+#include "store/store.h"
 
 /* Adapters of one model. */
 #define LMI_SVC_ADAPTERS_MAX 16
@@ -30,6 +31,11 @@ enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *nam
 				     float scale, struct lmd_error *err);
 /* Finds the slot of the engine for this file with the scale 1; 0: there is none. */
 int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path);
+
+/* Writes what the engine knows of the adapter in a slot, "" for slot 0: the file and its scale. */
+#define LMI_SVC_ADAPTER_TEXT (LMI_STORE_PATH_MAX + 32)
+void lmi_svc_adapters_text(const struct lmi_svc_adapters *a, int32_t slot,
+			   char out[LMI_SVC_ADAPTER_TEXT]);
 
 /* Finds the slot of the engine for an adapter's name, or its number in the list if no adapter has
  * that name.  LMD_INVALID: the model has no adapter of

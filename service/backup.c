@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "service/call.h"
+#include "service/durable.h"
 #include "service/names.h"
 #include "service/ops.h"
 #include "service/preset_rows.h"
@@ -159,6 +160,7 @@ static void answer_restore(struct lmi_svc_call *c)
 	if (lmi_svc_quotas_set(c->request.svc, &b->after, true, &err) != LMD_OK)
 		c->request.svc->o.host->log(c->request.svc->o.host->ctx, "service", LMD_LOG_ERROR,
 					    "%s: some quotas are the old ones", err.text);
+	lmi_svc_durables_check_keys(c->request.svc, c->request.svc->now);
 	lmi_svc_preset_rows_replace(c->request.svc, b->rows);
 	b->rows = NULL;
 	for (uint32_t i = 0; i < b->after.keys.n && h->key_added; i++)

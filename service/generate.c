@@ -55,7 +55,7 @@ static uint64_t last_progress(const struct lmi_svc_generation *g)
 /* Returns whether its model is loaded and it has no token yet. */
 static bool awaits_first_token(const struct lmi_svc_generation *g)
 {
-	return !g->stopping && !g->n_out && g->ready_ns != UINT64_MAX;
+	return !g->stopping && g->n_out == g->n_resumed && g->ready_ns != UINT64_MAX;
 }
 
 static uint64_t deadline_of(const struct lmi_svc_generation *g)
@@ -183,7 +183,8 @@ void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now)
 	(void)lmd_fail(&err, LMD_CANCELLED, "shutting down");
 	for (struct lmi_svc_generation *g = svc->generations; g; g = next) {
 		next = g->next;
-		if (g->state != LMI_SVC_GEN_RUN)
+		/* a durable one goes on after the next start */
+		if (g->state != LMI_SVC_GEN_RUN && (!g->durable || g->request.reply))
 			lmi_svc_gen_fail(g, now, &err, 0);
 	}
 }

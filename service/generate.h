@@ -37,7 +37,8 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now);
 void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
 				 const struct lmi_svc_loaded_model *r,
 				 enum lmi_wire_cancel_reason reason);
-/* Fails all generations that are not running yet, because the daemon is draining. */
+/* Fails all generations that are not running yet, because the daemon is draining; durable ones go on
+ * after its next start. */
 void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now);
 /* Returns the number of generations that hold the engine but are not running yet. */
 uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,

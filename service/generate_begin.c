@@ -3,6 +3,7 @@
  * A generation from its request to the queue: finds and loads its model, and tokenises its
  * prompt. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -15,6 +16,17 @@
 
 #define LOADS_MAX 4 /* of the model for one request */
 
+/* Of a generation that goes on, everything else is known. */
+static enum lmd_status find_shown(struct lmi_svc_generation *g, struct lmd_error *err)
+{
+	const struct lmi_chat *chat = lmi_engine_chat(g->encoder->engine);
+
+	if (!g->answer_format.format)
+		return LMD_OK;
+	return lmi_chat_find_answer_format(chat, lmi_svc_gen_request(g)->prompt, &g->answer_format,
+					   err);
+}
+
 static void encode(void *arg)
 {
 	struct lmi_svc_generation *g = arg;
@@ -23,12 +35,14 @@ static void encode(void *arg)
 	struct lmi_engine *e = g->encoder->engine;
 	struct lmd_error *err = &g->job_err;
 
-	err->status = lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
+	err->status = g->resumes ? find_shown(g, err)
+				 : lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
+	g->n_encoded = g->tokens.n;
 	if (err->status == LMD_OK && q->has_prediction)
 		err->status = lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prediction.ptr,
 						   q->prediction.len, 0, &g->prediction, err);
 	if (err->status == LMD_OK)
-		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->constraint, err);
+		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->taken, &g->constraint, err);
 }
 
 static void encode_job(void *arg)
@@ -63,6 +77,46 @@ static bool lacks_adapter(const struct lmi_svc_generation *g, const struct lmi_s
 	return path && !lmi_svc_adapters_slot_of_file(&r->adapters, path);
 }
 
+/* ---- durable streams ---- */
+
+/* Takes over what is known of a generation that goes on: all its tokens but the last, which the
+ * engine computes again. */
+static enum lmd_status resume(struct lmi_svc_generation *g, struct lmd_error *err)
+{
+	struct lmi_svc_durable *d = g->durable;
+	char adapter[LMI_SVC_ADAPTER_TEXT];
+	enum lmd_status st;
+
+	lmi_svc_adapters_text(&g->loaded->adapters, g->adapter, adapter);
+	if (strcmp(adapter, d->adapter) != 0)
+		return lmd_fail(err, LMD_NOTFOUND,
+				"durable: the stream was begun with %s%s, the request now has %s%s",
+				*d->adapter ? "the adapter " : "no adapter", d->adapter,
+				*adapter ? "the adapter " : "none", adapter);
+	st = lmi_text_token_buf_append(&g->tokens, d->prompt.id, d->prompt.n, err);
+	if (st == LMD_OK && d->taken.n > 1)
+		st = lmi_text_token_buf_append(&g->taken, d->taken.id, d->taken.n - 1, err);
+	if (st != LMD_OK)
+		return st;
+	d->again = d->taken.n > 0;
+	d->again_token = d->again ? d->taken.id[d->taken.n - 1] : -1;
+	d->again_text = d->n_text;
+	g->answer_format.format = d->format;
+	g->n_out = g->n_resumed = g->counted.n_out = (uint32_t)g->taken.n;
+	g->resumes = true;
+	return LMD_OK;
+}
+
+/* Writes that the request was accepted, or checks that its model is the same as before. */
+static enum lmd_status make_durable(struct lmi_svc_generation *g, const struct lmi_svc_model *m,
+				    struct lmd_error *err)
+{
+	if (!lmi_svc_gen_request(g)->durable)
+		return LMD_OK;
+	return g->durable ? lmi_svc_durable_check_model(g->durable, m->record, err)
+			  : lmi_svc_durable_begin(g, m->record, err);
+}
+
 /* ---- the prompt ---- */
 
 /* Continues after the prompt has been tokenised. */
@@ -72,7 +126,9 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 
 	if (err.status == LMD_OK)
 		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &err);
-	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse)
+	if (err.status == LMD_OK && g->durable && !g->resumes)
+		err.status = lmi_svc_durable_start(g, &err);
+	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse && !g->durable)
 		err.status = lmi_svc_answer_create(&g->answer, &g->answer_format,
 						   g->writer.stream->id, &err);
 	if (err.status != LMD_OK)
@@ -147,7 +203,10 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	if (q->has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
 	if (lmi_svc_preset_adapter(r, q, &g->adapter, &refused) != LMD_OK ||
-	    lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena, &refused) != LMD_OK) {
+	    (g->durable && g->durable->started
+		     ? resume(g, &refused)
+		     : lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena,
+					    &refused)) != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;
 	}
@@ -184,7 +243,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 
 	g->job_runs = false;
 	g->n_hold++;
-	if (!m)
+	if (!m && !g->durable)
 		lmi_svc_quota_return_request(g->request.svc, &g->request.principal, g->request.now);
 	if (!g->ended && !m) {
 		lmi_svc_gen_fail(g, now, err, 0);
@@ -192,12 +251,13 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
 		g->load_waiter.ready = model_ready;
-		if (want_adapter(g, &retry_ms, &refused) == LMD_OK)
+		if (make_durable(g, m, &refused) == LMD_OK &&
+		    want_adapter(g, &retry_ms, &refused) == LMD_OK)
 			lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
 		else
 			lmi_svc_gen_fail(g, now, &refused, retry_ms);
 	}
-	if (!g->ended)
+	if (!g->ended && !g->durable)
 		lmi_svc_request_reply_stream(&g->request, g->writer.stream,
 						     (int64_t)g->seed);
 	g->n_hold--;
@@ -222,15 +282,21 @@ static enum lmd_status admit(struct lmi_svc_request *a, uint32_t *retry_ms,
 	return st;
 }
 
+uint64_t lmi_svc_gen_lease_ms(const struct lmi_service *svc, const struct lmi_wire_req_generate *q)
+{
+	return q->has_lease_ms	 ? (uint64_t)q->lease_ms
+	       : svc->o.embedded ? UINT64_MAX / LMI_NS_PER_MS
+	       : q->durable	 ? svc->limits.durable_age_ms
+				 : svc->limits.lease_default;
+}
+
 static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_request *a,
 			      struct lmd_error *err)
 {
 	static const struct lmi_svc_account places = {.n_waiting = 1};
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;
 	struct lmi_service *svc = a->svc;
-	uint64_t lease = q->has_lease_ms   ? (uint64_t)q->lease_ms
-			 : svc->o.embedded ? UINT64_MAX / LMI_NS_PER_MS
-					   : svc->limits.lease_default;
+	uint64_t lease = lmi_svc_gen_lease_ms(svc, q);
 	uint64_t timeout =
 		q->has_timeout_ms ? (uint64_t)q->timeout_ms : svc->limits.timeout_default;
 	struct lmi_svc_generation *g = lmi_alloc(1, sizeof(*g));
@@ -251,7 +317,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 		lmi_free(g);
 		return st;
 	}
-	g->writer.stream->own_lease = q->has_lease_ms;
+	g->writer.stream->own_lease = q->has_lease_ms || q->durable;
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
 	g->serial = ++svc->serial;
 	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
@@ -265,6 +331,14 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	return LMD_OK;
 }
 
+void lmi_svc_gen_look_up(struct lmi_svc_generation *g, uint64_t now)
+{
+	g->lookup.found = found;
+	g->job_runs = true; /* until the name has been looked up */
+	g->lookup.principal = &g->request.principal;
+	lmi_svc_lookup_start(g->request.svc, now, &g->lookup, &lmi_svc_gen_request(g)->model);
+}
+
 enum lmd_status lmi_svc_do_generate(struct lmi_svc_request *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
@@ -272,6 +346,8 @@ enum lmd_status lmi_svc_do_generate(struct lmi_svc_request *a, uint32_t *retry_m
 	struct lmi_svc_generation *g = NULL;
 	enum lmd_status st = lmi_svc_generate_check(&a->svc->limits, q, err);
 
+	if (st == LMD_OK && q->durable)
+		st = lmi_svc_durable_admit(a->svc, &a->principal, q, err);
 	if (st == LMD_OK)
 		st = admit(a, retry_ms, err);
 	if (st == LMD_OK)
@@ -279,9 +355,22 @@ enum lmd_status lmi_svc_do_generate(struct lmi_svc_request *a, uint32_t *retry_m
 	if (st != LMD_OK)
 		return st;
 	a->svc->count.n_request++;
-	g->lookup.found = found;
-	g->job_runs = true; /* until the name has been looked up */
-	g->lookup.principal = &g->request.principal;
-	lmi_svc_lookup_start(a->svc, a->now, &g->lookup, &lmi_svc_gen_request(g)->model);
+	lmi_svc_gen_look_up(g, a->now);
+	return LMD_OK;
+}
+
+/* ---- after a start of the daemon ---- */
+
+enum lmd_status lmi_svc_gen_create_again(struct lmi_svc_generation **out, struct lmi_svc_request *a,
+					 const struct lmi_svc_journal_head *head,
+					 struct lmd_error *err)
+{
+	enum lmd_status st = create(out, a, err);
+
+	if (st != LMD_OK)
+		return st;
+	a->svc->count.n_request++;
+	(*out)->seed = head->seed;
+	lmi_svc_stream_set_id(&a->svc->streams, (*out)->writer.stream, head->id);
 	return LMD_OK;
 }

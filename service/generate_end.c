@@ -14,6 +14,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 		return;
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
+	lmi_text_token_buf_fini(&g->taken);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
@@ -121,6 +122,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		lmi_svc_request_fail(&g->request, &err, g->retry_ms);
 	}
 	lmi_svc_stream_end(svc, &g->writer, now, end);
+	lmi_svc_durable_leave(g);
 	lmi_svc_gen_release(g);
 }
 

@@ -50,6 +50,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .client = client_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
+				   .resumable = g->durable != NULL,
+				   .resumed = &g->taken,
 				   .defaults = &defaults,
 				   .used = &used,
 				   .n_max = svc->limits.output_max,
@@ -57,6 +59,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	enum lmd_status st;
 
 	lmi_svc_preset_sampling(g->loaded, &q->model, &defaults);
+	if (g->durable)
+		lmi_sampler_params_set(&defaults, &g->durable->sampling);
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
@@ -78,6 +82,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
+	lmi_text_token_buf_fini(&g->taken);
 	g->constraint = NULL;
 	return LMD_OK;
 }
@@ -170,6 +175,10 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
+	if (g->durable) {
+		lmi_svc_durable_event(g, now, ev);
+		return;
+	}
 	st = add_text(g, &s->out, now, ev);
 	if (st == LMD_BUSY) {
 		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_SLOW_READER);

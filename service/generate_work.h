@@ -16,6 +16,7 @@
 #include "core/text/chat/chat.h"
 #include "core/text/tokenizer.h"
 #include "service/answer.h"
+#include "service/durable.h"
 #include "service/generate.h"
 #include "service/model.h"
 #include "service/names.h"
@@ -53,7 +54,12 @@ struct lmi_svc_generation {
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_text_token_buf tokens; /* the prompt */
+	size_t n_encoded; /* tokens of the prompt before token healing */
 	struct lmi_text_token_buf prediction; /* of the answer */
+	struct lmi_svc_durable *durable; /* of its stream; or NULL */
+	bool resumes; /* it goes on where an earlier run stopped, after the tokens `taken` */
+	struct lmi_text_token_buf taken;
+	uint32_t n_resumed; /* tokens that were in `taken` */
 	struct lmi_chat_answer_format answer_format;
 	struct lmi_svc_answer_stream *answer;     /* the answer parser; NULL: do not parse */
 	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */
@@ -83,6 +89,17 @@ lmi_svc_gen_request(const struct lmi_svc_generation *g)
 {
 	return &g->request.message.u.generate;
 }
+
+/* ---- generate_begin.c ---- */
+
+/* Begins a generation of an earlier run of the daemon, with a stream that has this id and is not
+ * durable yet.  `a` is what the request was.  Call lmi_svc_gen_look_up next. */
+enum lmd_status lmi_svc_gen_create_again(struct lmi_svc_generation **out, struct lmi_svc_request *a,
+					 const struct lmi_svc_journal_head *head,
+					 struct lmd_error *err);
+void lmi_svc_gen_look_up(struct lmi_svc_generation *g, uint64_t now);
+/* The lease of the stream of a request. */
+uint64_t lmi_svc_gen_lease_ms(const struct lmi_service *svc, const struct lmi_wire_req_generate *q);
 
 /* ---- generate_run.c ---- */
 

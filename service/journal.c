@@ -148,6 +148,7 @@ static void head(struct members *m, struct lmi_svc_journal_head *h)
 	h->principal.role = (enum lmi_svc_role)role;
 	h->principal.key_label[sizeof(h->principal.key_label) - 1] = 0;
 	number64(m, &h->seed);
+	text(m, &h->key);
 	text(m, &h->digest);
 	text(m, &h->request);
 }
@@ -157,6 +158,7 @@ static void start(struct members *m, struct lmi_svc_journal_start *s)
 	const void *sampling = s->sampling, *tokens = s->tokens;
 
 	text(m, &s->request);
+	text(m, &s->adapter);
 	text(m, &s->format);
 	flag(m, &s->tools);
 	flag(m, &s->thinks);
@@ -218,6 +220,8 @@ static void members(struct members *m, struct lmi_svc_journal_record *r)
 		return;
 	case LMI_SVC_JOURNAL_END:
 		end(m, &r->u.end);
+		return;
+	case LMI_SVC_JOURNAL_READ:
 		return;
 	}
 	m->bad = true;

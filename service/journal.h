@@ -39,19 +39,22 @@ enum lmi_svc_journal_kind {
 	LMI_SVC_JOURNAL_START = 2, /* what became of it before it ran */
 	LMI_SVC_JOURNAL_TOKEN = 3, /* a token with its text, and its log probabilities */
 	LMI_SVC_JOURNAL_TEXT = 4,  /* more text of the last token */
-	LMI_SVC_JOURNAL_END = 5    /* how it ended */
+	LMI_SVC_JOURNAL_END = 5,   /* how it ended */
+	LMI_SVC_JOURNAL_READ = 6   /* the end was sent to a reader; without members */
 };
 
 struct lmi_svc_journal_head {
 	uint8_t id[LMI_SVC_ID_BYTES];
 	struct lmi_svc_principal principal; /* without pid and conn */
 	uint64_t seed;
+	struct lmd_str key;     /* hash of the API key; empty: none */
 	struct lmd_str digest;  /* of the model */
 	struct lmd_str request; /* the message, encoded */
 };
 
 struct lmi_svc_journal_start {
 	struct lmd_str request; /* with what presets added */
+	struct lmd_str adapter; /* what the engine was told of it; empty: none */
 	struct lmd_str format;  /* name of the answer's format; empty: the answer is not parsed */
 	bool tools, thinks;
 	const double *sampling; /* [n_sampling] defaults of sampling parameters */

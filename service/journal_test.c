@@ -9,7 +9,7 @@
 
 #include "tests/lmd_check.h"
 
-#define N_RECORD 6
+#define N_RECORD 7
 
 static struct lmi_wire_buf file, scratch;
 static size_t ends[N_RECORD]; /* offsets after each record */
@@ -22,10 +22,12 @@ static const struct lmi_svc_journal_record records[N_RECORD] = {
 	 .u.head = {.id = {1, 2, 3},
 		    .principal = {.uid = 1000, .gid = 100, .role = LMI_SVC_ROLE_USER, .key_label = "me"},
 		    .seed = 1234567890123,
+		    .key = {"0123", 4},
 		    .digest = {"abcd", 4},
 		    .request = {"the request", 11}}},
 	{.kind = LMI_SVC_JOURNAL_START,
 	 .u.start = {.request = {"resolved", 8},
+		     .adapter = {"/a:1", 4},
 		     .format = {"hermes", 6},
 		     .thinks = true,
 		     .sampling = sampling,
@@ -41,7 +43,8 @@ static const struct lmi_svc_journal_record records[N_RECORD] = {
 		   .why = 3,
 		   .n_out = 2,
 		   .out_ns = 5,
-		   .error = {.status = LMD_NOTFOUND, .text = "no such model"}}}};
+		   .error = {.status = LMD_NOTFOUND, .text = "no such model"}}},
+	{.kind = LMI_SVC_JOURNAL_READ}};
 
 static void setup(void)
 {
@@ -74,9 +77,11 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(r.u.head.principal.uid, 1000);
 	ck_assert_str_eq(r.u.head.principal.key_label, "me");
 	ck_assert_uint_eq(r.u.head.seed, 1234567890123);
+	ck_assert(same(r.u.head.key, records[0].u.head.key));
 	ck_assert(same(r.u.head.digest, records[0].u.head.digest));
 	ck_assert(same(r.u.head.request, records[0].u.head.request));
 	ck_assert(lmi_svc_journal_read(p, file.n, 0, &at, &r) && r.kind == LMI_SVC_JOURNAL_START);
+	ck_assert(same(r.u.start.adapter, records[1].u.start.adapter));
 	ck_assert(same(r.u.start.format, records[1].u.start.format) && r.u.start.thinks);
 	ck_assert(r.u.start.n_tokens == 3 && !memcmp(r.u.start.tokens, prompt, sizeof(prompt)));
 	ck_assert(r.u.start.n_sampling == 2 && !memcmp(r.u.start.sampling, sampling, sizeof(sampling)));
@@ -88,6 +93,7 @@ START_TEST(round_trip)
 	ck_assert(lmi_svc_journal_read(p, file.n, 0, &at, &r) && r.kind == LMI_SVC_JOURNAL_END);
 	ck_assert_str_eq(r.u.end.error.text, "no such model");
 	ck_assert(r.u.end.why == 3 && r.u.end.n_out == 2 && r.u.end.out_ns == 5);
+	ck_assert(lmi_svc_journal_read(p, file.n, 0, &at, &r) && r.kind == LMI_SVC_JOURNAL_READ);
 	ck_assert(!lmi_svc_journal_read(p, file.n, 0, &at, &r));
 	ck_assert_uint_eq(at, file.n);
 }

@@ -10,6 +10,7 @@
 #include "core/base/comma_list.h"
 #include "service/call.h"
 #include "service/ops.h"
+#include "service/durable.h"
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service_state.h"
@@ -140,6 +141,7 @@ static void take_quotas(struct lmi_svc_call *c)
 
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_svc_quotas_set(c->request.svc, &k->after, false, &c->err);
+	lmi_svc_durables_check_keys(c->request.svc, c->request.svc->now);
 }
 
 /* ---- key_add ---- */

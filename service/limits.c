@@ -97,6 +97,18 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "has a value of its own; 0 = never."),
 	ROW(fail_ms, "ms", 0, HOUR, 1000, "Pause after a failed load; doubles with each failure."),
 	ROW(fail_max_ms, "ms", 0, DAY, MINUTE, "Longest pause after failed loads."),
+	ROW(durable_streams, "", 0, LMI_SVC_DURABLE_MAX, 32,
+	    "Maximum number of durable streams, which go on after the daemon was stopped, killed or "
+	    "replaced: their prompts and answers are written to the state folder. Only requests that "
+	    "ask for it make one. 0 = none; those of earlier runs are removed at the start."),
+	ROW(durable_bytes, "bytes", 65536, 1ull << 32, 64u << 20,
+	    "Maximum size of the files of all durable streams together. A stream that would exceed it "
+	    "ends with an error."),
+	ROW(durable_percent_per_user, "", 0, 100, 0,
+	    "Maximum share in percent of durable_streams and of durable_bytes that one user may have; 0 "
+	    "= three quarters. Administrators have no share."),
+	ROW(durable_age_ms, "ms", MINUTE, 7 * DAY, HOUR,
+	    "How long a durable stream that nobody reads is kept, whether it runs or has ended."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),

@@ -14,6 +14,7 @@
 #include "llamad/status.h"
 
 #define LMI_SVC_RUNNING_MAX 1024
+#define LMI_SVC_DURABLE_MAX 1024
 
 struct lmi_service_limits {
 	uint64_t max_running;
@@ -59,6 +60,10 @@ struct lmi_service_limits {
 	uint64_t session_bytes_all;
 	uint64_t session_number;
 	uint64_t session_age;
+	uint64_t durable_streams;
+	uint64_t durable_bytes;
+	uint64_t durable_percent_per_user;
+	uint64_t durable_age_ms;
 };
 
 struct lmi_svc_limit {

@@ -193,6 +193,7 @@ static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
 enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 const struct lmi_wire_req_generate *q,
 					 struct lmi_text_token_buf *prompt,
+					 const struct lmi_text_token_buf *resumed,
 					 struct lmi_engine_constraint **out, struct lmd_error *err)
 {
 	const struct lmi_engine_constrain_opts o = {
@@ -206,6 +207,8 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 		.heal = q->heal,
 		.prompt = prompt->id,
 		.n_prompt = prompt->n,
+		.resumed = resumed->id,
+		.n_resumed = resumed->n,
 	};
 
 	*out = NULL;
@@ -292,7 +295,10 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0) |
 						 (q->cache_prompt ? 0 : LMI_ENGINE_GEN_NO_CACHE) |
 						 (q->sampled_probs ? LMI_ENGINE_GEN_SAMPLED_PROBS
-								   : 0),
+								   : 0) |
+						 (p->resumable ? LMI_ENGINE_GEN_RESUMABLE : 0),
+					.resumed = p->resumed->id,
+					.n_resumed = (uint32_t)p->resumed->n,
 					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
 					.draft = LMI_ENGINE_DRAFT_ANY,
 					.n_draft = q->has_draft_max ? (uint32_t)q->draft_max

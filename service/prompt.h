@@ -30,12 +30,14 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 				     struct lmd_error *err);
 
 /* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.
+ * resumed: the tokens of the answer that an earlier run has taken.
  * *out is NULL if the request has neither.  If lmi_svc_prompt_is_constrained(), call it in another
  * thread than the loop's. */
 bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q);
 enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 const struct lmi_wire_req_generate *q,
 					 struct lmi_text_token_buf *prompt,
+					 const struct lmi_text_token_buf *resumed,
 					 struct lmi_engine_constraint **out, struct lmd_error *err);
 
 struct lmi_sampler_params;
@@ -55,6 +57,8 @@ struct lmi_svc_prompt {
 	const struct lmi_sampler_params *defaults; /* of sampling parameters that are missing */
 	const struct lmi_text_token_buf
 		*shown; /* control tokens whose text is part of the answer */
+	bool resumable; /* fail unless another run can go on where this one stops */
+	const struct lmi_text_token_buf *resumed; /* tokens that an earlier run has taken */
 	struct lmi_svc_settings *used; /* is filled; NULL: not wanted */
 };
 /* Submits the command `cmd` to the engine.  On success the engine takes the constraint. */

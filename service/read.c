@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/durable.h"
 #include "service/ops.h"
 #include "service/output.h"
 #include "service/request.h"
@@ -54,6 +55,10 @@ enum lmd_status lmi_svc_do_next(struct lmi_svc_request *a, uint32_t *retry_ms,
 		st = lmi_svc_output_check(&s->out, after, err);
 	if (st == LMD_OK && s->push)
 		st = lmd_fail(err, LMD_INVALID, "id: the items of this stream are sent to another client");
+	if (st == LMD_OK && s->durable && s->durable->suspended) {
+		*retry_ms = LMI_SVC_DURABLE_RETRY_MS;
+		st = lmd_fail(err, LMD_BUSY, LMI_SVC_DURABLE_SUSPENDED);
+	}
 	if (st != LMD_OK)
 		return st;
 	st = lmi_svc_user_admit_reader(svc, &a->principal, err);

@@ -14,7 +14,9 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/call.h"
+#include "service/durable.h"
 #include "service/generate.h"
+#include "service/generate_work.h"
 #include "service/idempotency.h"
 #include "service/model.h"
 #include "service/names.h"
@@ -140,6 +142,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_idempotency_keys_expire(&svc->idempotency_keys, now);
 	lmi_svc_usage_tick(svc, now);
 	lmi_svc_users_tick(svc, now);
+	lmi_svc_durables_tick(svc);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
@@ -216,6 +219,8 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 		return st;
 	}
 	lmi_svc_sessions_clean(svc);
+	if (svc->o.journals)
+		lmi_svc_durables_recover(svc, svc->now);
 	*out = svc;
 	return LMD_OK;
 }
@@ -244,9 +249,12 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 bool lmi_service_is_idle(const struct lmi_service *svc)
 {
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
-		if (s->writer || !s->read_out)
+		if (!s->durable && (s->writer || !s->read_out))
 			return false;
-	return !svc->generations && !svc->held.n_call && !svc->session_work;
+	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next)
+		if (!g->durable)
+			return false;
+	return !svc->held.n_call && !svc->session_work;
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)
@@ -268,12 +276,13 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 static void drain(struct lmi_service *svc)
 {
 	while (svc->n_job || svc->generations || svc->loaded_models || svc->calls ||
-	       svc->session_work) {
+	       svc->session_work || svc->durables) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
 
 		lmi_service_tick(svc, svc->now);
 		if (lmi_jobs_run_one(svc->o.registry) || lmi_jobs_run_one(svc->o.io) ||
-		    lmi_jobs_run_one(svc->o.work))
+		    lmi_jobs_run_one(svc->o.work) ||
+		    (svc->o.journals && lmi_jobs_run_one(svc->o.journals)))
 			continue;
 		lmi_svc_models_fini(svc);
 		(void)poll(&p, 1, 1);

@@ -103,6 +103,8 @@ struct lmi_service_opts {
 	struct lmi_jobs *registry;     /* one thread */
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
+	struct lmi_jobs *journals;     /* one thread, writes durable streams; NULL: there are none */
+	const char *journal_dir;       /* with journals: the folder of their files; it is created */
 	struct lmi_jobs *pulls;        /* downloads models; NULL: op pull is not supported */
 	const struct lmi_hub_calls *hub; /* with pulls */
 	const struct lmi_hub_opts *hub_opts;

@@ -15,6 +15,7 @@
 #include "service/user.h"
 
 struct lmi_svc_call;
+struct lmi_svc_durable;
 struct lmi_svc_evaluation;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
@@ -63,6 +64,9 @@ struct lmi_service {
 	struct lmi_svc_quota *quotas; /* of all keys */
 	struct lmi_svc_usage usage;
 	struct lmi_svc_call *calls;  /* pending requests */
+	struct lmi_svc_durable *durables;
+	uint32_t n_durable;
+	uint64_t durable_bytes; /* of their files */
 	uint32_t n_job; /* jobs of the service that are not done */
 	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
 	bool session_runs; /* its first piece has begun */

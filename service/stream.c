@@ -99,17 +99,34 @@ enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_sv
 	return LMD_OK;
 }
 
-void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
+static void unlink_id(struct lmi_svc_streams *t, const struct lmi_svc_stream *s)
 {
 	struct lmi_svc_stream **b = bucket(t, s->id);
-	struct lmi_svc_waiting_reader *p;
 
-	assert(!s->push);
-	while ((p = lmi_svc_stream_remove_reader(t, s, 0)))
-		lmi_free(p);
 	while (*b != s)
 		b = &(*b)->in_bucket;
 	*b = s->in_bucket;
+}
+
+void lmi_svc_stream_set_id(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			   const uint8_t id[LMI_SVC_ID_BYTES])
+{
+	struct lmi_svc_stream **b = bucket(t, id);
+
+	unlink_id(t, s);
+	memcpy(s->id, id, sizeof(s->id));
+	s->in_bucket = *b;
+	*b = s;
+}
+
+void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
+{
+	struct lmi_svc_waiting_reader *p;
+
+	assert(!s->push && !s->durable);
+	while ((p = lmi_svc_stream_remove_reader(t, s, 0)))
+		lmi_free(p);
+	unlink_id(t, s);
 	*(s->prev ? &s->prev->next : &t->first) = s->next;
 	*(s->next ? &s->next->prev : &t->last) = s->prev;
 	t->n--;

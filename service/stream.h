@@ -25,6 +25,7 @@ struct lmi_svc_owner {
 struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal);
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
+struct lmi_svc_durable;
 struct lmi_svc_push;
 struct lmi_svc_stream_writer;
 struct lmi_svc_user;
@@ -53,6 +54,7 @@ struct lmi_svc_stream {
 	uint64_t created_ns, touched_ns, lease_ns;
 	struct lmi_svc_output out;
 	struct lmi_svc_waiting_reader *readers;
+	struct lmi_svc_durable *durable; /* NULL: it ends with the daemon */
 	struct lmi_svc_push *push; /* the subscriber; NULL: the stream is read with op next */
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
@@ -81,6 +83,9 @@ enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_sv
 				      const struct lmi_svc_principal *principal, uint32_t kind,
 				      uint64_t now, uint64_t lease_ns, uint64_t max_bytes,
 				      struct lmd_error *err);
+/* Gives the stream an id that an earlier run of the daemon chose and that no stream has. */
+void lmi_svc_stream_set_id(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			   const uint8_t id[LMI_SVC_ID_BYTES]);
 /* Destroys a stream without waiting readers. */
 void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s);
 /* Returns LMD_NOTFOUND if no stream with that id belongs to `principal`, or, if `any_owner` is set,

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/durable.h"
 #include "service/logprobs.h"
 #include "service/push.h"
 #include "service/service_state.h"
@@ -156,8 +157,7 @@ static uint32_t count(const struct lmi_svc_output *o, uint64_t after, uint32_t m
 }
 
 /* Sends the reply to a reader and frees it. */
-static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
-		   struct lmi_svc_waiting_reader *own_p, uint64_t now)
+static void answer(struct lmi_svc_stream *s, struct lmi_svc_waiting_reader *own_p, uint64_t now)
 {
 	struct lmi_svc_waiting_reader *p = own_p;
 	uint32_t n = count(&s->out, p->after, p->max);
@@ -170,7 +170,6 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 	struct lmi_wire_reply r;
 	struct lmd_error err;
 
-	(void)svc;
 	s->touched_ns = now;
 	if ((n && !items) || (n_logprobs && !room)) {
 		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u items", n);
@@ -187,6 +186,8 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 	r.u.next.end = s->out.ended && last == lmi_svc_output_last(&s->out);
 	lmi_svc_output_set_sent(&s->out, last);
 	s->read_out |= r.u.next.end;
+	if (s->durable && r.u.next.end)
+		lmi_svc_durable_set_read(s->durable);
 	p->reply(p->arg, &r, NULL, 0);
 out:
 	lmi_free(items);
@@ -199,7 +200,7 @@ void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint
 	struct lmi_svc_waiting_reader *p;
 
 	while ((p = lmi_svc_stream_take_due_reader(&svc->streams, s, now)))
-		answer(svc, s, p, now);
+		answer(s, p, now);
 	lmi_svc_push_deliver(s, now);
 }
 
@@ -221,6 +222,8 @@ void lmi_svc_stream_drop(struct lmi_service *svc, struct lmi_svc_stream *s)
 		lmi_svc_user_release(svc, s->user, &one_stream);
 		lmi_svc_user_unref(s->user);
 	}
+	if (s->durable)
+		lmi_svc_durable_drop(s);
 	lmi_svc_stream_destroy(&svc->streams, s);
 }
 
@@ -292,6 +295,8 @@ void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w
 	struct lmi_svc_stream *s = w->stream;
 
 	if (!s)
+		return;
+	if (s->durable && w != &s->durable->writer && lmi_svc_durable_end(s->durable, now, end))
 		return;
 	w->stream = NULL;
 	s->writer = NULL;

@@ -137,10 +137,12 @@ static void add_of(struct lmi_svc_generation *g, const struct lmi_svc_used *used
 
 void lmi_svc_usage_started(struct lmi_svc_generation *g, uint64_t now)
 {
-	const struct lmi_svc_used used = {
+	struct lmi_svc_used used = {
 		.n_request = 1, .n_prompt = g->tokens.n, .queue_ns = now - g->ready_ns};
 
 	g->counted.n_prompt = used.n_prompt;
+	if (g->resumes) /* an earlier run of the daemon has counted them */
+		used.n_request = used.n_prompt = 0;
 	g->counted.until_ns = now;
 	add_of(g, &used);
 }

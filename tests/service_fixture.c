@@ -90,6 +90,7 @@ static void init(struct fx *fx)
 	fx->registry = jobs(fx, "registry", 1);
 	fx->io = jobs(fx, "io", 2);
 	fx->work = jobs(fx, "work", 2);
+	fx->journals = jobs(fx, "journals", 1);
 	fx->now = fx->env.host->now_ns(fx->env.host->ctx);
 	fx->o = (struct lmi_service_opts){.host = fx->env.host,
 					  .plugins = fx->env.registry,
@@ -166,6 +167,7 @@ void fx_fini(struct fx *fx)
 	lmi_jobs_destroy(fx->registry);
 	lmi_jobs_destroy(fx->io);
 	lmi_jobs_destroy(fx->work);
+	lmi_jobs_destroy(fx->journals);
 	lmi_mailbox_fini(&fx->mailbox);
 	lmi_store_close(fx->store);
 	lmt_env_fini(&fx->env);
@@ -216,7 +218,7 @@ void fx_ask(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi
 bool fx_job(struct fx *fx)
 {
 	bool ran = lmi_jobs_run_one(fx->registry) || lmi_jobs_run_one(fx->io) ||
-		   lmi_jobs_run_one(fx->work);
+		   lmi_jobs_run_one(fx->work) || lmi_jobs_run_one(fx->journals);
 
 	return ran;
 }

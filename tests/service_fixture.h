@@ -33,6 +33,7 @@ struct fx {
 	struct lmi_store *store;
 	struct lmi_mailbox mailbox;
 	struct lmi_jobs *registry, *io, *work;
+	struct lmi_jobs *journals; /* for fx->o.journals, which is not set */
 	struct lmi_service_opts o;
 	struct lmi_service *svc;
 	uint64_t now;

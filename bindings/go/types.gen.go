@@ -1292,6 +1292,9 @@ type GenerateRequest struct {
 
 	// Cancel the stream if no next arrives for this long. Defaults to the server's setting.
 	LeaseMS *int64 `msgpack:"lease_ms,omitempty"`
+
+	// Write the stream to the server's state folder: if the server is stopped, killed or replaced, the generation goes on when it has started again, and next with the same id and cursor returns the same items. Only for models of the registry, and not together with prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat, adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given. Nil means false.
+	Durable *bool `msgpack:"durable,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.

@@ -86,5 +86,9 @@ enum lmd_status lmi_client_idempotency_key(char out[LMI_CLIENT_IDEMPOTENCY_KEY_S
 enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wire_id *id,
 				       uint64_t after, int32_t hold_ms, struct lmd_stream **out,
 				       struct lmd_error *err);
+/* The stream is durable: while the server is away or is being stopped, lmd_stream_next asks again,
+ * for at most this time after its last answer. */
+#define LMI_CLIENT_PATIENCE_MS 60000u
+void lmi_client_stream_be_patient(struct lmd_stream *s, uint32_t ms);
 
 #endif /* LLAMAD_CLIENT_LIB_CLIENT_H */

@@ -72,6 +72,7 @@ static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_ge
 	q->parse = g->flags & LMD_GEN_PARSE;
 	q->ignore_eog = g->flags & LMD_GEN_IGNORE_EOG;
 	q->special = g->flags & LMD_GEN_SHOW_SPECIAL;
+	q->durable = g->flags & LMD_GEN_DURABLE;
 	if (g->lease_ms) {
 		q->has_lease_ms = true;
 		q->lease_ms = g->lease_ms;
@@ -132,6 +133,8 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
 					    : g.hold_ms             ? (int32_t)g.hold_ms
 								    : -1,
 					    out, err);
+	if (st == LMD_OK && g.flags & LMD_GEN_DURABLE)
+		lmi_client_stream_be_patient(*out, LMI_CLIENT_PATIENCE_MS);
 	lmi_client_reply_fini(&a);
 	lmi_free(stops);
 	return st;

@@ -4,6 +4,7 @@
  * Asking again returns the same items, so nothing is lost if a connection breaks. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/lib/client.h"
 
@@ -14,6 +15,8 @@
 
 /* Maximum time that one `next` waits; to wait longer, it is sent again. */
 #define WAIT_MS 10000
+/* Time between two attempts while the server is away. */
+#define AWAY_MS 200
 
 struct lmd_stream {
 	struct lmd_client *c;
@@ -24,6 +27,8 @@ struct lmd_stream {
 	struct lmi_client_answer answer; /* the fetched items */
 	uint32_t at;		  /* index of the first one that was not returned yet */
 	bool over;		  /* the final item was returned */
+	uint32_t patience_ms; /* how long the server may be away; 0: not at all */
+	uint64_t away_ms;     /* since when it is; 0: it answered */
 	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the last tool call */
 	struct lmd_token_logprob logprobs[LMI_WIRE_LIMIT_LOGPROBS + 1]; /* of the last token */
 };
@@ -44,6 +49,11 @@ enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wi
 		(void)snprintf(s->hex + 2 * i, 3, "%02x", id->b[i]);
 	*out = s;
 	return LMD_OK;
+}
+
+void lmi_client_stream_be_patient(struct lmd_stream *s, uint32_t ms)
+{
+	s->patience_ms = ms;
 }
 
 LMD_EXPORT const char *lmd_stream_id(const struct lmd_stream *s)
@@ -82,6 +92,25 @@ static enum lmd_status fetch(struct lmd_stream *s, uint32_t wait_ms, struct lmd_
 		req.u.next.hold_ms = s->hold_ms;
 	}
 	return lmi_client_exchange(s->c, &req, wait_ms, &s->answer, err);
+}
+
+/* Decides after a failure whether to ask again, and waits before that, until `end` at most. */
+static bool may_come_back(struct lmd_stream *s, enum lmd_status st, uint64_t end)
+{
+	uint64_t now = lmi_client_now_ms(), left = end > now ? end - now : 0;
+	uint64_t ms = left < AWAY_MS ? left : AWAY_MS;
+	const struct timespec t = {.tv_sec = (time_t)(ms / 1000),
+				   .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	if (!s->patience_ms || (st != LMD_IO && st != LMD_TIMEOUT && st != LMD_BUSY &&
+				st != LMD_CANCELLED))
+		return false;
+	if (!s->away_ms)
+		s->away_ms = now;
+	if (now - s->away_ms >= s->patience_ms)
+		return false;
+	(void)nanosleep(&t, NULL); /* a signal ends it: the caller looks */
+	return true;
 }
 
 static const char *word(const struct lmi_wire_words *w, int value)
@@ -216,9 +245,10 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 		uint64_t now = lmi_client_now_ms(), left = end > now ? end - now : 0;
 		enum lmd_status st = fetch(s, left < WAIT_MS ? (uint32_t)left : WAIT_MS, err);
 
-		if (st != LMD_OK)
+		if (st != LMD_OK && !may_come_back(s, st, end))
 			return st;
-		if (!s->answer.r.u.next.n_items && lmi_client_now_ms() >= end) {
+		s->away_ms = st == LMD_OK ? 0 : s->away_ms;
+		if ((st != LMD_OK || !s->answer.r.u.next.n_items) && lmi_client_now_ms() >= end) {
 			*out = (struct lmd_item){.number = (uint64_t)s->after,
 						 .kind = LMD_ITEM_NONE,
 						 .text = "",

@@ -27,6 +27,7 @@ static void set_scheduling(struct lmi_wire_req_generate *q, const struct lmi_arg
 						      LMI_WIRE_CLASS_NORMAL, LMI_WIRE_CLASS_BATCH};
 
 	q->class = classes[lmi_arg_int(a, "class")];
+	q->durable = lmi_arg_flag(a, "durable");
 	q->has_timeout_ms = lmi_arg_given(a, "timeout");
 	q->timeout_ms = q->has_timeout_ms ? lmi_arg_int(a, "timeout") : 0;
 }
@@ -77,6 +78,11 @@ static const struct lmi_opt opts[] = {
 	 .def_text = "25ms",
 	 .doc = "Output batching delay: how long the daemon collects text before it sends it; "
 		"0ms sends each token at once."},
+	{.name = "durable",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "If the daemon is stopped, killed or replaced, the answer goes on when it has started "
+		"again; this command waits for that, for up to a minute. The daemon writes the prompt "
+		"and the answer to its state folder meanwhile."},
 	LMI_OPT_JSON,
 };
 

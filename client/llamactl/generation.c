@@ -203,6 +203,8 @@ enum lmd_status lmi_ctl_generate(struct lmi_ctl_generation *g, struct lmi_ctl_an
 	lmi_client_reply_fini(&reply);
 	if (st != LMD_OK)
 		return st;
+	if (g->req.u.generate.durable)
+		lmi_client_stream_be_patient(s, LMI_CLIENT_PATIENCE_MS);
 	(void)snprintf(a->id, sizeof(a->id), "%s", lmd_stream_id(s));
 	st = collect(s, a, err);
 	lmd_stream_close(s); /* cancels it unless it has ended */

@@ -126,6 +126,9 @@ LMD_EXPORT void lmd_client_free(void *p);
 #define LMD_GEN_SEED	      32u /* use seed */
 #define LMD_GEN_RAW	      64u /* plain text prompt even if the model has a chat template */
 #define LMD_GEN_PARSE	      128u /* items distinguish text, reasoning and tool calls */
+/* the stream goes on after the server was stopped, killed or replaced; lmd_stream_next waits up to a
+ * minute for it to be back */
+#define LMD_GEN_DURABLE	      256u
 
 /* Zero and NULL mean the server's default. */
 struct lmd_generate {

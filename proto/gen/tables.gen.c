@@ -2285,6 +2285,10 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .at = offsetof(struct lmi_wire_req_generate, lease_ms),
 	 .has_at = offsetof(struct lmi_wire_req_generate, has_lease_ms),
 	 .u.i = {100, 600000, 0}},
+	{.name = "durable",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, durable)},
 };
 static const struct lmi_wire_struct req_generate = {
 	.name = "generate",

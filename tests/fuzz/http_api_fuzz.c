@@ -16,7 +16,7 @@
 static const char *const paths[] = {"/v1/chat/completions", "/v1/completions",
 				    "/v1/messages",         "/api/chat",
 				    "/api/generate",        "/completion",
-				    "/v1/responses"};
+				    "/v1/responses",        "/infill"};
 
 static void check_request(struct lmi_wire_request *req)
 {
@@ -115,6 +115,7 @@ static const char *const texts[] = {
 	"4{\"model\":\"m\",\"prompt\":\"a\",\"system\":\"s\",\"raw\":false,\"template\":\"{{ x "
 	"}}\","
 	"\"format\":\"json\"}",
+	"7{\"input_prefix\":\"a\",\"input_suffix\":\"b\",\"prompt\":\"c\"}",
 	"5{\"prompt\":\"a\",\"n_predict\":3,\"stop\":[\"x\"],\"return_tokens\":true,\"grammar\":"
 	"\"root ::= \\\"a\\\"\",\"logit_bias\":[[1,false]]}",
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Streams whose connection is lost: resume.py TEST HOST:PORT SOCKET KEY KEY.
+"""Streams whose connection is lost: resume.py TEST HOST:PORT SOCKET KEY KEY [COMMAND...].
 
 The connection of a request is one to the unix socket SOCKET, whose buffers are small, so that a client that
 does not read holds its stream.  Prints a line that begins with FAIL for each check that does not hold."""
@@ -8,6 +8,7 @@ does not read holds its stream.  Prints a line that begins with FAIL for each ch
 import http.client
 import json
 import socket
+import subprocess
 import sys
 import time
 
@@ -47,6 +48,9 @@ def send(method, target, body=None, headers=(), key=ann, conn=None):
 LONG = {"model": "tiny", "chat_template": "chatml", "messages": [{"role": "user", "content": "hi"}],
         "stream": True, "n": 8, "logprobs": True, "top_logprobs": 20, "seed": 7,
         "max_completion_tokens": 150, "ignore_eos": True}
+# goes on until it is cancelled
+ENDLESS = LONG | {"n": 1, "logprobs": False, "max_completion_tokens": 1000000, "context_shift": True}
+del ENDLESS["top_logprobs"]
 SHORT = LONG | {"n": 1, "logprobs": False, "max_completion_tokens": 20}
 del SHORT["top_logprobs"]
 
@@ -81,6 +85,11 @@ def until(what, text):
 def ended(name):
     until(lambda: lookup(name)[0]["is_done"], f"{name} goes on without a connection")
     return lookup(name)[0]["total_bytes"]
+
+
+def running():
+    """How many sequences are being computed."""
+    return sum(s["is_processing"] for s in json.loads(send("GET", "/slots", key=bob).read()))
 
 
 def text_of(data):
@@ -200,6 +209,56 @@ def test_time():
     check(lookup("held"), "one that is read stays")
     rest = held.read()
     check(rest.endswith(b"[DONE]\n\n"), "and is complete")
+
+
+def test_time_running():
+    """http_resume_time = 100ms: a stream that nobody reads is cancelled while it runs."""
+    r = begin("endless", ENDLESS)
+    check(r.status == 200 and r.read(100), "a stream without an end")
+    check(running() == 1, "it runs")
+    reader = send("GET", "/v1/stream/endless", conn=Unix())
+    reader.read(100)
+    r.lost()
+    check(reader.read(1000) and running() == 1, "it runs as long as somebody reads it")
+    reader.lost()
+    until(lambda: not lookup("endless"), "it is forgotten")
+    until(lambda: running() == 0, "and cancelled")
+    check(get("endless")[0] == 404, "and cannot be read")
+
+
+def test_key():
+    """A key is removed while its stream runs and is read; that of another key goes on."""
+    mine, other = begin("a", ENDLESS), begin("a", ENDLESS, key=bob)
+    mine.read(100)
+    other.read(100)
+    reader = send("GET", "/v1/stream/a", conn=Unix())
+    reader.read(100)
+    check(running() == 2, "two streams run")
+    subprocess.run(sys.argv[6:] + ["key", "rm", "ann"], check=True, stdout=subprocess.DEVNULL)
+    for r in mine, reader:
+        check(b"[DONE]" not in r.read(), "the stream of the key ends early")
+    until(lambda: running() == 1, "it is cancelled")
+    check(other.read(1000), "the other one goes on")
+    check([v["conversation_id"] for v in lookup("a", key=bob)] == ["a"], "and is kept")
+    check(get("a")[0] == 401, "the key is gone")
+    check(send("DELETE", "/v1/stream/a", key=bob).status == 204, "stopped")
+
+
+def test_all():
+    """http_resume_number = 200: all keys together keep 256 streams."""
+    tiny = SHORT | {"max_completion_tokens": 1}
+    for i in range(200):
+        check(begin(f"a{i}", tiny).read().endswith(b"[DONE]\n\n"), "a stream")
+    for i in range(56):
+        check(begin(f"b{i}", tiny, key=bob).read().endswith(b"[DONE]\n\n"), "a stream of the other key")
+    check(len(lookup(*(f"b{i}" for i in range(56)), key=bob)) == 56, "256 are kept")
+    third = sys.argv[6]
+    r = begin("c", tiny, key=third)
+    check(r.status == 429 and r.getheader("Retry-After"), f"the 257th: {r.status}")
+    check(begin("b56", tiny, key=bob).status == 200, "one's own ended stream makes way")
+    check(not lookup("b0", key=bob) and lookup("b1", key=bob), "the oldest one")
+    check(send("DELETE", "/v1/stream/b1", key=bob).status == 204, "stopped")
+    check(begin("c", tiny, key=third).status == 200, "the 256th")
 
 
 def test_off():

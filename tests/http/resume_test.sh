@@ -12,8 +12,11 @@ with() {
 	start_http
 }
 resume() {
-	/usr/bin/env python3 "$src/tests/http/resume.py" "$1" "$http" "$dir/http.sock" "$ann" "$bob" >"$dir/out" 2>&1
-	holds "resume.py $1: $(cat "$dir/out")" [ $? -eq 0 ]
+	test=$1
+	shift
+	/usr/bin/env python3 "$src/tests/http/resume.py" "$test" "$http" "$dir/http.sock" "$ann" "$bob" "$@" \
+		>"$dir/out" 2>&1
+	holds "resume.py $test: $(cat "$dir/out")" [ $? -eq 0 ]
 }
 
 with 'http_resume = 64M' 'http_resume_time = 1h'
@@ -25,6 +28,10 @@ done
 resume bytes
 resume ids
 resume owner
+resume key "$build/llamactl" --socket "$url"
+prints . key add ann
+ann=$(tail -n 1 "$dir/out")
+resume bytes
 # a key is removed, and the daemon ends, while streams are kept
 does key rm ann
 stop
@@ -37,6 +44,12 @@ stop
 
 with 'http_resume = 64K' 'http_resume_time = 100ms'
 resume time
+resume time_running
+stop
+
+with 'http_resume = 64K' 'http_resume_time = 1h' 'http_resume_number = 200'
+prints . key add eve
+resume all "$(tail -n 1 "$dir/out")"
 stop
 
 with 'http_resume = 0'

@@ -868,6 +868,8 @@ export interface GenerateRequest {
   timeout_ms?: number;
   /** Cancel the stream if no next arrives for this long. Defaults to the server's setting. In ms. */
   lease_ms?: number;
+  /** Write the stream to the server's state folder: if the server is stopped, killed or replaced, the generation goes on when it has started again, and next with the same id and cursor returns the same items. Only for models of the registry, and not together with prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat, adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given. */
+  durable?: boolean;
 }
 
 /** Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next. */

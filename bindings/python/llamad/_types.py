@@ -1391,6 +1391,12 @@ class GenerateRequest(Request[GenerateReply]):
     #: Cancel the stream if no next arrives for this long. Defaults to the server's setting. (ms,
     #: at least 100, at most 600000)
     lease_ms: Union[int, None] = field(default=None, metadata={"wire": "lease_ms"})
+    #: Write the stream to the server's state folder: if the server is stopped, killed or
+    #: replaced, the generation goes on when it has started again, and next with the same id and
+    #: cursor returns the same items. Only for models of the registry, and not together with
+    #: prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat,
+    #: adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given.
+    durable: bool = field(default=False, metadata={"wire": "durable", "default": False})
 
 
 class GenerateParams(TypedDict, total=False):
@@ -1606,6 +1612,12 @@ class GenerateParams(TypedDict, total=False):
     #: Cancel the stream if no next arrives for this long. Defaults to the server's setting. (ms,
     #: at least 100, at most 600000)
     lease_ms: Union[int, None]
+    #: Write the stream to the server's state folder: if the server is stopped, killed or
+    #: replaced, the generation goes on when it has started again, and next with the same id and
+    #: cursor returns the same items. Only for models of the registry, and not together with
+    #: prompt_tokens, prompt_logprobs, context_shift or a sampler that learns (mirostat,
+    #: adaptive). The stream is kept for the server's durable_age_ms unless lease_ms is given.
+    durable: Union[bool, None]
     #: Another name of temp, known from openai, ollama.
     temperature: Union[float, None]
     #: Another name of typical, known from ollama.
