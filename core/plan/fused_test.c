@@ -87,7 +87,7 @@ START_TEST(fused_is_decomposed)
 	struct lmd_error err = {0};
 	unsigned passed = 0, failed = 0, same = 0;
 
-	ck_assert_msg(oc_backend_open(&be, factory, host, NULL, LMD_ACTIVATIONS_F32, &err) ==
+	ck_assert_msg(oc_backend_open(&be, factory, 0, host, NULL, LMD_ACTIVATIONS_F32, &err) ==
 			      LMD_OK,
 		      "%s", err.text);
 	for (uint32_t i = 0; i < n_opcase_sets; i++)

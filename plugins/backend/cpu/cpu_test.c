@@ -115,7 +115,7 @@ static void open_cpu(struct oc_backend *be, const struct lmi_factory *f, struct 
 {
 	struct lmd_error err = {.text = ""};
 
-	ck_assert_msg(oc_backend_open(be, f, fx.host, team, activations, &err) == LMD_OK, "%s",
+	ck_assert_msg(oc_backend_open(be, f, 0, fx.host, team, activations, &err) == LMD_OK, "%s",
 		      err.text);
 }
 
@@ -244,7 +244,7 @@ START_TEST(copies_are_reported)
 	ck_assert_uint_eq(copied(&be, &d), 0);
 	oc_backend_close(&be);
 	ck_assert(!setenv("LLAMAD_CPU_REPACK", "yes", 1));
-	ck_assert_int_eq(oc_backend_open(&be, fx.cpu, fx.host, NULL, LMD_ACTIVATIONS_INT8, &err),
+	ck_assert_int_eq(oc_backend_open(&be, fx.cpu, 0, fx.host, NULL, LMD_ACTIVATIONS_INT8, &err),
 			 LMD_INVALID);
 	ck_assert_msg(strstr(err.text, "'yes', must be auto, on or off") != NULL, "%s", err.text);
 }

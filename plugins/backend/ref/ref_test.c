@@ -51,7 +51,7 @@ static void open_ref(struct oc_backend *be, const struct lmd_host *host, struct 
 {
 	struct lmd_error err = {.text = ""};
 
-	ck_assert_msg(oc_backend_open(be, fx.factory, host, team, activations, &err) == LMD_OK,
+	ck_assert_msg(oc_backend_open(be, fx.factory, 0, host, team, activations, &err) == LMD_OK,
 		      "%s", err.text);
 }
 
