@@ -282,7 +282,8 @@ START_TEST(cancel_within_one_step)
 		ck_assert(fx_call(&fx, &fx_user, &q));
 		ck_assert(!fx.a.r.u.cancel.ended);
 		fx_step(&fx, 1);
-		ck_assert_uint_le(fx_stats(&fx).n_step, n_step + 1);
+		/* a device with a queue may have had one more of them in it */
+		ck_assert_uint_le(fx_stats(&fx).n_step, n_step + (fx_on_null() ? 1 : 2));
 		end = fx_read(&fx, &fx_user, at % 3 ? &a : &c, text, sizeof(text));
 		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_CANCELLED);
 		ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_ASKED);

@@ -221,11 +221,13 @@ def interrupted():
     """Killed in the middle, and stopped by Ctrl-C; then it continues."""
     for i, (sig, code) in enumerate(((signal.SIGKILL, -9), (signal.SIGINT, 130))):
         faults(body_limit=1000000, push_status=[0] * 12 + [429] * 600)
+        before = pushed_bytes()
         p = subprocess.Popen([f"{BUILD}/llamactl", "push", BIG, oci(f"i/{i}")], env=ENV,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         folder = f"{DIR}/cache/llamad/uploads"
         end = time.monotonic() + PATIENCE
-        while not [n for n in os.listdir(folder) if not n.endswith(".part")] and time.monotonic() < end:
+        while time.monotonic() < end and not (pushed_bytes() > before and [
+                n for n in os.listdir(folder) if not n.endswith(".part")]):
             time.sleep(0.01)  # asks again
         p.send_signal(sig)
         _, text = p.communicate(timeout=PATIENCE)
