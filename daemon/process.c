@@ -4,6 +4,7 @@
  * space for its stack. */
 #include "daemon/process.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ void lmi_daemon_process_init(void)
 		r.rlim_cur = r.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &r); /* on failure fewer connections are possible */
 	}
+#ifdef M_ARENA_MAX
+	/* Each thread would reserve 64 MiB for its allocations, now or later. */
+	if (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
+		(void)mallopt(M_ARENA_MAX, 1);
+#endif
 	/* the leak checker of sanitizers is a debugger */
 	if (!LMI_SANITIZED && (!dumpable || strcmp(dumpable, "1") != 0))
 		(void)prctl(PR_SET_DUMPABLE, 0);

@@ -14,5 +14,6 @@ refused 2 '--interval' top --interval 2h
 refused 2 '--count' top --count -1
 python3 "$src/client/llamactl/top_test.py" "$build/llamactl" "$url" full
 holds "the screen" [ $? -eq 0 ]
+ctl shutdown >/dev/null 2>&1 # if the test above did not come so far
 ended
 finish "llamactl top"

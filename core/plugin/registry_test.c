@@ -4,6 +4,7 @@
  * rename and by cp, removal, shadowing, several registries, threads, allocation failures. */
 #include "core/plugin/plugin_test.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -333,6 +334,41 @@ START_TEST(crashes_are_errors)
 		ck_assert_msg(strstr(row.reason, bad[i].says) != NULL, "%s", row.reason);
 	}
 	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+/* Loads and unloads a library until it is told to end, as a driver of devices may. */
+static void *load_libraries(void *arg)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s", in_top("library.so"));
+	while (!atomic_load((atomic_bool *)arg)) {
+		void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+		if (h)
+			(void)dlclose(h);
+	}
+	return NULL;
+}
+
+/* A child that begins in the middle of that is not the plugin's fault. */
+START_TEST(libraries_are_loaded_meanwhile)
+{
+	atomic_bool end = false;
+	pthread_t thread;
+
+	copy_file(sample("v2"), in_top("library.so"));
+	copy_file(sample("v1"), in_top("a/x.so"));
+	ck_assert_int_eq(pthread_create(&thread, NULL, load_libraries, &end), 0);
+	for (int i = 0; i < 100; i++) {
+		struct lmi_plugin_registry *r = open_careful();
+
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		lmi_plugin_registry_destroy(r);
+	}
+	atomic_store(&end, true);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 END_TEST
 
@@ -686,6 +722,7 @@ int main(void)
 	tcase_add_test(t, out_of_descriptors);
 	tcase_add_test(t, rescan_of_one_file);
 	tcase_add_test(t, crashes_are_errors);
+	tcase_add_test(t, libraries_are_loaded_meanwhile);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, never_loaded_and_removed);
 	tcase_add_test(t, shadowing);

@@ -6,7 +6,7 @@ so=$build/tests/gpu/.libs/backend-cuda.so
 [ -f "$so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
 
 # Without a driver there is no device, and the reason is said.
-refused 1 "no device: no driver: libcuda.so.1 cannot be opened" plugins test "$so" --only "norm "
+refused 1 "no device 0: no driver: libcuda.so.1 cannot be opened" plugins test "$so" --only "norm "
 
 LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
 export LD_LIBRARY_PATH
@@ -21,10 +21,15 @@ all() {
 	done
 }
 all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
-all "device " "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
+all "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
 all "attn " "linear q4_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
 all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
 all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
+LLAMAD_FAKE_GPU=devices=2
+export LLAMAD_FAKE_GPU
+does plugins test "$so" --only "device "
+holds "only copies from another device are missing: $(grep ^skip "$dir/out")" [ "$(grep -c ^skip "$dir/out")" = 1 ]
+holds "copies are skipped by name" grep -q "^skip.*copies between devices.*LMD_DEV_PEER" "$dir/out"
 for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	LLAMAD_FAKE_GPU=$mode
 	export LLAMAD_FAKE_GPU

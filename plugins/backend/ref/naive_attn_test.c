@@ -71,7 +71,7 @@ static double *cell(const struct naive *n, double *const *cache, uint32_t id, ui
 		    uint32_t seq, uint32_t key, uint32_t head)
 {
 	return cache[id] +
-	       (((size_t)oc_seq_slot(seq) * OC_MAX_KEYS + key) * n->p->caches[id].n_head + head) *
+	       (((size_t)oc_seq_slot(seq) * oc_max_keys(n->c) + key) * n->p->caches[id].n_head + head) *
 		       width;
 }
 
@@ -234,14 +234,14 @@ static double bias(const struct naive *n, const struct lmd_op_attn *a, int i, ui
 
 static void attend(struct naive *n, const struct lmd_op_attn *a, uint32_t row, uint32_t head)
 {
-	static struct key keys[2 * OC_MAX_KEYS];
+	static struct key keys[2 * OC_LONG_KEYS];
 	uint32_t seq = seq_of(n, space_of(n, &a->q), row), count = 0;
 	uint32_t kv = a->kv_map == LMD_MAP_CYCLE ? head % a->n_kv_head
 						 : head / (a->q.n_head / a->n_kv_head);
 	double max = -INFINITY, sum = 0;
 
 	for (int i = 0; i < 2; i++) {
-		for (int32_t j = 0; a->src[i].kind != LMD_KV_NONE && j < OC_MAX_KEYS; j++) {
+		for (int32_t j = 0; a->src[i].kind != LMD_KV_NONE && j < (int32_t)oc_max_keys(n->c); j++) {
 			double s = 0;
 
 			if (!visible(n, a, i, row, kv, j))
@@ -337,10 +337,10 @@ static void index_row(struct naive *n, const struct lmd_op_index *o, uint32_t ro
 	uint32_t each = o->each > 1 ? o->each : 1;
 	const struct lmd_step_group *g = &n->s->group[group];
 	const struct lmd_step_group *of = o->each > 1 ? &n->s->group[o->of] : g;
-	double score[OC_MAX_KEYS];
-	int32_t heap[OC_MAX_KEYS];
+	double score[OC_LONG_KEYS];
+	int32_t heap[OC_LONG_KEYS];
 
-	for (uint32_t u = 0; u < OC_MAX_KEYS; u++)
+	for (uint32_t u = 0; u < oc_max_keys(n->c); u++)
 		score[u] = -INFINITY;
 	for (int32_t j = of->kv_lo[row]; j < of->kv_hi[row]; j++) {
 		uint32_t u = (uint32_t)j / o->unit;

@@ -396,7 +396,7 @@ static bool collect_group(const struct naive *n, uint32_t group, struct oc_resul
 	for (uint32_t s = 0; group != OC_G_STATE && s < n->s->head->n_seq; s++) {
 		for (uint32_t i = 0; i < n->p->n_cache; i++) {
 			const struct lmd_cache *x = &n->p->caches[i];
-			size_t first = (size_t)oc_seq_slot(s) * OC_MAX_KEYS * x->n_head;
+			size_t first = (size_t)oc_seq_slot(s) * oc_max_keys(n->c) * x->n_head;
 			uint32_t keys = oc_n_key(n->c, group, s);
 
 			if (x->group != group)

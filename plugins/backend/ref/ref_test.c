@@ -70,9 +70,10 @@ static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct
 	for (uint32_t i = 0; i < n_opcase_sets; i++) {
 		for (uint32_t j = 0; j < opcase_sets[i]->n; j++) {
 			const struct opcase *def = &opcase_sets[i]->cases[j];
+			uint32_t n;
+			const struct oc_layout *layouts = oc_layouts_of(def, &n);
 
-			for (uint32_t k = 0; (def->flags & flags) == flags && k < n_oc_layouts;
-			     k++) {
+			for (uint32_t k = 0; (def->flags & flags) == flags && k < n; k++) {
 				double nmse = tol < 0 ? 0 : fmax(def->nmse, tol);
 				struct lmi_opcase_result r = {
 					.tol_nmse = nmse,
@@ -81,7 +82,7 @@ static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct
 				struct oc_result a = {0}, b = {0};
 				char text[480] = "";
 
-				run(arg, def, &oc_layouts[k], &a, &b);
+				run(arg, def, &layouts[k], &a, &b);
 				if (oc_compare(&a, &b, def->flags & OC_SETS, 0, &r, text,
 					       sizeof(text))) {
 					t->passed++;
@@ -89,7 +90,7 @@ static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct
 					t->failed++;
 					printf("FAIL: %s %s; %s: %s\n",
 					       lmi_plan_op_info(opcase_sets[i]->op)->name,
-					       def->name, oc_layouts[k].name, text);
+					       def->name, layouts[k].name, text);
 				}
 				oc_result_free(&a);
 				oc_result_free(&b);
