@@ -497,8 +497,9 @@ void lmi_http_call(struct lmi_http_exchange *x, const struct lmi_wire_request *r
 		.x = x, .h = x->h, .req = *req, .reply = reply, .arg = arg, .next = x->calls};
 	if (!c->req.rid.len) /* a request of HTTP is not repeated */
 		c->req.rid = (struct lmd_str){
-			.ptr = lmi_arena_printf(x->arena, "http%llx.%p",
-						(unsigned long long)x->principal.conn, (void *)c),
+			.ptr = lmi_arena_printf(x->arena, "http%llx.%llx",
+						(unsigned long long)x->principal.conn,
+						(unsigned long long)x->h->n_call++),
 			.len = 0};
 	if (!req->rid.len && c->req.rid.ptr)
 		c->req.rid.len = strlen(c->req.rid.ptr);

@@ -50,6 +50,7 @@ struct lmi_http_listen_socket {
 };
 
 struct lmi_http_server {
+	uint64_t n_call; /* requests to the service so far, for their ids */
 	struct lmi_http_opts o;
 	struct lmi_service *svc; /* NULL: it has ended */
 	struct lmi_http_listen_socket *sockets;
