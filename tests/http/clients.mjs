@@ -112,7 +112,8 @@ async function anthropic() {
 	check("@anthropic-ai/sdk stream", final.content[0].text.length > 0, final);
 	const tools = [{ name: "weather", input_schema: place }];
 	const call = await c.messages
-		.stream({ ...opts, max_tokens: 64, tools, tool_choice: { type: "any" } })
+		.stream({ ...opts, max_tokens: 64, tools,
+			tool_choice: { type: "any", disable_parallel_tool_use: true } })
 		.finalMessage();
 	const use = call.content.at(-1);
 	check("@anthropic-ai/sdk tools", use.type === "tool_use" && isPlace(use.input.place), call);
