@@ -620,6 +620,25 @@ struct lmi_wire_resident {
 	struct lmd_str reason;
 };
 
+/* A generation that runs. */
+struct lmi_wire_running_generation {
+	/* The model that runs it. */
+	struct lmd_str model;
+	/* Grows from generation to generation. (>= 0) */
+	int64_t number;
+	/* Length of its prompt. (tokens; >= 0) */
+	int64_t n_prompt;
+	/* Length of its answer so far; 0: its prompt is being computed. (tokens; >= 0) */
+	int64_t n_out;
+	/* Its seed. (>= 0) */
+	int64_t seed;
+	/* Tokens are guessed ahead (speculative decoding). */
+	bool speculative;
+	/* As in the final item of a generation with report_settings. */
+	const struct lmi_wire_setting *settings;
+	uint32_t n_settings;
+};
+
 /* An item of a stream. */
 enum lmi_wire_item_kind {
 	LMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */
@@ -1604,7 +1623,8 @@ struct lmi_wire_rep_plugins_reload {
 
 /* Lists the models in memory. */
 struct lmi_wire_req_ps {
-	char none; /* no fields */
+	/* Also list the generations that run: the client's own, or everybody's for admins. */
+	bool generations;
 };
 
 /* Lists the models in memory. */
@@ -1612,6 +1632,9 @@ struct lmi_wire_rep_ps {
 	/* The models in memory. */
 	const struct lmi_wire_resident *models;
 	uint32_t n_models;
+	/* With generations: those that run, by model and age. */
+	const struct lmi_wire_running_generation *generations;
+	uint32_t n_generations;
 };
 
 /* Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds

@@ -159,6 +159,21 @@ post 400 'structural_tag: no tag begins with the trigger' /v1/completions \
 	"{\"prompt\":\"a\",\"response_format\":{\"type\":\"structural_tag\",\"triggers\":[\"x\",\"y\"],
 \"structures\":[{\"begin\":\"x\",\"schema\":{},\"end\":\"\"}]}}"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
+holds "no slot is busy" sh -c "! grep -q '\"is_processing\":true' '$dir/body'"
+# a running answer is seen with the values that it is computed with, and the next user's is not
+mkfifo "$dir/answer"
+curl -sN -d '{"prompt":"the cat","stream":true,"n_predict":100000,"ignore_eos":true,"context_shift":true,"top_k":7,
+"seed":42}' "$u/completion" >"$dir/answer" 2>/dev/null &
+answer=$!
+exec 3<"$dir/answer"
+read -r _ <&3
+fetch 200 '^\[{"id":0,"model":"tiny","n_ctx":[0-9]*,"speculative":[a-z]*,"is_processing":true,"id_task":[0-9]*,' "$u/slots"
+holds "its settings: $(cat "$dir/body")" grep -q '"params":{"seed":42,.*"top_k":7,.*"n_predict":100000,' "$dir/body"
+holds "its tokens" grep -q '"n_prompt_tokens":[1-9][0-9]*,"n_past":[1-9].*"n_decoded":[1-9]' "$dir/body"
+fetch 200 '"is_processing":true' "$u/slots?fail_on_no_slot=1"
+exec 3<&-
+kill "$answer"
+wait "$answer"
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'
