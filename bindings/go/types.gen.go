@@ -1128,6 +1128,12 @@ type GenerateRequest struct {
 	// Tools for tool calling that the template presents to the model, as a JSON array.
 	Tools *Text `msgpack:"tools,omitempty"`
 
+	// The answer must be calls of this tool; an asterisk = of any of the tools. The arguments match the schemas of their tools. The calls are written in the format of the model, or as JSON if it has none whose text can be constrained. Requires tools and parse. Not together with grammar, json_schema, regex or structural_tag.
+	RequiredCall *Text `msgpack:"required_call,omitempty"`
+
+	// With required_call: allow several calls. Nil means true.
+	ParallelCalls *bool `msgpack:"parallel_calls,omitempty"`
+
 	// Parse the answer: items distinguish text, reasoning and tool calls. Nil means false.
 	Parse *bool `msgpack:"parse,omitempty"`
 

@@ -1022,6 +1022,14 @@ struct lmi_wire_req_generate {
 	/* Tools for tool calling that the template presents to the model, as a JSON array. */
 	bool has_tools;
 	struct lmd_str tools;
+	/* The answer must be calls of this tool; an asterisk = of any of the tools. The
+	 * arguments match the schemas of their tools. The calls are written in the format of
+	 * the model, or as JSON if it has none whose text can be constrained. Requires tools
+	 * and parse. Not together with grammar, json_schema, regex or structural_tag. */
+	bool has_required_call;
+	struct lmd_str required_call;
+	/* With required_call: allow several calls. (default true) */
+	bool parallel_calls;
 	/* Parse the answer: items distinguish text, reasoning and tool calls. */
 	bool parse;
 	/* How the model marks reasoning and tool calls: a name from llamactl debug parse

@@ -70,6 +70,13 @@ post 200 '"finish_reason":"length"' /v1/chat/completions \
 holds "several calls" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -gt 1 ]
 post 200 '"index":1,"id"' /v1/chat/completions \
 	"{\"stream\":true,\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
+# in the format of the template, whose calls are not JSON alone
+own=$(printf %s "$call" | sed 's/"chat_template":"chatml"/"chat_template":"{# <function= #}{{ messages[0].content }}"/')
+post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+	"{\"temperature\":0,\"parallel_tool_calls\":false,\"logprobs\":true,$own}"
+holds "the call is one of functionary: $(head -c 300 "$dir/body")" \
+	grep -q '"content":\[{"token":"<"' "$dir/body"
+holds "and has arguments" grep -q '"arguments":"{ *\\"x\\": *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -173,7 +180,7 @@ holds "its tokens" grep -q '"n_prompt_tokens":[1-9][0-9]*,"n_past":[1-9].*"n_dec
 fetch 200 '"is_processing":true' "$u/slots?fail_on_no_slot=1"
 exec 3<&-
 kill "$answer"
-wait "$answer"
+wait "$answer" 2>/dev/null
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'

@@ -760,6 +760,10 @@ export interface GenerateRequest {
   template_args?: Text;
   /** Tools for tool calling that the template presents to the model, as a JSON array. */
   tools?: Text;
+  /** The answer must be calls of this tool; an asterisk = of any of the tools. The arguments match the schemas of their tools. The calls are written in the format of the model, or as JSON if it has none whose text can be constrained. Requires tools and parse. Not together with grammar, json_schema, regex or structural_tag. */
+  required_call?: string;
+  /** With required_call: allow several calls. Default: true. */
+  parallel_calls?: boolean;
   /** Parse the answer: items distinguish text, reasoning and tool calls. */
   parse?: boolean;
   /** How the model marks reasoning and tool calls: a name from llamactl debug parse --list. Defaults to the format that the chat template uses. Only with parse. */

@@ -1215,6 +1215,13 @@ class GenerateRequest(Request[GenerateReply]):
     template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
     #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
+    #: The answer must be calls of this tool; an asterisk = of any of the tools. The arguments
+    #: match the schemas of their tools. The calls are written in the format of the model, or as
+    #: JSON if it has none whose text can be constrained. Requires tools and parse. Not together
+    #: with grammar, json_schema, regex or structural_tag.
+    required_call: Union[str, None] = field(default=None, metadata={"wire": "required_call"})
+    #: With required_call: allow several calls.
+    parallel_calls: bool = field(default=True, metadata={"wire": "parallel_calls", "default": True})
     #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: bool = field(default=False, metadata={"wire": "parse", "default": False})
     #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
@@ -1436,6 +1443,13 @@ class GenerateParams(TypedDict, total=False):
     template_args: Union[Union[str, bytes, Mapping[str, Any]], None]
     #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes, Sequence[Mapping[str, Any]]], None]
+    #: The answer must be calls of this tool; an asterisk = of any of the tools. The arguments
+    #: match the schemas of their tools. The calls are written in the format of the model, or as
+    #: JSON if it has none whose text can be constrained. Requires tools and parse. Not together
+    #: with grammar, json_schema, regex or structural_tag.
+    required_call: Union[str, None]
+    #: With required_call: allow several calls.
+    parallel_calls: Union[bool, None]
     #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: Union[bool, None]
     #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
