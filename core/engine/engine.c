@@ -174,7 +174,8 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 						     o->target_ns[LMI_ENGINE_CLASS_NORMAL],
 					     [LMI_SCHED_BATCH] =
 						     o->target_ns[LMI_ENGINE_CLASS_BATCH],
-				     }};
+				     },
+				     .client_slowdown_percent = o->client_slowdown_percent};
 	st = lmi_sched_create(&e->sched, &so, err);
 	if (st != LMD_OK)
 		return st;

@@ -199,6 +199,9 @@ struct lmi_engine_opts {
 	 * the prompts of others, in ns; 0: any time. The size of steps then depends on measured
 	 * times. */
 	uint64_t target_ns[LMI_ENGINE_N_CLASS];
+	/* How much longer a step may take because some clients run more generations than others; see
+	 * struct lmi_sched_opts */
+	uint32_t client_slowdown_percent;
 };
 
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
