@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs: the driver takes the launches of a step as one, which costs less than launching each.  The
+ * Graphs: the driver takes the launches of a step as one, which costs less than each launch.  The
  * arguments of launches never change and kernels stride over what the step block counts, so a graph
  * is right for every step; only the numbers of blocks are chosen for some number of rows.  Rows are
  * rounded up, so that few graphs serve all steps in which each sequence has one row.  A plan keeps

@@ -97,30 +97,40 @@ static struct gpu_attn_rel relation(struct gpu_build *b, const struct lmd_op_att
 	};
 }
 
-/* Can the rows of a cache be loaded as vectors of 16 bytes?  1: those of K, 2: those of V. */
-static uint32_t aligned(const struct gpu_cache *c)
+/* Can heads of a cache be read in vectors of 8 columns? */
+static bool vectors(const struct gpu_cache *c, uint32_t dtype, uint32_t width, uint64_t off,
+		    uint32_t row, uint32_t head)
 {
-	uint64_t k = c->mem | c->unit_bytes | c->k_off | c->k_row | c->k_head;
-	uint64_t v = c->mem | c->unit_bytes | c->v_off | c->v_row | c->v_head;
+	uint64_t places = c->mem | c->unit_bytes | off | row | head;
 
-	return (k % 16 ? 0u : 1u) | (v % 16 ? 0u : 2u);
+	if (width % 8)
+		return false;
+	if (dtype == LMD_DTYPE_Q8_0)
+		return places % 2 == 0;
+	return (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 || dtype == LMD_DTYPE_F32) &&
+	       places % 16 == 0;
 }
 
-/* Divides the keys among blocks; false if this attention is not over the keys of one cache alone. */
+/* Divides the keys among blocks; false if this attention is none of kern/split.h. */
 static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 {
 	uint64_t rows = gpu_build_max_rows(b, &a->y), cells = SPLIT_ROWS;
 	struct gpu_blocks x = {.space = a->y.space, .div = a->y.div, .times = 1, .per = 1};
 	struct gpu_blocks y = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
+	const struct gpu_cache *c = &a->src[0].cache;
 	struct gpu_launch *last;
 
-	if (most > 256 || a->src[0].kind != LMD_KV_CACHE || a->src[1].kind != LMD_KV_NONE ||
+	if (most > 256 || a->tree || (a->bias != LMD_BIAS_NONE && a->bias != LMD_BIAS_ALIBI) ||
+	    a->src[0].kind != LMD_KV_CACHE || a->src[1].kind != LMD_KV_NONE ||
 	    (a->src[0].list.flags & GPU_VIEW_SET))
+		return false;
+	if (!vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) ||
+	    (c->has_v ? !vectors(c, c->v_dtype, a->y.width, c->v_off, c->v_row, c->v_head)
+		      : a->y.width % 8 != 0))
 		return false;
 	cells = rows > cells ? rows : rows * GPU_MAX_PART < cells ? rows * GPU_MAX_PART : cells;
 	a->part_rows = (uint32_t)cells;
 	a->part = gpu_build_temp(b, cells * a->q.n_head, 4 * ((uint64_t)a->y.width + 2));
-	a->aligned = aligned(&a->src[0].cache);
 	gpu_build_launch(b,
 			 most <= 64    ? GPU_K_split_64_1
 			 : most <= 128 ? GPU_K_split_128_1

@@ -224,7 +224,7 @@ struct gpu_attn_args {
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
-	uint32_t aligned;         /* 1: keys can be loaded as vectors, 2: values can */
+	uint32_t reserved;
 };
 
 struct gpu_glu_args {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * fast.h - kernels of products with few rows, limited by the reading of the weight.  A warp computes
+ * fast.h - kernels of products with few rows, limited by reading the weight.  A warp computes
  * GPU_OUTPUTS outputs of up to `rows` rows; the threads of `split` warps of the block take the
  * units of the weight's rows in turn: 16 bytes of codes, and what belongs to them.  So the loads of
  * a warp are 512 consecutive bytes, and each thread has GPU_OUTPUTS of them under way.
  *
- * Block types are multiplied with rows rounded to 8 bits: exact integer sums of 32 products, and the
- * formula of plugins/backend/ref/op_linear_int8.c, whose float sums are in another order.  The order
+ * Block types are multiplied with rows rounded to 8 bits: exact integer sums of 32 products, and
+ * the formula of plugins/backend/ref/op_linear_int8.c, with float sums in another order.  The order
  * depends on `split` alone, so a row's result does not depend on how many rows there are.  F32,
  * F16 and BF16 are multiplied with f32. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_FAST_H
@@ -224,7 +224,8 @@ GPU_FN void gpu_fast(struct gpu_linear_args *a, uint32_t type, uint32_t rows)
 }
 
 #define GPU_FAST_ROWS(name, TYPE, rows)                                                            \
-	GPU_BLOCK_OF(GPU_FAST_THREADS) gpu_fast_##name##_##rows(struct gpu_linear_args a)          \
+	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : (TYPE) == GPU_Q8_0 ? 2 : 3)                  \
+	gpu_fast_##name##_##rows(struct gpu_linear_args a)                                         \
 	{                                                                                          \
 		gpu_fast(&a, TYPE, rows);                                                          \
 	}

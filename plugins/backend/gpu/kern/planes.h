@@ -14,9 +14,9 @@
  *   iq4_xs         codes [g][16], head [b][8]
  *
  * Codes of 4 bits: byte j has value j below and value j + 16 above; in types with a codebook the
- * 16-bit halves of word i have values 4i..4i+3 and 4i+16..4i+19 instead, a nibble each.  Fifth bits:
- * bit i of byte j belongs to value 4i+j, bit i+4 to value 4i+j+16.  Upper two bits: bits 2i of byte j
- * of the first word belong to value 4i+j, of the second to value 4i+j+16. */
+ * 16-bit halves of word i have values 4i..4i+3 and 4i+16..4i+19 instead, a nibble each.
+ * Fifth bits: bit i of byte j belongs to value 4i+j, bit i+4 to value 4i+j+16.  Upper two bits:
+ * bits 2i of byte j of the first word belong to value 4i+j, of the second to value 4i+j+16. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_PLANES_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_PLANES_H
 
@@ -189,7 +189,8 @@ GPU_FN int32_t gpu_planes_offset(uint32_t type)
 }
 
 /* Decodes a group to f32. */
-GPU_FN void gpu_planes_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k, float *out)
+GPU_FN void gpu_planes_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k,
+				float *out)
 {
 	struct gpu_raw raw;
 	struct gpu_ints w;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * split.h - kernels of ATTN over the keys of one cache, for heads of at most 256 columns.  A block
+ * split.h - kernels of ATTN over the keys of one cache, for heads of at most 256 columns, types
+ * that are read as vectors, and no bias but ALiBi.  A block
  * takes a kv head, `pack` queries that share its keys - the heads of a group, and neighbouring rows
  * of a sequence if there is room - and a part of the keys: chunk c, keys [GPU_CHUNK c, GPU_CHUNK
  * (c + 1)), belongs to part c % parts.  `lanes` neighbouring threads hold a key, 8 columns each.
@@ -13,8 +14,14 @@
 #include "backend/gpu/kern/attn.h"
 
 #define GPU_SPLIT_THREADS 128
-#define GPU_BATCH         4   /* keys whose loads are under way */
 #define GPU_PACK          8   /* queries of a block, at most */
+#define GPU_BATCH         4   /* keys whose loads are under way, at most */
+
+/* Fewer with many queries, whose sums need the registers. */
+GPU_FN uint32_t gpu_split_batch(uint32_t pack)
+{
+	return pack > 4 ? 2 : GPU_BATCH;
+}
 
 /* The queries of a block: query j is head first + j % heads of row + j / heads. */
 struct gpu_pack {
@@ -47,26 +54,16 @@ GPU_FN uint32_t gpu_split_head(const struct gpu_attn_args *a, uint32_t kv, uint3
 	return a->kv_map == 1 ? j * a->n_kv_head + kv : kv * (a->q.n_head / a->n_kv_head) + j;
 }
 
-/* Columns [c, c + 8) of a cached row, of which `width` exist; aligned: vectors may be loaded. */
-GPU_FN void gpu_split_load(uint32_t type, int aligned, const uint8_t *p, uint32_t c, uint32_t width,
-			   float *v)
+/* Columns [c, c + 8) of a cached row of F16, BF16, F32 or Q8_0; zeros from `width`, a multiple of
+ * 8, on. */
+GPU_FN void gpu_split_load(uint32_t type, const uint8_t *p, uint32_t c, uint32_t width, float *v)
 {
-	if (c + 8 > width) {
-		for (uint32_t i = 0; i < 8; i++)
-			v[i] = c + i < width ? gpu_element(type, p, c + i, 1u << 30) : 0.0f;
-	} else if (aligned && (type == GPU_F16 || type == GPU_BF16)) {
-		struct gpu_four four = gpu_load16(p + 2 * c);
-
-		GPU_UNROLL
-		for (uint32_t i = 0; i < 4; i++) {
-			uint32_t x = four.v[i];
-
-			v[2 * i] = type == GPU_F16 ? gpu_half_to_float((uint16_t)x)
-						   : gpu_bits_float(x << 16);
-			v[2 * i + 1] = type == GPU_F16 ? gpu_half_to_float((uint16_t)(x >> 16))
-						       : gpu_bits_float(x & 0xffff0000u);
-		}
-	} else if (type == GPU_Q8_0) {
+	GPU_UNROLL
+	for (uint32_t i = 0; i < 8; i++)
+		v[i] = 0;
+	if (c >= width)
+		return;
+	if (type == GPU_Q8_0) {
 		const uint8_t *b = p + 34 * (c / 32);
 		float d = gpu_half_to_float((uint16_t)gpu_plane2(b));
 
@@ -78,9 +75,25 @@ GPU_FN void gpu_split_load(uint32_t type, int aligned, const uint8_t *p, uint32_
 			v[2 * i + 1] = d * (float)(int8_t)(x >> 8);
 		}
 	} else {
+		struct gpu_four four = gpu_load16(p + (type == GPU_F32 ? 4 : 2) * c), more = four;
+
+		if (type == GPU_F32)
+			more = gpu_load16(p + 4 * c + 16);
 		GPU_UNROLL
-		for (uint32_t i = 0; i < 8; i++)
-			v[i] = gpu_element(type, p, c + i, 1u << 30);
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t x = four.v[i];
+
+			if (type == GPU_F32) {
+				v[i] = gpu_bits_float(x);
+				v[i + 4] = gpu_bits_float(more.v[i]);
+			} else {
+				v[2 * i] = type == GPU_F16 ? gpu_half_to_float((uint16_t)x)
+							   : gpu_bits_float(x << 16);
+				v[2 * i + 1] = type == GPU_F16
+						       ? gpu_half_to_float((uint16_t)(x >> 16))
+						       : gpu_bits_float(x & 0xffff0000u);
+			}
+		}
 	}
 }
 
@@ -102,25 +115,25 @@ GPU_FN const uint8_t *gpu_split_key(const struct gpu_keys *k, uint32_t key, int 
 	return GPU_PTR(const uint8_t, p);
 }
 
-/* The score of query j with a key, from the product alone; -INFINITY if the query does not see it. */
+/* The score of query j with a key, from the product; -INFINITY if the query does not see it. */
 GPU_FN float gpu_split_score(const struct gpu_attn_args *a, const struct gpu_run *r,
 			     const struct gpu_pack *p, uint32_t j, uint32_t key, float dot)
 {
 	const struct gpu_group *g = &r->group[a->src[0].group];
-	struct gpu_attn_row w;
-	float score;
+	uint32_t row = p->row + j / p->heads,
+		 head = gpu_split_head(a, p->kv, p->first + j % p->heads);
+	float score = a->scale * dot;
 
-	w.row = p->row + j / p->heads;
-	w.head = gpu_split_head(a, p->kv, p->first + j % p->heads);
-	w.kv_head = p->kv;
-	w.seq = p->seq;
-	w.lane = w.warp = w.n_warp = 0;
-	if (p->n_row > 1 && ((int32_t)key < gpu_int(g->kv_lo, w.row) ||
-			     (int32_t)key >= gpu_int(g->kv_hi, w.row)))
+	if (p->n_row > 1 && ((int32_t)key < gpu_int(g->kv_lo, row) ||
+			     (int32_t)key >= gpu_int(g->kv_hi, row)))
 		return -INFINITY;
-	if (a->tree && gpu_attn_hidden(a, r, &a->src[0], &w, key))
-		return -INFINITY;
-	score = gpu_softcap(a->scale * dot + gpu_attn_bias(a, r, &a->src[0], &w, key), a->softcap);
+	if (a->bias) { /* ALiBi */
+		int32_t d = (int32_t)(key * (g->ratio ? g->ratio : 1)) -
+			    gpu_pos(r, a->q.space, row, 0);
+
+		score -= GPU_PTR(const float, a->bias_w)[head] * fabsf((float)d);
+	}
+	score = gpu_softcap(score, a->softcap);
 	return score > GPU_LOWEST ? score : -INFINITY;
 }
 
@@ -131,28 +144,31 @@ GPU_FN void gpu_split_scores(const struct gpu_attn_args *a, const struct gpu_run
 {
 	uint32_t lane = GPU_TID % lanes, sub = GPU_TID / lanes, subs = GPU_THREADS / lanes;
 
-	for (uint32_t at = 0; at < n; at += subs * GPU_BATCH) {
+	for (uint32_t at = 0; at < n; at += subs * gpu_split_batch(pack)) {
 		float k[GPU_BATCH][8];
 
 		GPU_UNROLL
-		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+		for (uint32_t b = 0; b < gpu_split_batch(pack); b++) {
 			uint32_t i = at + b * subs + sub;
 
-			gpu_split_load(a->src[0].cache.k_dtype, a->aligned & 1,
+			gpu_split_load(a->src[0].cache.k_dtype,
 				       gpu_split_key(keys, from + (i < n ? i : n - 1), 0), 8 * lane,
 				       a->q.width, k[b]);
 		}
 		GPU_UNROLL
-		for (uint32_t b = 0; b < GPU_BATCH; b++) {
-			uint32_t i = at + b * subs + sub;
+		for (uint32_t j = 0; j < pack; j++) {
+			struct gpu_four x = gpu_load16(q + 8 * (j * lanes + lane)),
+					y = gpu_load16(q + 8 * (j * lanes + lane) + 4);
 
 			GPU_UNROLL
-			for (uint32_t j = 0; j < pack; j++) {
+			for (uint32_t b = 0; b < gpu_split_batch(pack); b++) {
+				uint32_t i = at + b * subs + sub;
 				float dot = 0;
 
 				GPU_UNROLL
-				for (uint32_t c = 0; c < 8; c++)
-					dot += q[8 * j + c] * k[b][c];
+				for (uint32_t c = 0; c < 4; c++)
+					dot += gpu_bits_float(x.v[c]) * k[b][c] +
+					       gpu_bits_float(y.v[c]) * k[b][c + 4];
 				for (uint32_t m = lanes / 2; m; m /= 2)
 					dot += gpu_shfl_xor(dot, m);
 				if (i < n && j % lanes == lane && j < p->n_row * p->heads)
@@ -203,20 +219,19 @@ GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_key
 		for (uint32_t c = 0; c < 8; c++)
 			acc[8 * j + c] *= stat[3 * j + 2];
 	}
-	for (uint32_t at = sub; at < n; at += subs * GPU_BATCH) {
+	for (uint32_t at = sub; at < n; at += subs * gpu_split_batch(pack)) {
 		float v[GPU_BATCH][8];
 
 		GPU_UNROLL
-		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+		for (uint32_t b = 0; b < gpu_split_batch(pack); b++) {
 			uint32_t i = at + b * subs;
 
 			gpu_split_load(own ? a->src[0].cache.v_dtype : a->src[0].cache.k_dtype,
-				       own ? a->aligned & 2 : a->aligned & 1,
 				       gpu_split_key(keys, from + (i < n ? i : n - 1), own),
 				       8 * lane, a->y.width, v[b]);
 		}
 		GPU_UNROLL
-		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+		for (uint32_t b = 0; b < gpu_split_batch(pack); b++) {
 			uint32_t i = at + b * subs;
 
 			GPU_UNROLL
@@ -265,9 +280,9 @@ GPU_FN uint32_t gpu_split_first(uint32_t lo, uint32_t part, uint32_t parts)
 	return lo + (part + parts - lo % parts) % parts;
 }
 
-/* Where the keys of a pack are, and its q: columns [8 lane, 8 lane + 8) of each query. */
+/* Where the keys of a pack are, and its queries: q[pack][8 lanes]. */
 GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run *r,
-			    const struct gpu_pack *p, uint32_t lane, uint32_t pack,
+			    const struct gpu_pack *p, uint32_t width, uint32_t pack,
 			    struct gpu_keys *keys, float *q)
 {
 	const struct gpu_group *g = &r->group[a->src[0].group];
@@ -278,9 +293,8 @@ GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run 
 	keys->kv = p->kv;
 	for (keys->shift = 0; 1u << keys->shift < g->page_tokens; keys->shift++)
 		;
-	GPU_UNROLL
-	for (uint32_t i = 0; i < 8 * pack; i++) {
-		uint32_t j = i / 8, c = 8 * lane + i % 8;
+	for (uint32_t i = GPU_TID; i < pack * width; i += GPU_THREADS) {
+		uint32_t j = i / width, c = i % width;
 
 		q[i] = j < p->n_row * p->heads && c < a->q.width
 			       ? gpu_get(&a->q, p->row + j / p->heads,
@@ -289,21 +303,20 @@ GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run 
 	}
 }
 
-/* Shared: scores [pack][GPU_CHUNK], stat [pack][3] in 32 numbers, sums [threads / lanes][pack]
- * [8 lanes]. */
+/* Shared: stat [pack][3] in 32 numbers, queries [pack][8 lanes], then scores [pack][GPU_CHUNK] or,
+ * when these are no longer needed, sums [threads / lanes][pack][8 lanes]. */
 GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *r,
 			   const struct gpu_pack *p, uint32_t lanes, uint32_t pack, uint32_t parts)
 {
-	float *score = GPU_SHARED(float), *stat = score + pack * GPU_CHUNK, *sums = stat + 32;
+	float *stat = GPU_SHARED(float), *q = stat + 32, *score = q + pack * 8 * lanes;
 	uint32_t lo = (uint32_t)p->lo / GPU_CHUNK,
 		 hi = ((uint32_t)p->hi + GPU_CHUNK - 1) / GPU_CHUNK;
 	uint32_t queries = p->n_row * p->heads;
-	float q[8 * GPU_PACK], acc[8 * GPU_PACK];
+	float acc[8 * GPU_PACK];
 	struct gpu_keys keys;
 
-	gpu_split_begin(a, r, p, GPU_TID % lanes, pack, &keys, q);
-	for (uint32_t i = queries * GPU_CHUNK + GPU_TID; i < pack * GPU_CHUNK; i += GPU_THREADS)
-		score[i] = 0; /* of queries that do not exist */
+	gpu_sync(); /* the last pack is done */
+	gpu_split_begin(a, r, p, 8 * lanes, pack, &keys, q);
 	for (uint32_t part = GPU_BLOCK_Y; part < parts; part += GPU_GRID_Y) {
 		uint32_t c = gpu_split_first(lo, part, parts);
 
@@ -318,6 +331,9 @@ GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *
 			stat[3 * GPU_TID + 1] = 0;
 			stat[3 * GPU_TID + 2] = 1;
 		}
+		for (uint32_t i = queries * GPU_CHUNK + GPU_TID; i < pack * GPU_CHUNK;
+		     i += GPU_THREADS)
+			score[i] = 0; /* of queries that do not exist */
 		for (; c < hi; c += parts) {
 			uint32_t from = c == lo ? (uint32_t)p->lo : c * GPU_CHUNK;
 			uint32_t to = c + 1 == hi ? (uint32_t)p->hi : (c + 1) * GPU_CHUNK;
@@ -329,7 +345,7 @@ GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *
 			gpu_split_values(a, &keys, lanes, pack, from, to - from, score, stat, acc);
 			gpu_sync();
 		}
-		gpu_split_store(a, p, lanes, pack, parts, part, acc, stat, sums);
+		gpu_split_store(a, p, lanes, pack, parts, part, acc, stat, score);
 	}
 }
 
@@ -422,7 +438,7 @@ GPU_KERNEL gpu_merge(struct gpu_attn_args a)
 }
 
 #define GPU_SPLIT_PACK(width, pack)                                                                \
-	GPU_BLOCK_OF(GPU_SPLIT_THREADS) gpu_split_##width##_##pack(struct gpu_attn_args a)         \
+	GPU_BLOCK_OF(GPU_SPLIT_THREADS, 2) gpu_split_##width##_##pack(struct gpu_attn_args a)         \
 	{                                                                                          \
 		gpu_split(&a, width / 8, pack);                                                    \
 	}

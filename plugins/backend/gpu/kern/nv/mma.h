@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mma.h - instructions of NVIDIA's devices from compute capability 8.0 on.  Fragments are as the PTX
- * ISA describes them for mma.m16n8k32 and mma.m16n8k16 with .s8; with q = lane / 4, i = lane % 4:
+ * mma.h - instructions of NVIDIA's devices from compute capability 8.0 on.  Fragments are as the
+ * PTX ISA describes them for mma.m16n8k32 and mma.m16n8k16 with .s8; with q = lane / 4, i = lane % 4:
  *
  *   a[0], a[1]   rows q and q + 8, columns 4i..4i+3
  *   a[2], a[3]   the same rows, columns 4i+16..4i+19 (k32 alone)

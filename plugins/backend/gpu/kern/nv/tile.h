@@ -4,7 +4,7 @@
  * sums of 32 products (16 for Q6_K), then the formula of plugins/backend/ref/op_linear_int8.c.
  * kern/fast.h computes the same without them.
  *
- * A block of 8 warps computes GPU_TILE_M outputs of GPU_TILE_N rows of x, a warp 16 outputs of them.
+ * A block of 8 warps computes GPU_TILE_M outputs of GPU_TILE_N rows of x, a warp 16 of the outputs.
  * With few rows, `share` warps have the same outputs and divide the groups, so that more blocks
  * read the weight.  A step is GPU_TILE_G groups of 32: rows of x are copied to shared memory
  * while the last step is computed; weights go from memory to fragments, since a warp's words of
@@ -25,8 +25,8 @@
 #define GPU_TILE_ROW     176
 
 /* Starts the copies of step g of rows [item, item + GPU_TILE_N). */
-GPU_FN void gpu_tile_copy(const struct gpu_linear_args *a, uint32_t item, uint32_t items, uint32_t g,
-			  uint8_t *to)
+GPU_FN void gpu_tile_copy(const struct gpu_linear_args *a, uint32_t item, uint32_t items,
+			  uint32_t g, uint8_t *to)
 {
 	uint32_t groups = a->w.k / 32;
 
@@ -203,7 +203,7 @@ GPU_FN void gpu_tile(struct gpu_linear_args *a, uint32_t type)
 }
 
 #define GPU_TILE_OF(name, TYPE)                                                                    \
-	GPU_BLOCK_OF(GPU_TILE_THREADS) gpu_tile_##name(struct gpu_linear_args a)                   \
+	GPU_BLOCK_OF(GPU_TILE_THREADS, 2) gpu_tile_##name(struct gpu_linear_args a)                   \
 	{                                                                                          \
 		gpu_tile(&a, TYPE);                                                                \
 	}
