@@ -119,6 +119,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->message_bytes, 16 << 20);
 	ck_assert_str_eq(c->backend, "auto");
 	ck_assert(!c->kv_type && !c->kv_type_k && !c->kv_type_v);
+	ck_assert_int_eq(c->device_sampling, 0);
 	ck_assert_int_eq(c->prefix_cache, 0);
 	ck_assert_int_eq(c->ctx, 0);
 	lmi_service_limits_default(&limits);
@@ -443,6 +444,8 @@ START_TEST(what_may_change)
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
 		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
 		{"[engine]\nprefix_cache = off\n", "'prefix_cache' in [engine] has changed"},
+		{"[engine]\ndevice_sampling = off\n",
+		 "'device_sampling' in [engine] has changed"},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");
