@@ -676,6 +676,9 @@ type Resident struct {
 	// Steps that took longer than target_itl while running generations waited for the prompt of another request.
 	LateSteps int64 `msgpack:"late_steps,omitempty"`
 
+	// Device that chooses tokens if a request has only samplers that it knows; empty = the host does.
+	Sampling string `msgpack:"sampling,omitempty"`
+
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
 

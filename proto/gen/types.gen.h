@@ -596,6 +596,9 @@ struct lmi_wire_resident {
 	/* Steps that took longer than target_itl while running generations waited for the
 	 * prompt of another request. (>= 0; default 0) */
 	int64_t late_steps;
+	/* Device that chooses tokens if a request has only samplers that it knows; empty = the
+	 * host does. */
+	struct lmd_str sampling;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */

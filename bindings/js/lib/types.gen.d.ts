@@ -367,6 +367,8 @@ export interface Resident {
   pinned?: number;
   /** Steps that took longer than target_itl while running generations waited for the prompt of another request. */
   late_steps?: number;
+  /** Device that chooses tokens if a request has only samplers that it knows; empty = the host does. */
+  sampling?: string;
   /** Working memory. In bytes. */
   scratch_bytes: number;
   /** Time since it became ready. In ms. */

@@ -587,6 +587,9 @@ class Resident(Message):
     #: Steps that took longer than target_itl while running generations waited for the prompt of
     #: another request. (at least 0)
     late_steps: int = field(default=0, metadata={"wire": "late_steps", "default": 0})
+    #: Device that chooses tokens if a request has only samplers that it knows; empty = the host
+    #: does.
+    sampling: str = field(default='', metadata={"wire": "sampling", "default": ''})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)
