@@ -169,8 +169,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	struct gpu_dev *dev = state;
 	enum lmd_status st;
 
-	if (p->activations == LMD_ACTIVATIONS_INT8)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: activations of 8 bits", gpu_vendor.name);
+	if (p->activations > LMD_ACTIVATIONS_F32)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: activations of 8 or 16 bits are not available; use f32",
+				gpu_vendor.name);
 	if (p->attention != LMD_ATTENTION_DEFAULT)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision",
 				gpu_vendor.name);
