@@ -78,9 +78,10 @@ const (
 
 // Data type of activations between layers.
 const (
-	ActivationsAuto = "auto"
-	ActivationsF32  = "f32"
-	ActivationsInt8 = "int8"
+	ActivationsAuto  = "auto"
+	ActivationsF32   = "f32"
+	ActivationsInt8  = "int8"
+	ActivationsInt16 = "int16"
 )
 
 // How the vectors of an input's tokens become one.

@@ -55,6 +55,7 @@ static const char *const names_activations[] = {
 	"auto",
 	"f32",
 	"int8",
+	"int16",
 };
 const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};

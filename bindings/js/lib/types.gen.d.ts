@@ -1073,7 +1073,7 @@ export interface LoadRequest {
   /** Data type of the values in the KV cache; auto = kv_type. Default: "auto". */
   kv_type_v?: string;
   /** Data type of activations between layers. Default: "auto". */
-  activations?: "auto" | "f32" | "int8";
+  activations?: "auto" | "f32" | "int8" | "int16";
   /** Maximum memory that the model may use; 0 = all that the server has left. In bytes. */
   memory_limit?: number;
   /** The devices to use, such as cuda0,cuda1; empty = backend and device. */

@@ -104,7 +104,7 @@ Class = Literal["interactive", "normal", "batch"]
 #: alternative.
 Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
-Activations = Literal["auto", "f32", "int8"]
+Activations = Literal["auto", "f32", "int8", "int16"]
 #: How the vectors of an input's tokens become one.
 Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Where a default comes from.
