@@ -232,6 +232,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "cache_prompt", .wire = "cache_prompt"},
 	{.name = "pin_ms", .wire = "pin_ms"},
 	{.name = "context_shift", .wire = "context_shift"},
+	{.name = "durable", .wire = "durable"},
 	{.name = "n_keep", .wire = "n_keep"},
 	{.name = "n_discard", .wire = "n_discard"},
 	{.name = "adapter", .wire = "adapter"},
