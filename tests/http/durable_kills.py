@@ -98,8 +98,8 @@ def normal(data):
     """Without what differs from run to run."""
     data = re.sub(rb"(?m)^id: .*\n", b"", data)
     data = re.sub(rb'"timings":\{[^}]*\}', b'"timings":{}', data)
-    data = re.sub(rb'("(created|created_at|completed_at|cached_tokens|tokens_cached|'
-                  rb'accepted_prediction_tokens|rejected_prediction_tokens|prompt_ms|predicted_ms)":)'
+    data = re.sub(rb',"(accepted|rejected)_prediction_tokens":[0-9]+', b"", data)
+    data = re.sub(rb'("(created|created_at|completed_at|cached_tokens|tokens_cached|prompt_ms|predicted_ms)":)'
                   rb'[0-9.]+', rb"\1 0", data)
     return re.sub(rb"(chatcmpl-|cmpl-|resp_|msg_|rs_|fc_)[A-Za-z0-9]+", rb"\1", data)
 
@@ -190,8 +190,14 @@ def main():
             for c, w in zip(batch(daemon, rnd, ends), want):
                 resumed += c.n_resumed
                 check(normal(c.seen) == w, f"{c.target}: {normal(c.seen)[-600:]} is not {w[-600:]}")
-                whole = send(daemon, "GET", f"/v1/stream/{c.stream}?from=0").read()
-                check(whole == c.seen, f"{c.target}: what was read is not what is kept")
+                r = send(daemon, "GET", f"/v1/stream/{c.stream}?from=0")
+                whole = r.read()
+                # a stop removes what was read to its end
+                if r.status == 404 and signal.SIGTERM in ends:
+                    continue
+                at = len(os.path.commonprefix([whole, c.seen]))
+                check(whole == c.seen, f"{c.target}: kept are {len(whole)} bytes, read were {len(c.seen)}; at "
+                                       f"{at}: {whole[at - 40:at + 400]} and {c.seen[at - 40:at + 400]}")
                 check(send(daemon, "DELETE", f"/v1/stream/{c.stream}").status == 204, "delete")
                 check(send(daemon, "GET", f"/v1/stream/{c.stream}").status == 404, "it is deleted")
         # those of the run without kills were read: they end with their lease
