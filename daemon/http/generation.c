@@ -630,6 +630,8 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 	     !lmi_http_replay_begin(x, r->gen.form->stream_type, r->gen.req.u.generate.durable)))
 		return;
 	r->x = x;
+	if (r->gen.is_slot && x->h->svc && !lmi_service_has_sessions(x->h->svc))
+		r->gen.req.u.generate.has_session = false;
 	model = &r->gen.req.u.generate.model;
 	if (x->again) {
 		(void)snprintf(r->id, sizeof(r->id), "%s", x->again->id);

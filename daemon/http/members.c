@@ -242,6 +242,9 @@ enum lmd_status lmi_http_translation_end(struct lmi_http_translation *t, const c
 	if (r->status == LMD_OK && bytes_of(t->q) > LMI_WIRE_LIMIT_TEXT_BYTES)
 		lmi_http_fail(r, NULL, "the request has %llu bytes of text, the maximum is %d",
 			      (unsigned long long)bytes_of(t->q), LMI_WIRE_LIMIT_TEXT_BYTES);
+	/* one session cannot have several answers */
+	if (t->out->is_slot && (t->out->n_choice > 1 || !t->q->cache_prompt))
+		t->q->has_session = false;
 	if (r->status == LMD_OK && t->q->durable)
 		check_durable(t);
 	/* which probabilities makes no difference if there are none */
