@@ -305,7 +305,7 @@ static void set_ended(struct lmi_http_replay *r)
 /* The stream is not wanted any more. */
 static void cancel(struct lmi_http_replay *r)
 {
-	if (r->has_id && r->h->svc && r->ended)
+	if (r->has_id && r->h->svc && r->ended && !r->suspended)
 		lmi_service_durable_cancel(r->h->svc, lmi_loop_now(), &r->owner, &r->id);
 }
 
@@ -390,6 +390,7 @@ void lmi_http_replay_release(struct lmi_http_exchange *x)
 		return;
 	r->x = NULL;
 	set_ended(r);
+	r->forgotten |= r->durable && !r->has_id; /* the request was refused */
 	if (r->forgotten)
 		event_active(r->timer, EV_READ, 0);
 	else
@@ -549,7 +550,8 @@ static bool make_place(struct lmi_http_exchange *x)
 		if (!owns(r, &x->principal))
 			continue;
 		n++;
-		if (r->ended && !is_read(r) && (!oldest || r->ended_ms < oldest->ended_ms))
+		if (r->ended && !r->suspended && !is_read(r) &&
+		    (!oldest || r->ended_ms < oldest->ended_ms))
 			oldest = r;
 	}
 	if (n < x->h->o.resume_number && n_all < LMI_HTTP_REPLAY_MAX)

@@ -127,7 +127,7 @@ class Client(threading.Thread):
         """Returns whether the stream is complete."""
         try:
             r = self.ask()
-            if r.status == 503:
+            if r.status in (429, 503):
                 r.read()
                 return False
             if r.status != 200:
