@@ -350,6 +350,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	}
 	g->writer.stream->own_lease = q->has_lease_ms || q->durable;
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
+	memcpy(g->stream_id, g->writer.stream->id, sizeof(g->stream_id));
 	g->serial = ++svc->serial;
 	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
 							       : a->now + timeout * LMI_NS_PER_MS;
@@ -412,5 +413,6 @@ enum lmd_status lmi_svc_gen_create_again(struct lmi_svc_generation **out, struct
 	a->svc->count.n_request++;
 	(*out)->seed = head->seed;
 	lmi_svc_stream_set_id(&a->svc->streams, (*out)->writer.stream, head->id);
+	memcpy((*out)->stream_id, head->id, sizeof((*out)->stream_id));
 	return LMD_OK;
 }

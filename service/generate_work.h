@@ -43,6 +43,7 @@ struct lmi_svc_generation {
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
+	uint8_t stream_id[LMI_SVC_ID_BYTES]; /* also when the stream is gone */
 	int32_t adapter; /* slot of the engine; 0: none */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
