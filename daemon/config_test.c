@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/cli/conf_file.h"
 #include "llamad/host.h"
 #include "tests/lmd_check.h"
 
@@ -118,6 +119,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->message_bytes, 16 << 20);
 	ck_assert_str_eq(c->backend, "auto");
 	ck_assert(!c->kv_type && !c->kv_type_k && !c->kv_type_v);
+	ck_assert_int_eq(c->device_sampling, 0);
 	ck_assert_int_eq(c->prefix_cache, 0);
 	ck_assert_int_eq(c->ctx, 0);
 	lmi_service_limits_default(&limits);
@@ -314,7 +316,7 @@ END_TEST
 START_TEST(odd_files)
 {
 	const struct lmi_config_env env = {.get = get, .uid = 7};
-	static char big[LMI_CONFIG_BYTES + 2];
+	static char big[LMI_CLI_CONF_BYTES + 2];
 	struct lmi_config *c = NULL;
 	struct lmd_error err = {0};
 
@@ -325,15 +327,15 @@ START_TEST(odd_files)
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "control byte 0x00 at column 4"));
 	memset(big, '#', sizeof(big));
-	put_file(big, LMI_CONFIG_LINE + 1);
+	put_file(big, LMI_CLI_CONF_LINE + 1);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "the line has 4097 bytes, the maximum is 4096"));
 	put_file(big, sizeof(big));
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "bytes, the maximum is 1048576"));
 	/* the maximum size */
-	memset(big, '\n', LMI_CONFIG_BYTES);
-	put_file(big, LMI_CONFIG_BYTES);
+	memset(big, '\n', LMI_CLI_CONF_BYTES);
+	put_file(big, LMI_CLI_CONF_BYTES);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_OK);
 	lmi_config_destroy(c);
 }
@@ -442,6 +444,8 @@ START_TEST(what_may_change)
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
 		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
 		{"[engine]\nprefix_cache = off\n", "'prefix_cache' in [engine] has changed"},
+		{"[engine]\ndevice_sampling = off\n",
+		 "'device_sampling' in [engine] has changed"},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");

@@ -213,6 +213,7 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 			 .gpu_layers = c->gpu_layers,
 			 .split = c->split,
 			 .override_tensor = c->override_tensor,
+			 .device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
 			 .n_thread = (uint32_t)c->threads,
 			 .activations = (uint32_t)c->activations,
 			 .attention = (uint32_t)c->attention,
