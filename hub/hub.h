@@ -114,7 +114,8 @@ enum lmi_hub_part_kind {
 	LMI_HUB_PART_SYSTEM,   /* text */
 	LMI_HUB_PART_PARAMS,   /* JSON object of names and values */
 	LMI_HUB_PART_MESSAGES, /* JSON array of objects with role and content */
-	LMI_HUB_PART_MODELFILE /* text; OCI registries alone */
+	LMI_HUB_PART_MODELFILE, /* text; OCI registries alone */
+	LMI_HUB_PART_SIGNATURE /* the signed manifest of the model; OCI registries alone */
 };
 
 /* A part of a model: a file, or a text in memory. */
