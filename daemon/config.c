@@ -401,6 +401,9 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 	if (*c->state_dir != '/')
 		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->state_dir));
+	if (c->audit_key && *c->audit_key != '/')
+		return lmd_fail(err, LMD_INVALID, "audit_key: '%s' is not an absolute path",
+				lmi_printable_path(shown, sizeof(shown), c->audit_key));
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
 		if (*c->plugin_dirs.item[i] != '/')
 			return lmd_fail(

@@ -52,6 +52,8 @@ struct lmi_config {
 	const char *http_model; /* NULL: not set */
 	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
+	const char *audit_key; /* NULL: not set */
+	const char *traces_url; /* NULL: not set */
 	int64_t log; /* enum lmd_log_level */
 	int64_t drain_ms;
 

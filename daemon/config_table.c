@@ -113,6 +113,17 @@ static const struct lmi_config_row before[] = {
 	 .unset = "$STATE_DIRECTORY under systemd, /var/lib/llamad for root, otherwise "
 		  "$XDG_STATE_HOME/llamad or ~/.local/state/llamad"},
 	{.section = "daemon",
+	 .opt = {.name = "audit-key",
+		 .type = LMI_OPT_STR,
+		 .value = "FILE",
+		 .doc = "File outside the state folder with a key for the audit log, made with mode 0600 "
+			"if it does not exist. Records then have an HMAC-SHA256 with this key, so that "
+			"nobody without the key can change the log unnoticed: `llamactl audit verify "
+			"--key FILE`. A log that has a key is continued with that key only."},
+	 .at = AT(audit_key),
+	 .path = true,
+	 .unset = "none; records have SHA-256 hashes, which everybody can compute"},
+	{.section = "daemon",
 	 .opt = {.name = "log",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "error|warn|info|debug|trace",
