@@ -59,6 +59,8 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 		st = lmi_daemon_set_signatures(d, c, err);
 	if (st != LMD_OK)
 		return st;
+	if (lmi_config_section_changed(d->config, c, "engine"))
+		take_engine(d, c, &inst);
 	lmi_service_set_presets(d->service, c->presets, c->n_presets);
 	d->connections.limits = lmi_daemon_conn_limits(c);
 	lmi_front_set_limits(d->front, &limits);
