@@ -42,6 +42,7 @@ struct lmi_config_list {
 /* Times are in ms, choices are the index of the word. */
 struct lmi_config {
 	struct lmd_arena *arena; /* holds all strings */
+	struct lmi_config *next; /* for a list of the owner */
 	const char *file;        /* the file that was read; NULL = none */
 	/* Messages for the log, each with file and line, such as the use of a deprecated key. */
 	struct lmi_config_list warnings;

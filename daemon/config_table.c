@@ -254,6 +254,7 @@ static const struct lmi_config_row before[] = {
 		 .def = "auto",
 		 .doc = "Backend that runs the models; auto = the best one available."},
 	 .at = AT(backend),
+	 .live = true,
 	 .option = true},
 	{.section = "engine",
 	 .opt = {.name = "device",
@@ -263,7 +264,8 @@ static const struct lmi_config_row before[] = {
 		 .min = 0,
 		 .max = 1023,
 		 .doc = "Index of the device within the backend."},
-	 .at = AT(device)},
+	 .at = AT(device),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "devices",
 		 .type = LMI_OPT_STR,
@@ -271,6 +273,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Devices that share the layers of a model in this order, such as "
 			"cuda0,cuda1; instead of backend and device."},
 	 .at = AT(devices),
+	 .live = true,
 	 .unset = "backend and device"},
 	{.section = "engine",
 	 .opt = {.name = "gpu-layers",
@@ -279,7 +282,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "all",
 		 .doc = "How many of the last layers of a model run on the devices; the others run "
 			"on the cpu. auto = as many as fit into their memory."},
-	 .at = AT(gpu_layers)},
+	 .at = AT(gpu_layers),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "split",
 		 .type = LMI_OPT_STR,
@@ -288,6 +292,7 @@ static const struct lmi_config_row before[] = {
 			"a part of every layer, in as many parts as devices, or in N parts: then the "
 			"results do not depend on the number of devices."},
 	 .at = AT(split),
+	 .live = true,
 	 .unset = "by free memory"},
 	{.section = "engine",
 	 .opt = {.name = "override-tensor",
@@ -296,6 +301,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Run the operations whose weights match an extended regular expression on "
 			"that device."},
 	 .at = AT(override_tensor),
+	 .live = true,
 	 .unset = "none"},
 	{.section = "engine",
 	 .opt = {.name = "threads",
@@ -305,6 +311,7 @@ static const struct lmi_config_row before[] = {
 		 .max = 1024,
 		 .doc = "Number of threads that run a model."},
 	 .at = AT(threads),
+	 .live = true,
 	 .option = true,
 	 .unset = "the number of processors"},
 	{.section = "engine",
@@ -315,6 +322,7 @@ static const struct lmi_config_row before[] = {
 		 .max = 1 << 30,
 		 .doc = "Context size of one sequence in tokens."},
 	 .at = AT(ctx),
+	 .live = true,
 	 .option = true,
 	 .unset = "the context size of the model, or what fits into memory"},
 	{.section = "engine",
@@ -326,6 +334,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Size of a model's KV cache in tokens, shared by all its sequences (paged "
 			"KV cache, prefix caching)."},
 	 .at = AT(kv_tokens),
+	 .live = true,
 	 .unset = "max_running times ctx, or what fits into memory"},
 	{.section = "engine",
 	 .opt = {.name = "kv-type",
@@ -333,6 +342,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the KV cache, such as f32, f16 or q8_0."},
 	 .at = AT(kv_type),
+	 .live = true,
 	 .option = true,
 	 .unset = "the backend's preference"},
 	{.section = "engine",
@@ -341,6 +351,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the keys in the KV cache."},
 	 .at = AT(kv_type_k),
+	 .live = true,
 	 .option = true,
 	 .unset = "kv_type"},
 	{.section = "engine",
@@ -349,6 +360,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the values in the KV cache."},
 	 .at = AT(kv_type_v),
+	 .live = true,
 	 .option = true,
 	 .unset = "kv_type"},
 	{.section = "engine",
@@ -361,7 +373,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a time, "
 			"from the prompt and the answer so far, and verified in one step; 0 = off. "
 			"Answers stay the same. Less is guessed, or nothing, if that is faster."},
-	 .at = AT(draft_max)},
+	 .at = AT(draft_max),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "prefix-cache",
 		 .type = LMI_OPT_CHOICE,
@@ -370,7 +383,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "What a prompt may reuse of earlier ones that began with the same tokens: "
 			"those of the same user, those of all users (who can then tell from the "
 			"time of an answer what others have asked), or nothing."},
-	 .at = AT(prefix_cache)},
+	 .at = AT(prefix_cache),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "activations",
 		 .type = LMI_OPT_CHOICE,
@@ -378,7 +392,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "default",
 		 .doc = "Data type of the activations that are multiplied with quantised weights: "
 			"f32, int8 (rounded to 8 bits), or the backend's default."},
-	 .at = AT(activations)},
+	 .at = AT(activations),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "attention",
 		 .type = LMI_OPT_CHOICE,
@@ -386,7 +401,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "default",
 		 .doc = "Arithmetic of attention: the backend's default, or half precision for "
 			"all sums."},
-	 .at = AT(attention)},
+	 .at = AT(attention),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "memory",
 		 .type = LMI_OPT_SIZE,
@@ -395,6 +411,7 @@ static const struct lmi_config_row before[] = {
 		 .max = 1099511627776.0 * 1024,
 		 .doc = "Maximum memory of one model."},
 	 .at = AT(memory),
+	 .live = true,
 	 .unset = "the available memory of the machine"},
 	{.section = "engine",
 	 .opt = {.name = "files",
@@ -403,7 +420,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "mapped",
 		 .doc = "How model files are loaded: mapped = mmap; read = copied into the "
 			"daemon's memory; direct = copied, bypassing the page cache."},
-	 .at = AT(files)},
+	 .at = AT(files),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "lock",
 		 .type = LMI_OPT_CHOICE,
@@ -412,7 +430,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Lock the files of loaded models in memory. If the system does not allow "
 			"it, loading continues without the lock (see LimitMEMLOCK in "
 			"systemd.exec(5))."},
-	 .at = AT(lock)},
+	 .at = AT(lock),
+	 .live = true},
 };
 
 static const struct lmi_config_row limits[] = {

@@ -497,8 +497,7 @@ START_TEST(what_may_change)
 		{"[daemon]\nsocket = ipc:///other\n", "'socket' in [daemon] has changed"},
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
-		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
-		{"[engine]\nprefix_cache = off\n", "'prefix_cache' in [engine] has changed"},
+		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\n", NULL},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");

@@ -168,7 +168,8 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 		fputs("\\fR is deprecated.\n", f);
 	}
 	if (row->live)
-		fputs("Can be changed by a reload.\n", f);
+		fprintf(f, "Can be changed by a reload%s.\n",
+			strcmp(row->section, "engine") ? "" : ", for models that are loaded afterwards");
 	if (row->option) {
 		fputs(".br\nOption: \\fB\\-\\-", f);
 		lmi_cli_roff_text(f, row->opt.name);
