@@ -134,6 +134,15 @@ static const struct lmi_config_row before[] = {
 	 .option = true,
 	 .live = true},
 	{.section = "daemon",
+	 .opt = {.name = "traces-url",
+		 .type = LMI_OPT_STR,
+		 .value = "URL",
+		 .doc = "Send a span for each answer over HTTP to this collector of OpenTelemetry, such as "
+			"http://127.0.0.1:4318 (OTLP/HTTP with JSON). A request with the header traceparent "
+			"gets a span in that trace, unless its flags say that it is not sampled."},
+	 .at = AT(traces_url),
+	 .unset = "none; nothing is sent"},
+	{.section = "daemon",
 	 .opt = {.name = "drain",
 		 .type = LMI_OPT_TIME,
 		 .value = "TIME",

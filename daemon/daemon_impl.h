@@ -48,6 +48,7 @@ struct lmi_daemon {
 	struct lmi_daemon_audit_limiter audit_limiter;
 	struct lmi_jobs *pulls; /* NULL: no downloads */
 	struct lmi_daemon_pulls *pull_opts;
+	struct lmi_daemon_traces *traces; /* NULL: none */
 	struct lmi_engine_devices *devices;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
@@ -76,6 +77,18 @@ struct lmi_daemon {
 
 /* Makes the loop handle SIGTERM, SIGINT and SIGHUP. */
 enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
+
+/* ---- traces.c ---- */
+
+/* Does nothing unless traces_url is set. */
+enum lmd_status lmi_daemon_start_traces(struct lmi_daemon *d, struct lmd_error *err);
+/* Drops what is pending, and ends the thread; then, after the mailbox was drained, frees everything. */
+void lmi_daemon_close_traces(struct lmi_daemon *d);
+void lmi_daemon_stop_traces(struct lmi_daemon *d);
+/* For lmi_http_ops.generated; arg is the daemon. */
+void lmi_daemon_trace(void *arg, const struct lmi_http_generated *g);
+/* Sends what is due; returns when to call it again. */
+uint64_t lmi_daemon_traces_tick(struct lmi_daemon *d, uint64_t now);
 
 /* ---- start.c ---- */
 

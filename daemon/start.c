@@ -169,6 +169,8 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 							    .principal = "daemon",
 							    .subject = LMD_VERSION,
 							    .detail = ""});
+	if (st == LMD_OK)
+		st = lmi_daemon_start_traces(d, err);
 	return st == LMD_OK ? lmi_daemon_start_pulls(d, JOBS_MAX, err) : st;
 }
 
@@ -411,6 +413,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		lmi_jobs_stop(d->journals);
 	if (d->pulls)
 		lmi_jobs_stop(d->pulls);
+	lmi_daemon_close_traces(d);
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_http_close(d->http);
@@ -421,6 +424,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->work);
 	lmi_jobs_destroy(d->journals);
 	lmi_daemon_stop_pulls(d);
+	lmi_daemon_stop_traces(d);
 	lmi_daemon_stop_audit(d);
 	lmi_store_close(d->store);
 	if (d->front) {

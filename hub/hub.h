@@ -152,6 +152,10 @@ struct lmi_hub_pushed {
 LMD_NODISCARD enum lmd_status lmi_hub_push(struct lmi_hub_pushed *out, const struct lmi_hub_push *p,
 					   const struct lmi_hub_opts *o, struct lmd_error *err);
 
+/* Sends n bytes by POST, once; fails unless the code of the reply is 200 to 299. */
+LMD_NODISCARD enum lmd_status lmi_hub_post(const char *url, const char *type, const void *bytes, size_t n,
+					   const struct lmi_hub_opts *o, struct lmd_error *err);
+
 /* Finds the catalogue that belongs to this program: beside its installation, in the source tree
  * above its build folder, or in the data folder.  Returns false if there is none. */
 bool lmi_hub_default_catalogue(char *path, size_t n);
