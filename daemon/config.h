@@ -78,7 +78,7 @@ struct lmi_config {
 	/* [engine]; 0 and NULL: not set */
 	const char *backend;
 	const char *devices, *gpu_layers, *split, *override_tensor;
-	int64_t device, threads, ctx, kv_tokens;
+	int64_t device, threads, ctx, batch, kv_tokens;
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	int64_t draft_max;
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */

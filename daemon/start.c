@@ -190,6 +190,7 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,
 		.n_ctx = (uint32_t)c->ctx,
+		.n_batch = (uint32_t)c->batch,
 		.kv_tokens = (uint64_t)c->kv_tokens,
 		.no_prefix_cache = c->prefix_cache == 2,
 		.memory_limit = (uint64_t)c->memory,
