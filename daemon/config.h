@@ -17,15 +17,13 @@
 
 #include <stdio.h>
 
+#include "core/base/default_state.h"
 #include "core/cli/opts.h"
 #include "service/limits.h"
 #include "service/preset.h"
 
-#define LMI_CONFIG_FILE "/etc/llamad/llamad.conf"
+#define LMI_CONFIG_FILE LMI_DEFAULT_CONFIG_FILE
 
-/* Maximum length of the file and of a line, in bytes. */
-#define LMI_CONFIG_BYTES (1u << 20)
-#define LMI_CONFIG_LINE  4096u
 /* Maximum length of a key, including the terminating zero. */
 #define LMI_CONFIG_KEY_BYTES 40
 
@@ -144,31 +142,6 @@ void lmi_daemon_man(FILE *f);
 /* Parses the types of keys and values in the KV cache, enum lmd_dtype; -1: not set. */
 enum lmd_status lmi_config_kv_types(const struct lmi_config *c, int32_t *k_dtype, int32_t *v_dtype,
 				    struct lmd_error *err);
-
-/* ---- sections of models: config_presets.c ---- */
-
-/* Maximum number of sections [model NAME], and of bytes of the files that they name. */
-#define LMI_CONFIG_PRESETS 256
-#define LMI_CONFIG_TEXT_BYTES (1u << 20)
-
-struct lmi_config_presets {
-	struct lmi_svc_preset v[LMI_CONFIG_PRESETS];
-	uint32_t n;
-};
-/* Begins a section; `name` must stay valid. */
-enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
-					struct lmd_error *err);
-/* Sets a key of the last section; texts are copied to the arena. */
-enum lmd_status lmi_config_preset_set(struct lmi_config_presets *p, const char *key,
-				      const char *value, struct lmd_arena *arena,
-				      struct lmd_error *err);
-/* Returns whether they are the same. */
-bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b);
-void lmi_config_presets_print(FILE *f, const struct lmi_config *c);
-/* Calls put for each key with its value's placeholder and its description. */
-void lmi_config_presets_doc(void (*put)(FILE *f, const char *key, const char *value,
-					const char *doc),
-			    FILE *f);
 
 /* ---- rows ---- */
 

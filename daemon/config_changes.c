@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/config.h"
+#include "service/preset_sections.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -68,7 +69,7 @@ uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_conf
 	uint32_t n = 0;
 
 	lmi_config_table_init(&t);
-	if (max && !lmi_config_presets_same(from, to))
+	if (max && !lmi_svc_preset_same_lists(from->presets, from->n_presets, to->presets, to->n_presets))
 		(void)snprintf(keys[n++], LMI_CONFIG_KEY_BYTES, "model");
 	for (uint32_t i = 0; i < t.n && n < max; i++)
 		if (!same(&t.row[i], from, to))

@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/cli/conf_file.h"
 #include "llamad/host.h"
 #include "tests/lmd_check.h"
 
@@ -371,7 +372,7 @@ END_TEST
 START_TEST(odd_files)
 {
 	const struct lmi_config_env env = {.get = get, .uid = 7};
-	static char big[LMI_CONFIG_BYTES + 2];
+	static char big[LMI_CLI_CONF_BYTES + 2];
 	struct lmi_config *c = NULL;
 	struct lmd_error err = {0};
 
@@ -382,15 +383,15 @@ START_TEST(odd_files)
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "control byte 0x00 at column 4"));
 	memset(big, '#', sizeof(big));
-	put_file(big, LMI_CONFIG_LINE + 1);
+	put_file(big, LMI_CLI_CONF_LINE + 1);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "the line has 4097 bytes, the maximum is 4096"));
 	put_file(big, sizeof(big));
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "bytes, the maximum is 1048576"));
 	/* the maximum size */
-	memset(big, '\n', LMI_CONFIG_BYTES);
-	put_file(big, LMI_CONFIG_BYTES);
+	memset(big, '\n', LMI_CLI_CONF_BYTES);
+	put_file(big, LMI_CLI_CONF_BYTES);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_OK);
 	lmi_config_destroy(c);
 }

@@ -9,6 +9,7 @@
 #include "daemon/config.h"
 #include "llamad/attr.h"
 #include "llamad/version.h"
+#include "service/preset_sections.h"
 
 /* Returns whether row i is the first of its section. */
 static bool first_of_section(const struct lmi_config_table *t, uint32_t i)
@@ -69,7 +70,7 @@ void lmi_config_print(FILE *f, const struct lmi_config *c)
 			fprintf(f, "\n[%s]\n", t.row[i].section);
 		print_row(f, &t.row[i], c);
 	}
-	lmi_config_presets_print(f, c);
+	lmi_svc_preset_print(f, c->presets, c->n_presets);
 }
 
 /* Prints text as comment lines of at most 80 columns. */
@@ -127,7 +128,7 @@ void lmi_config_example(FILE *f)
 			o->def ? o->def : o->value);
 	}
 	fputs("\n# A section for each model that needs one, by name or alias.\n#[model NAME]\n", f);
-	lmi_config_presets_doc(put_preset_comment, f);
+	lmi_svc_preset_doc(put_preset_comment, f);
 }
 
 /* ---- manual pages ---- */
@@ -254,7 +255,7 @@ void lmi_config_man(FILE *f)
 	      "All can be changed by a reload; ctx and keep_alive then hold when the model is loaded "
 	      "again.\n",
 	      f);
-	lmi_config_presets_doc(put_preset_key, f);
+	lmi_svc_preset_doc(put_preset_key, f);
 	lmi_cli_roff_examples(f, config_examples, LMD_LEN(config_examples));
 	lmi_cli_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
 	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n", f);

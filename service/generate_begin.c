@@ -42,7 +42,8 @@ static void encode(void *arg)
 		err->status = lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prediction.ptr,
 						   q->prediction.len, 0, &g->prediction, err);
 	if (err->status == LMD_OK)
-		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->taken, &g->constraint, err);
+		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->taken, &g->answer_format,
+						       &g->constraint, err);
 }
 
 static void encode_job(void *arg)

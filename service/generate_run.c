@@ -14,7 +14,6 @@
 #include "service/preset.h"
 #include "service/prompt.h"
 #include "service/session_work.h"
-#include "service/settings.h"
 
 static uint64_t client_of(const struct lmi_svc_generation *g)
 {
@@ -39,7 +38,6 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	struct lmi_service *svc = g->request.svc;
 	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
 	struct lmi_sampler_params defaults;
-	struct lmi_svc_settings used;
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
@@ -53,7 +51,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .resumable = g->durable != NULL,
 				   .resumed = &g->taken,
 				   .defaults = &defaults,
-				   .used = &used,
+				   .used = &g->used,
 				   .n_max = svc->limits.output_max,
 				   .n_default = svc->limits.output_default};
 	enum lmd_status st;
@@ -68,7 +66,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	if (st != LMD_OK)
 		return st;
 	if (q->report_settings && g->writer.stream)
-		lmi_svc_settings_keep(&g->writer.stream->out, q, &used);
+		lmi_svc_settings_keep(&g->writer.stream->out, q, &g->used);
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;

@@ -23,6 +23,7 @@
 #include "service/output.h"
 #include "service/request.h"
 #include "service/service_state.h"
+#include "service/settings.h"
 #include "service/stream_writer.h"
 #include "service/user.h"
 
@@ -65,6 +66,7 @@ struct lmi_svc_generation {
 	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
+	struct lmi_svc_settings used; /* while it runs */
 	uint32_t n_out;
 	struct {
 		uint32_t n_out;

@@ -38,6 +38,10 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "As target_itl, for generations of class interactive."),
 	ROW(target_itl_batch, "ms", 0, MINUTE, 0,
 	    "As target_itl, for generations of class batch."),
+	ROW(client_slowdown_percent, "", 0, 10000, 20,
+	    "How much longer a step may take because a user runs more generations than another one; "
+	    "those of the user with more take turns then. 0 = any time: all generations are part of "
+	    "every step. Applies to models that are loaded afterwards."),
 	ROW(streams, "", 1, 65536, 256,
 	    "Maximum number of streams of one user, including ended ones that are still kept; an administrator "
 	    "may have four times as many."),

@@ -24,6 +24,7 @@ struct lmi_service_limits {
 	uint64_t target_itl;
 	uint64_t target_itl_interactive;
 	uint64_t target_itl_batch;
+	uint64_t client_slowdown_percent;
 	uint64_t streams;
 	uint64_t models;
 	uint64_t text_bytes;

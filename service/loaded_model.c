@@ -116,6 +116,7 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	o->target_ns[LMI_ENGINE_CLASS_NORMAL] = svc->limits.target_itl * LMI_NS_PER_MS;
 	o->target_ns[LMI_ENGINE_CLASS_INTERACTIVE] =
 		svc->limits.target_itl_interactive * LMI_NS_PER_MS;
+	o->client_slowdown_percent = (uint32_t)svc->limits.client_slowdown_percent;
 	o->target_ns[LMI_ENGINE_CLASS_BATCH] = svc->limits.target_itl_batch * LMI_NS_PER_MS;
 }
 

@@ -323,7 +323,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	preset = lmi_svc_preset_find(svc, name, strlen(name));
 	if (preset) {
-		lmi_svc_preset_set_load(preset, &r->load);
+		lmi_svc_preset_set_load(preset, svc->o.embedded ? &svc->o.inst : NULL, &r->load);
 		st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
 	}
 	if (st == LMD_OK)
@@ -457,7 +457,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 				     strlen(own_record->m.v[0].name));
 	if (!m->load.keep_ms)
 		m->load.keep_ms = -1;
-	if (preset && preset->has_keep_alive)
+	if (preset && preset->has_keep_alive && !svc->o.embedded)
 		m->load.keep_ms = preset->keep_alive_ms;
 	m->next = svc->models;
 	svc->models = m;

@@ -41,21 +41,22 @@ const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model
 	return p ? p : lmi_svc_preset_find(r->svc, name, strlen(name));
 }
 
-void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load *load)
+void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_engine_model_opts *given,
+			     struct lmi_svc_load *load)
 {
 	const struct lmi_dtype_cache_names types = {
 		.both = p->kv_type, .k = p->kv_type_k, .v = p->kv_type_v};
 	int32_t k_dtype, v_dtype;
 
-	if (!load->n_ctx)
+	if (!load->n_ctx && !(given && given->n_ctx))
 		load->n_ctx = p->n_ctx;
-	if (!load->draft_path[0] && p->draft_model)
+	if (!load->draft_path[0] && p->draft_model && !(given && given->draft_path))
 		(void)snprintf(load->draft_path, sizeof(load->draft_path), "%s", p->draft_model);
 	if (lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, NULL) != LMD_OK)
 		return; /* the configuration was checked */
-	if (load->k_dtype < 0)
+	if (load->k_dtype < 0 && !(given && given->k_dtype >= 0))
 		load->k_dtype = k_dtype;
-	if (load->v_dtype < 0)
+	if (load->v_dtype < 0 && !(given && given->v_dtype >= 0))
 		load->v_dtype = v_dtype;
 }
 

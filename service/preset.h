@@ -16,6 +16,7 @@
 #include "llamad/types.h"
 
 struct lmd_arena;
+struct lmi_engine_model_opts;
 struct lmi_service;
 struct lmi_svc_load;
 struct lmi_svc_loaded_model;
@@ -51,8 +52,9 @@ const struct lmi_svc_preset *lmi_svc_preset_find(const struct lmi_service *svc, 
 const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model *r,
 					       const struct lmd_str *asked);
 
-/* Fills in the options of a load that are not set. */
-void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, struct lmi_svc_load *load);
+/* Fills in the options of a load that are not set, neither there nor in `given` (NULL: nothing is). */
+void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_engine_model_opts *given,
+			     struct lmi_svc_load *load);
 
 /* Returns the file that op create made the adapter of the request, or NULL. */
 const char *lmi_svc_preset_adapter_file(const struct lmi_service *svc,

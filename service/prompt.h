@@ -33,6 +33,7 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 
 /* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.
  * resumed: the tokens of the answer that an earlier run has taken.
+ * answer: the format of the answer; with required_call, it may become that of calls as JSON.
  * *out is NULL if the request has neither.  If lmi_svc_prompt_is_constrained(), call it in another
  * thread than the loop's. */
 bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q);
@@ -40,6 +41,7 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 const struct lmi_wire_req_generate *q,
 					 struct lmi_text_token_buf *prompt,
 					 const struct lmi_text_token_buf *resumed,
+					 struct lmi_chat_answer_format *answer,
 					 struct lmi_engine_constraint **out, struct lmd_error *err);
 
 struct lmi_sampler_params;

@@ -171,6 +171,16 @@ static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_erro
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
+/* The Modelfile of the file that an embedded service has by name. */
+static enum lmd_status read_modelfile(struct lmi_service *svc, struct lmd_error *err)
+{
+	const struct lmi_service_named_file *f = svc->o.named_file;
+
+	return f && f->modelfile ? lmi_svc_preset_row_create(&svc->preset_rows, f->name, f->modelfile,
+							     strlen(f->modelfile), err)
+				 : LMD_OK;
+}
+
 /* The keys of a corrupt store are not known either: they heal together. */
 static enum lmd_status read_quotas(struct lmi_service *svc, struct lmd_error *err)
 {
@@ -209,6 +219,8 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
 	if (st == LMD_OK && opts->store)
 		st = read_preset_rows(svc, err);
+	if (st == LMD_OK)
+		st = read_modelfile(svc, err);
 	if (st == LMD_OK && opts->store)
 		st = read_quotas(svc, err);
 	if (st != LMD_OK) {

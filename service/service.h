@@ -96,6 +96,14 @@ struct lmi_svc_event {
 	bool refused; /* a client asked in vain, as often as it likes */
 };
 
+/* A model of an embedded service that requests name otherwise than by the path of its file. */
+struct lmi_service_named_file {
+	const char *name;      /* that requests use */
+	const char *model;     /* whose presets apply as far as there are none for `name` */
+	const char *path;      /* of the first file, or the folder */
+	const char *modelfile; /* of `name`; NULL: none */
+};
+
 struct lmi_service_opts {
 	const struct lmd_host *host; /* all pointers must outlive the service */
 	struct lmi_plugin_registry *plugins;
@@ -127,8 +135,10 @@ struct lmi_service_opts {
 	bool share_prefixes; /* users share the prefix cache of a model; otherwise each has its own */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 	/* The service of one program, for its own use, without a store.  Models are named by path.
-	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1). */
+	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1).
+	 * What `inst` says takes precedence over presets, whose keep_alive does not apply. */
 	bool embedded;
+	const struct lmi_service_named_file *named_file; /* with embedded; NULL: none */
 };
 
 /* Returns LMD_INVALID if a limit is out of range, or LMD_NOMEM. */

@@ -704,6 +704,30 @@ type Resident struct {
 	Reason string `msgpack:"reason,omitempty"`
 }
 
+// RunningGeneration: A generation that runs.
+type RunningGeneration struct {
+	// The model that runs it.
+	Model string `msgpack:"model"`
+
+	// Grows from generation to generation.
+	Number int64 `msgpack:"number"`
+
+	// Length of its prompt.
+	NPrompt int64 `msgpack:"n_prompt"`
+
+	// Length of its answer so far; 0: its prompt is being computed.
+	NOut int64 `msgpack:"n_out"`
+
+	// Its seed.
+	Seed int64 `msgpack:"seed"`
+
+	// Tokens are guessed ahead (speculative decoding).
+	Speculative bool `msgpack:"speculative,omitempty"`
+
+	// As in the final item of a generation with report_settings.
+	Settings []Setting `msgpack:"settings,omitempty"`
+}
+
 // Bytes are arbitrary bytes, sent as a string or as bytes.
 type Bytes []byte
 
@@ -1103,6 +1127,12 @@ type GenerateRequest struct {
 
 	// Tools for tool calling that the template presents to the model, as a JSON array.
 	Tools *Text `msgpack:"tools,omitempty"`
+
+	// The answer must be calls of this tool; an asterisk = of any of the tools. The arguments match the schemas of their tools. The calls are written in the format of the model, or as JSON if it has none whose text can be constrained. Requires tools and parse. Not together with grammar, json_schema, regex or structural_tag.
+	RequiredCall *Text `msgpack:"required_call,omitempty"`
+
+	// With required_call: allow several calls. Nil means true.
+	ParallelCalls *bool `msgpack:"parallel_calls,omitempty"`
 
 	// Parse the answer: items distinguish text, reasoning and tool calls. Nil means false.
 	Parse *bool `msgpack:"parse,omitempty"`
@@ -1727,7 +1757,10 @@ type PluginsReloadReply struct {
 }
 
 // PsRequest: Lists the models in memory.
-type PsRequest struct{}
+type PsRequest struct {
+	// Also list the generations that run: the client's own, or everybody's for admins. Nil means false.
+	Generations *bool `msgpack:"generations,omitempty"`
+}
 
 // Op returns the name of the operation in the protocol.
 func (*PsRequest) Op() string { return "ps" }
@@ -1739,6 +1772,9 @@ func (*PsRequest) Changes() string { return "no" }
 type PsReply struct {
 	// The models in memory.
 	Models []Resident `msgpack:"models"`
+
+	// With generations: those that run, by model and age.
+	Generations []RunningGeneration `msgpack:"generations,omitempty"`
 }
 
 // PullRequest: Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds it to the registry. This is a job; its stream ends when the model is registered. What has arrived before an interruption is kept, and the next pull of the same source continues there.

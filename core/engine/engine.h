@@ -199,6 +199,9 @@ struct lmi_engine_opts {
 	 * the prompts of others, in ns; 0: any time. The size of steps then depends on measured
 	 * times. */
 	uint64_t target_ns[LMI_ENGINE_N_CLASS];
+	/* How much longer a step may take because some clients run more generations than others; see
+	 * struct lmi_sched_opts */
+	uint32_t client_slowdown_percent;
 };
 
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
@@ -315,6 +318,7 @@ struct lmi_engine_stats {
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	/* tokens that were guessed and computed, and how many of them were right; see speculate.h */
 	uint64_t n_drafted, n_accepted;
+	uint64_t n_draft_step, n_draft_row; /* steps of the draft model, and their rows */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/engine/constrain_impl.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/driver.h"
 #include "core/engine/engine.h"
 #include "core/engine/generate.h"
@@ -23,7 +24,7 @@
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
 		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
-		n_bounded, n_over_bound, n_drafted, n_accepted;
+		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row;
 	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
 		n_cached[LMD_MAX_GROUP];
@@ -107,6 +108,10 @@ struct lmi_engine {
 	uint64_t finish_ns; /* when the last step was finished */
 	uint64_t step_ns;   /* how long the device took for it */
 	uint32_t n_draft; /* guessed tokens of all sequences */
+	/* [n_scheduled] what the draft model is to guess before the next step is planned, and for whom */
+	struct lmi_engine_draft_want *want;
+	struct lmi_engine_seq **want_of;
+	uint32_t n_want;
 	uint64_t mask_turn;
 	uint32_t n_fresh_mask; /* jobs of mask_workers that were submitted in this turn */
 	bool pushed;			 /* events were queued in this turn */
@@ -173,6 +178,8 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
  * part count: guessed tokens that were wrong do not. */
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows);
+/* Lets the draft model guess the next tokens of the sequences that want that. */
+void lmi_engine_results_draft(struct lmi_engine *e);
 /* Takes what the mask workers have found. Waits a little for jobs that are new, so that their
  * sequences need not miss a step. */
 void lmi_engine_results_collect(struct lmi_engine *e);

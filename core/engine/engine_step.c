@@ -254,6 +254,13 @@ static void publish(struct lmi_engine *e)
 
 	lmi_sched_stats(e->sched, &s);
 	lmi_kv_stats(e->inst->kv, &k);
+	if (e->inst->draft) {
+		struct lmi_engine_draft_count d;
+
+		lmi_engine_draft_model_count(e->inst->draft, &d);
+		e->count.n_draft_step = d.n_step;
+		e->count.n_draft_row = d.n_row;
+	}
 	e->count.n_step = s.n_step;
 	e->count.n_row = s.n_row;
 	e->count.n_preempted = s.n_preempted;
@@ -285,6 +292,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
+	lmi_engine_results_draft(e);
 	t = submit_steps(e);
 	if (e->n_pending) {
 		finish(e);

@@ -13,6 +13,7 @@
 struct lmi_engine_constraint;
 struct lmi_engine;
 struct lmi_engine_gen;
+struct lmi_engine_draft_want; /* draft_model.h */
 
 /* Creates a generation with its sampler chain, which has accepted the prompt. seq: the sequence that
  * it continues, of at most `cap` tokens. Called on the submitting thread. */
@@ -75,7 +76,8 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 /* Guesses tokens and writes them after the sequence's known ones, at most `most`. Returns their
  * number. Call after a step that did not finish. */
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
-			      const struct lmi_engine_step_times *times);
+			      const struct lmi_engine_step_times *times,
+			      struct lmi_engine_draft_want *want);
 /* Returns how many tokens of the prompt are where they were. */
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g);
 /* Will a full context be shifted? */

@@ -239,20 +239,51 @@ static double step_ns(const void *arg, uint32_t n_row)
 	return lmi_sched_step_ns(arg, n_row);
 }
 
-/* Lets a generation guess its next tokens, which its next step computes as well. */
+/* Returns for how many guessed tokens there is room for the events. */
+static uint32_t event_room(const struct lmi_engine *e)
+{
+	uint32_t room = lmi_engine_event_ring_room(&e->events), used = lmi_engine_event_emit_room(e);
+
+	return room > used ? (room - used) / e->events_per_seq : 0;
+}
+
+/* The next step of a sequence computes n guessed tokens as well, which follow its tokens. */
+static void add_drafts(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n)
+{
+	if (!n || !lmi_sched_grow_drafts(e->sched, q->handle, n))
+		return;
+	q->n_draft = n;
+	e->n_draft += n;
+}
+
+/* Lets a generation guess its next tokens. */
 static void guess(struct lmi_engine *e, struct lmi_engine_seq *q)
 {
 	const struct lmi_engine_step_times times = {
 		.n_row = lmi_engine_n_computable(e), .ns = step_ns, .arg = e->sched};
-	uint32_t room = lmi_engine_event_ring_room(&e->events), used = lmi_engine_event_emit_room(e);
-	uint32_t most = lmi_kv_n_spare_states(e->inst->kv);
+	uint32_t room = event_room(e), most = lmi_kv_n_spare_states(e->inst->kv);
+	struct lmi_engine_draft_want want;
 
-	room = room > used ? (room - used) / e->events_per_seq : 0;
-	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times);
-	if (!most || !lmi_sched_grow_drafts(e->sched, q->handle, most))
+	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times, &want);
+	if (!want.drafter) {
+		add_drafts(e, q, most);
+	} else if (e->n_want < e->n_scheduled) {
+		e->want[e->n_want] = want;
+		e->want_of[e->n_want++] = q;
+	}
+}
+
+void lmi_engine_results_draft(struct lmi_engine *e)
+{
+	if (!e->n_want)
 		return;
-	q->n_draft = most;
-	e->n_draft += most;
+	lmi_engine_draft_model_guess(e->inst->draft, e->want, e->n_want);
+	for (uint32_t i = 0; i < e->n_want; i++) {
+		uint32_t room = event_room(e);
+
+		add_drafts(e, e->want_of[i], e->want[i].n < room ? e->want[i].n : room);
+	}
+	e->n_want = 0;
 }
 
 /* ---- the next step of a generation ---- */

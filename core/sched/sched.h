@@ -13,7 +13,8 @@
  * not the row of a token that has yet to be sampled.
  *
  * Order: sequences that lack a single row come first, so that a long prompt never stalls the
- * others. The rest of the budget goes to chunks of prompts, then to waiting sequences. Clients share
+ * others; if clients have different numbers of them, those of a client with many may take turns
+ * (client_slowdown_percent). The rest of the budget goes to chunks of prompts, then to waiting sequences. Clients share
  * it by rows, weighted by class (fair.h); sequences of one client come in order of arrival. While a sequence generates, a step has at most so many rows of prompts that, by the times
  * measured so far, it takes no longer than the sequence may wait; but a page of a prompt at least,
  * so that prompts get on. A waiting sequence may overtake others of another plan, which cannot share its step,
@@ -51,6 +52,10 @@ struct lmi_sched_opts {
 	/* How long a generating sequence of each class may wait for a step because of the prompts of
 	 * others, in ns; 0: any time. */
 	uint64_t target_ns[LMI_SCHED_N_CLASS];
+	/* How much longer a step of the clients that generate with the fewest sequences may take because
+	 * others generate with more, in percent; the sequences of those then take turns, with at least
+	 * as many in a step. 0: any time. */
+	uint32_t client_slowdown_percent;
 };
 
 enum lmi_sched_out {

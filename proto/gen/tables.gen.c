@@ -1083,6 +1083,52 @@ static const struct lmi_wire_struct type_resident = {
 	.n_fields = LMD_LEN(fields_type_resident),
 };
 
+static const struct lmi_wire_field fields_type_running_generation[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_running_generation, model),
+	 .u.s = {0, 4095, ""}},
+	{.name = "number",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_running_generation, number),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_running_generation, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_out",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_running_generation, n_out),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "seed",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_running_generation, seed),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "speculative",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_running_generation, speculative)},
+	{.name = "settings",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_running_generation, settings),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_running_generation, n_settings),
+	 .max_items = 64,
+	 .u.of = &type_setting},
+};
+static const struct lmi_wire_struct type_running_generation = {
+	.name = "running_generation",
+	.bytes = sizeof(struct lmi_wire_running_generation),
+	.fields = fields_type_running_generation,
+	.n_fields = LMD_LEN(fields_type_running_generation),
+};
+
 static const struct lmi_wire_field fields_item_common[] = {
 	{.name = "n",
 	 .type = LMI_WIRE_T_INT,
@@ -1918,6 +1964,17 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .at = offsetof(struct lmi_wire_req_generate, tools),
 	 .has_at = offsetof(struct lmi_wire_req_generate, has_tools),
 	 .u.s = {0, 1048576, ""}},
+	{.name = "required_call",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, required_call),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_required_call),
+	 .u.s = {1, 128, ""}},
+	{.name = "parallel_calls",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, parallel_calls),
+	 .u.b = true},
 	{.name = "parse",
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -3002,9 +3059,18 @@ static const struct lmi_wire_struct rep_plugins_reload = {
 	.fields = fields_rep_plugins_reload,
 	.n_fields = LMD_LEN(fields_rep_plugins_reload),
 };
+
+static const struct lmi_wire_field fields_req_ps[] = {
+	{.name = "generations",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_ps, generations)},
+};
 static const struct lmi_wire_struct req_ps = {
 	.name = "ps",
 	.bytes = sizeof(struct lmi_wire_req_ps),
+	.fields = fields_req_ps,
+	.n_fields = LMD_LEN(fields_req_ps),
 };
 
 static const struct lmi_wire_field fields_rep_ps[] = {
@@ -3016,6 +3082,14 @@ static const struct lmi_wire_field fields_rep_ps[] = {
 	 .n_at = offsetof(struct lmi_wire_rep_ps, n_models),
 	 .max_items = 4096,
 	 .u.of = &type_resident},
+	{.name = "generations",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_ps, generations),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_ps, n_generations),
+	 .max_items = 4096,
+	 .u.of = &type_running_generation},
 };
 static const struct lmi_wire_struct rep_ps = {
 	.name = "ps",

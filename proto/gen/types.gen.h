@@ -620,6 +620,25 @@ struct lmi_wire_resident {
 	struct lmd_str reason;
 };
 
+/* A generation that runs. */
+struct lmi_wire_running_generation {
+	/* The model that runs it. */
+	struct lmd_str model;
+	/* Grows from generation to generation. (>= 0) */
+	int64_t number;
+	/* Length of its prompt. (tokens; >= 0) */
+	int64_t n_prompt;
+	/* Length of its answer so far; 0: its prompt is being computed. (tokens; >= 0) */
+	int64_t n_out;
+	/* Its seed. (>= 0) */
+	int64_t seed;
+	/* Tokens are guessed ahead (speculative decoding). */
+	bool speculative;
+	/* As in the final item of a generation with report_settings. */
+	const struct lmi_wire_setting *settings;
+	uint32_t n_settings;
+};
+
 /* An item of a stream. */
 enum lmi_wire_item_kind {
 	LMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */
@@ -1003,6 +1022,14 @@ struct lmi_wire_req_generate {
 	/* Tools for tool calling that the template presents to the model, as a JSON array. */
 	bool has_tools;
 	struct lmd_str tools;
+	/* The answer must be calls of this tool; an asterisk = of any of the tools. The
+	 * arguments match the schemas of their tools. The calls are written in the format of
+	 * the model, or as JSON if it has none whose text can be constrained. Requires tools
+	 * and parse. Not together with grammar, json_schema, regex or structural_tag. */
+	bool has_required_call;
+	struct lmd_str required_call;
+	/* With required_call: allow several calls. (default true) */
+	bool parallel_calls;
 	/* Parse the answer: items distinguish text, reasoning and tool calls. */
 	bool parse;
 	/* How the model marks reasoning and tool calls: a name from llamactl debug parse
@@ -1604,7 +1631,8 @@ struct lmi_wire_rep_plugins_reload {
 
 /* Lists the models in memory. */
 struct lmi_wire_req_ps {
-	char none; /* no fields */
+	/* Also list the generations that run: the client's own, or everybody's for admins. */
+	bool generations;
 };
 
 /* Lists the models in memory. */
@@ -1612,6 +1640,9 @@ struct lmi_wire_rep_ps {
 	/* The models in memory. */
 	const struct lmi_wire_resident *models;
 	uint32_t n_models;
+	/* With generations: those that run, by model and age. */
+	const struct lmi_wire_running_generation *generations;
+	uint32_t n_generations;
 };
 
 /* Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds

@@ -335,76 +335,29 @@ static const struct {
 	{CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"none\"}", "{\"parse\":true}"},
 	{CHAT,
 	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g\"}}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"g\"}"},
 	{CHAT,
 	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g"
 	 "\"}},\"parallel_tool_calls\":false}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"object"
-	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
-	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
-	 "additionalProperties\\\":false}\"}"},
-	/* references within a schema of arguments keep their meaning */
+	 "{\"parse\":true,\"required_call\":\"g\",\"parallel_calls\":false}"},
+	/* a call takes the place of an object that the answer would be */
 	{CHAT,
-	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
-	 ":{\"name\":\"f\"}},"
-	 "{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":"
-	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
-	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"anyOf\\\":[{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{"
-	 "\\\"name\\\":{\\\"const\\\":\\\"f\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object"
-	 "\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties"
-	 "\\\":false},{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const"
-	 "\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref\\\":\\\"#"
-	 "/items/anyOf/1/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\"$r"
-	 "ef\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/ite"
-	 "ms/anyOf/1/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\""
-	 ":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false}]},\\\"minItems"
-	 "\\\":1}\"}"},
-	{CHAT,
-	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
-	 ":{\"name\":\"g\",\"parameters\":"
-	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
-	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref"
-	 "\\\":\\\"#/items/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\""
-	 "$ref\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/i"
-	 "tems/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\":[\\\""
-	 "name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minItems\\\":1}"
-	 "\"}"},
+	 "{" HI "," TOOLS ",\"tool_choice\":\"required\",\"response_format\":{\"type\":\"json_object\"}}",
+	 "{\"parse\":true,\"required_call\":\"*\"}"},
 	{RESPONSES,
 	 "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"g\"}],\"tool_choice\""
 	 ":\"required\"}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\"}"},
 	{MESSAGES,
 	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
 	 "oice\":"
 	 "{\"type\":\"any\",\"disable_parallel_tool_use\":false}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
-	 "\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\",\"n\":9}"},
 	{MESSAGES,
 	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
 	 "oice\":"
 	 "{\"type\":\"any\",\"disable_parallel_tool_use\":true}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
-	 "\\\"object"
-	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
-	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
-	 "additionalProperties\\\":false}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\",\"parallel_calls\":false,\"n\":9}"},
 	{MESSAGES,
 	 "{\"max_tokens\":0,\"system\":[{\"type\":\"text\",\"text\":\"s\"}]," HI
 	 ",\"thinking\":{\"type\":\"adaptive\"},\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"

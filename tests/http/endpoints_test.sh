@@ -70,6 +70,13 @@ post 200 '"finish_reason":"length"' /v1/chat/completions \
 holds "several calls" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -gt 1 ]
 post 200 '"index":1,"id"' /v1/chat/completions \
 	"{\"stream\":true,\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
+# in the format of the template, whose calls are not JSON alone
+own=$(printf %s "$call" | sed 's/"chat_template":"chatml"/"chat_template":"{# <function= #}{{ messages[0].content }}"/')
+post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+	"{\"temperature\":0,\"parallel_tool_calls\":false,\"logprobs\":true,$own}"
+holds "the call is one of functionary: $(head -c 300 "$dir/body")" \
+	grep -q '"content":\[{"token":"<"' "$dir/body"
+holds "and has arguments" grep -q '"arguments":"{ *\\"x\\": *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -159,6 +166,21 @@ post 400 'structural_tag: no tag begins with the trigger' /v1/completions \
 	"{\"prompt\":\"a\",\"response_format\":{\"type\":\"structural_tag\",\"triggers\":[\"x\",\"y\"],
 \"structures\":[{\"begin\":\"x\",\"schema\":{},\"end\":\"\"}]}}"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
+holds "no slot is busy" sh -c "! grep -q '\"is_processing\":true' '$dir/body'"
+# a running answer is seen with the values that it is computed with, and the next user's is not
+mkfifo "$dir/answer"
+curl -sN -d '{"prompt":"the cat","stream":true,"n_predict":100000,"ignore_eos":true,"context_shift":true,"top_k":7,
+"seed":42}' "$u/completion" >"$dir/answer" 2>/dev/null &
+answer=$!
+exec 3<"$dir/answer"
+read -r _ <&3
+fetch 200 '^\[{"id":0,"model":"tiny","n_ctx":[0-9]*,"speculative":[a-z]*,"is_processing":true,"id_task":[0-9]*,' "$u/slots"
+holds "its settings: $(cat "$dir/body")" grep -q '"params":{"seed":42,.*"top_k":7,.*"n_predict":100000,' "$dir/body"
+holds "its tokens" grep -q '"n_prompt_tokens":[1-9][0-9]*,"n_past":[1-9].*"n_decoded":[1-9]' "$dir/body"
+fetch 200 '"is_processing":true' "$u/slots?fail_on_no_slot=1"
+exec 3<&-
+kill "$answer"
+wait "$answer" 2>/dev/null
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'

@@ -387,6 +387,24 @@ export interface Resident {
   reason?: string;
 }
 
+/** A generation that runs. */
+export interface RunningGeneration {
+  /** The model that runs it. */
+  model: string;
+  /** Grows from generation to generation. */
+  number: number;
+  /** Length of its prompt. In tokens. */
+  n_prompt: number;
+  /** Length of its answer so far; 0: its prompt is being computed. In tokens. */
+  n_out: number;
+  /** Its seed. */
+  seed: number | bigint;
+  /** Tokens are guessed ahead (speculative decoding). */
+  speculative?: boolean;
+  /** As in the final item of a generation with report_settings. */
+  settings?: Array<Setting>;
+}
+
 /** A generated token, with the text that has become available since the previous item. */
 export interface TokenItem {
   kind: "token";
@@ -742,6 +760,10 @@ export interface GenerateRequest {
   template_args?: Text;
   /** Tools for tool calling that the template presents to the model, as a JSON array. */
   tools?: Text;
+  /** The answer must be calls of this tool; an asterisk = of any of the tools. The arguments match the schemas of their tools. The calls are written in the format of the model, or as JSON if it has none whose text can be constrained. Requires tools and parse. Not together with grammar, json_schema, regex or structural_tag. */
+  required_call?: string;
+  /** With required_call: allow several calls. Default: true. */
+  parallel_calls?: boolean;
   /** Parse the answer: items distinguish text, reasoning and tool calls. */
   parse?: boolean;
   /** How the model marks reasoning and tool calls: a name from llamactl debug parse --list. Defaults to the format that the chat template uses. Only with parse. */
@@ -1158,12 +1180,16 @@ export interface PluginsReloadReply {
 
 /** Lists the models in memory. */
 export interface PsRequest {
+  /** Also list the generations that run: the client's own, or everybody's for admins. */
+  generations?: boolean;
 }
 
 /** Lists the models in memory. */
 export interface PsReply {
   /** The models in memory. */
   models: Array<Resident>;
+  /** With generations: those that run, by model and age. */
+  generations?: Array<RunningGeneration>;
 }
 
 /** Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds it to the registry. This is a job; its stream ends when the model is registered. What has arrived before an interruption is kept, and the next pull of the same source continues there. */

@@ -612,6 +612,26 @@ class Resident(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class RunningGeneration(Message):
+    """A generation that runs."""
+
+    #: The model that runs it.
+    model: str = field(metadata={"wire": "model"})
+    #: Grows from generation to generation. (at least 0)
+    number: int = field(metadata={"wire": "number"})
+    #: Length of its prompt. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+    #: Length of its answer so far; 0: its prompt is being computed. (tokens, at least 0)
+    n_out: int = field(metadata={"wire": "n_out"})
+    #: Its seed. (at least 0)
+    seed: int = field(metadata={"wire": "seed"})
+    #: Tokens are guessed ahead (speculative decoding).
+    speculative: bool = field(default=False, metadata={"wire": "speculative", "default": False})
+    #: As in the final item of a generation with report_settings.
+    settings: list[Setting] = field(default_factory=list, metadata={"wire": "settings", "default": [], "make": "Setting", "many": True})
+
+
+@dataclass(kw_only=True, repr=False)
 class TokenItem(Message):
     """A generated token, with the text that has become available since the previous item."""
 
@@ -1195,6 +1215,13 @@ class GenerateRequest(Request[GenerateReply]):
     template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
     #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
+    #: The answer must be calls of this tool; an asterisk = of any of the tools. The arguments
+    #: match the schemas of their tools. The calls are written in the format of the model, or as
+    #: JSON if it has none whose text can be constrained. Requires tools and parse. Not together
+    #: with grammar, json_schema, regex or structural_tag.
+    required_call: Union[str, None] = field(default=None, metadata={"wire": "required_call"})
+    #: With required_call: allow several calls.
+    parallel_calls: bool = field(default=True, metadata={"wire": "parallel_calls", "default": True})
     #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: bool = field(default=False, metadata={"wire": "parse", "default": False})
     #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
@@ -1416,6 +1443,13 @@ class GenerateParams(TypedDict, total=False):
     template_args: Union[Union[str, bytes, Mapping[str, Any]], None]
     #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes, Sequence[Mapping[str, Any]]], None]
+    #: The answer must be calls of this tool; an asterisk = of any of the tools. The arguments
+    #: match the schemas of their tools. The calls are written in the format of the model, or as
+    #: JSON if it has none whose text can be constrained. Requires tools and parse. Not together
+    #: with grammar, json_schema, regex or structural_tag.
+    required_call: Union[str, None]
+    #: With required_call: allow several calls.
+    parallel_calls: Union[bool, None]
     #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: Union[bool, None]
     #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
@@ -2204,6 +2238,8 @@ class PsReply(Message):
 
     #: The models in memory.
     models: list[Resident] = field(metadata={"wire": "models", "make": "Resident", "many": True})
+    #: With generations: those that run, by model and age.
+    generations: list[RunningGeneration] = field(default_factory=list, metadata={"wire": "generations", "default": [], "make": "RunningGeneration", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2214,6 +2250,15 @@ class PsRequest(Request[PsReply]):
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = PsReply
+    #: Also list the generations that run: the client's own, or everybody's for admins.
+    generations: bool = field(default=False, metadata={"wire": "generations", "default": False})
+
+
+class PsParams(TypedDict, total=False):
+    """Optional fields of ps."""
+
+    #: Also list the generations that run: the client's own, or everybody's for admins.
+    generations: bool
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2767,18 +2812,18 @@ __all__ = [
     "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams",
     "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin",
     "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply",
-    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
+    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
-    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
-    "ServerState", "Session", "SessionForkReply", "SessionForkRequest", "SessionReadParams",
-    "SessionReadReply", "SessionReadRequest", "SessionRmReply", "SessionRmRequest",
-    "SessionWriteParams", "SessionWriteReply", "SessionWriteRequest", "SessionsReply",
-    "SessionsRequest", "Setting", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
-    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
-    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
-    "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply",
-    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest",
-    "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
+    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
+    "RunningGeneration", "SchemaModel", "ServerState", "Session", "SessionForkReply",
+    "SessionForkRequest", "SessionReadParams", "SessionReadReply", "SessionReadRequest",
+    "SessionRmReply", "SessionRmRequest", "SessionWriteParams", "SessionWriteReply",
+    "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
+    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
+    "UnloadRequest", "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
 ]

@@ -2,19 +2,23 @@
  *
  * Sections of the configuration that belong to one model, [model NAME]: a system prompt, a template,
  * how the model is loaded, and values of sampling parameters. */
-#include <stdio.h>
+#include "service/preset_sections.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
+#include "core/cli/conf_file.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"
 #include "core/quant/quant.h"
-#include "daemon/config.h"
 #include "llamad/attr.h"
 #include "service/adapters.h"
+
+#define SECTION "model "
 
 /* The keys besides the sampling parameters. */
 static const struct lmi_opt keys[] = {
@@ -99,9 +103,15 @@ static const struct lmi_opt keys[] = {
 		"finishes the requests that it has, and is unloaded."},
 };
 
-enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
-					struct lmd_error *err)
+bool lmi_svc_preset_is_section(const char *section)
 {
+	return !strncmp(section, SECTION, strlen(SECTION));
+}
+
+enum lmd_status lmi_svc_preset_list_begin(struct lmi_svc_preset_list *p, const char *section,
+					  struct lmd_error *err)
+{
+	const char *name = section + strlen(SECTION);
 	char shown[80];
 
 	name += strspn(name, " \t");
@@ -111,9 +121,9 @@ enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char
 	for (uint32_t i = 0; i < p->n; i++)
 		if (!strcmp(p->v[i].name, name))
 			return lmd_fail(err, LMD_INVALID, "the section [model %s] occurs twice", shown);
-	if (p->n == LMI_CONFIG_PRESETS)
+	if (p->n == LMI_SVC_PRESETS_MAX)
 		return lmd_fail(err, LMD_INVALID, "more than %d sections [model NAME]",
-				LMI_CONFIG_PRESETS);
+				LMI_SVC_PRESETS_MAX);
 	p->v[p->n++] = (struct lmi_svc_preset){.name = name};
 	return LMD_OK;
 }
@@ -133,10 +143,10 @@ static enum lmd_status read_file(const char *path, struct lmd_arena *arena, cons
 	st = lmi_file_open(&f, path, err);
 	if (st != LMD_OK)
 		return st;
-	if (f.bytes > LMI_CONFIG_TEXT_BYTES) {
+	if (f.bytes > LMI_SVC_PRESET_TEXT_BYTES) {
 		lmi_file_close(&f);
 		return lmd_fail(err, LMD_INVALID, "%s has %llu bytes, the maximum is %u", shown,
-				(unsigned long long)f.bytes, LMI_CONFIG_TEXT_BYTES);
+				(unsigned long long)f.bytes, LMI_SVC_PRESET_TEXT_BYTES);
 	}
 	text = lmi_arena_array(arena, (size_t)f.bytes + 1, 1);
 	if (!text)
@@ -261,9 +271,9 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	return LMD_OK;
 }
 
-enum lmd_status lmi_config_preset_set(struct lmi_config_presets *p, const char *key,
-				      const char *value, struct lmd_arena *arena,
-				      struct lmd_error *err)
+enum lmd_status lmi_svc_preset_list_set(struct lmi_svc_preset_list *p, const char *key,
+					const char *value, struct lmd_arena *arena,
+					struct lmd_error *err)
 {
 	struct lmi_svc_preset *last = &p->v[p->n - 1];
 	int row = lmi_sampler_scalar_find(key);
@@ -323,15 +333,69 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       a->preload == b->preload && same_text(a->group, b->group);
 }
 
-bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
+bool lmi_svc_preset_same_lists(const struct lmi_svc_preset *a, uint32_t n_a,
+			       const struct lmi_svc_preset *b, uint32_t n_b)
 {
-	if (a->n_presets != b->n_presets)
+	if (n_a != n_b)
 		return false;
-	for (uint32_t i = 0; i < a->n_presets; i++)
-		if (!same(&a->presets[i], &b->presets[i]))
+	for (uint32_t i = 0; i < n_a; i++)
+		if (!same(&a[i], &b[i]))
 			return false;
 	return true;
 }
+
+/* ---- the sections alone ---- */
+
+struct reader {
+	struct lmi_svc_preset_list list;
+	struct lmd_arena *arena;
+};
+
+static enum lmd_status take_section(void *arg, const char *name, struct lmd_error *err)
+{
+	struct reader *r = arg;
+
+	return lmi_svc_preset_is_section(name) ? lmi_svc_preset_list_begin(&r->list, name, err)
+					       : LMD_OK;
+}
+
+static enum lmd_status take_pair(void *arg, const char *section, const char *key, const char *value,
+				 struct lmd_error *err)
+{
+	struct reader *r = arg;
+
+	return lmi_svc_preset_is_section(section)
+		       ? lmi_svc_preset_list_set(&r->list, key, value, r->arena, err)
+		       : LMD_OK;
+}
+
+enum lmd_status lmi_svc_preset_read_file(const struct lmi_svc_preset **out, uint32_t *n,
+					 const char *path, struct lmd_arena *arena,
+					 struct lmd_error *err)
+{
+	struct reader *r = lmi_alloc(1, sizeof(*r));
+	struct lmi_cli_conf c = {
+		.section = take_section, .pair = take_pair, .arg = r, .path = path, .arena = arena};
+	struct lmi_svc_preset *v;
+	enum lmd_status st;
+
+	if (!r)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	r->arena = arena;
+	st = lmi_cli_conf_read(&c, err);
+	v = lmi_arena_array(arena, r->list.n + 1, sizeof(*v));
+	if (st == LMD_OK && !v)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	if (st == LMD_OK) {
+		memcpy(v, r->list.v, r->list.n * sizeof(*v));
+		*out = v;
+		*n = r->list.n;
+	}
+	lmi_free(r);
+	return st;
+}
+
+/* ---- texts ---- */
 
 /* A text of several lines came from a file; it is shown in a comment. */
 static void print_text(FILE *f, const char *key, const char *text)
@@ -342,10 +406,10 @@ static void print_text(FILE *f, const char *key, const char *text)
 		fprintf(f, "# %s: %zu bytes from a file\n", key, strlen(text));
 }
 
-void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
+void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 {
-	for (uint32_t i = 0; i < c->n_presets; i++) {
-		const struct lmi_svc_preset *p = &c->presets[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmi_svc_preset *p = &v[i];
 
 		fprintf(f, "\n[model %s]\n", p->name);
 		print_text(f, "system", p->system);
@@ -375,9 +439,8 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 	}
 }
 
-void lmi_config_presets_doc(void (*put)(FILE *f, const char *key, const char *value,
-					const char *doc),
-			    FILE *f)
+void lmi_svc_preset_doc(void (*put)(FILE *f, const char *key, const char *value, const char *doc),
+			FILE *f)
 {
 	for (size_t i = 0; i < LMD_LEN(keys); i++)
 		put(f, keys[i].name, keys[i].value, keys[i].doc);
