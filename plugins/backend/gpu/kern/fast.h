@@ -17,6 +17,8 @@
 
 #define GPU_FAST_THREADS 256
 #define GPU_OUTPUTS      4
+/* Types that need more registers than a third of a processor's. */
+#define GPU_FAST_LARGE(type) ((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_MXFP4)
 
 /* Values of a unit. */
 GPU_FN uint32_t gpu_fast_unit(uint32_t type)
@@ -224,7 +226,7 @@ GPU_FN void gpu_fast(struct gpu_linear_args *a, uint32_t type, uint32_t rows)
 }
 
 #define GPU_FAST_ROWS(name, TYPE, rows)                                                            \
-	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : (TYPE) == GPU_Q8_0 ? 2 : 3)                  \
+	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : GPU_FAST_LARGE(TYPE) ? 2 : 3)                \
 	gpu_fast_##name##_##rows(struct gpu_linear_args a)                                         \
 	{                                                                                          \
 		gpu_fast(&a, TYPE, rows);                                                          \
