@@ -87,7 +87,8 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 		.ops = {.login = lmi_daemon_login,
 			.refused = lmi_daemon_refused,
 			.has_key = has_key,
-			.wall_ns = lmi_daemon_wall_ns},
+			.wall_ns = lmi_daemon_wall_ns,
+			.generated = d->traces ? lmi_daemon_trace : NULL},
 		.arg = d,
 	};
 	struct lmi_http_address a;

@@ -139,7 +139,8 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	struct lmd_error err = g->job_err;
 
 	if (err.status == LMD_OK)
-		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &err);
+		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &g->request.svc->limits,
+						   &err);
 	if (err.status == LMD_OK && g->durable && !g->resumes)
 		err.status = lmi_svc_durable_start(g, &err);
 	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse && !g->durable)

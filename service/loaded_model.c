@@ -77,7 +77,7 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	const struct lmi_service *svc = r->svc;
 	const struct lmi_svc_load *l = &r->load;
 
-	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
+	*o = (struct lmi_engine_opts){.inst = r->inst, .in_line = svc->o.in_line};
 	o->inst.registry = svc->o.plugins;
 	o->inst.host = svc->o.host;
 	o->inst.path = r->record->m.v[0].files[0].path;
@@ -308,6 +308,7 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 	r->events = events;
 	r->record = lmi_svc_model_record_take(record);
 	r->load = *load;
+	r->inst = svc->o.inst;
 	r->number = ++svc->n_engine;
 	r->next = svc->loaded_models;
 	if (r->next)

@@ -248,6 +248,17 @@ void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_prese
 	svc->o.n_presets = n;
 }
 
+void lmi_service_set_engine(struct lmi_service *svc, const struct lmi_engine_model_opts *inst,
+			    bool share_prefixes, uint32_t draft_max)
+{
+	struct lmi_engine_devices *devices = svc->o.inst.devices;
+
+	svc->o.inst = *inst;
+	svc->o.inst.devices = devices;
+	svc->o.share_prefixes = share_prefixes;
+	svc->o.draft_max = draft_max;
+}
+
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 				       const struct lmi_service_limits *limits,
 				       struct lmd_error *err)

@@ -78,9 +78,10 @@ const (
 
 // Data type of activations between layers.
 const (
-	ActivationsAuto = "auto"
-	ActivationsF32  = "f32"
-	ActivationsInt8 = "int8"
+	ActivationsAuto  = "auto"
+	ActivationsF32   = "f32"
+	ActivationsInt8  = "int8"
+	ActivationsInt16 = "int16"
 )
 
 // How the vectors of an input's tokens become one.
@@ -719,6 +720,9 @@ type Resident struct {
 
 	// Steps that took longer than target_itl while running generations waited for the prompt of another request.
 	LateSteps int64 `msgpack:"late_steps,omitempty"`
+
+	// Device that chooses tokens if a request has only samplers that it knows; empty = the host does.
+	Sampling string `msgpack:"sampling,omitempty"`
 
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`

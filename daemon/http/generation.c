@@ -55,6 +55,7 @@ struct run {
 	bool finished; /* the response is complete */
 	bool fallback; /* the default model was looked for */
 	bool looks; /* for the default model; nothing is started meanwhile */
+	const char *traceparent; /* of the request; NULL: none, or nobody wants traces */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
 	struct event *ping;           /* NULL: no comments */
@@ -287,6 +288,31 @@ static void count_tokens(struct choice *c, uint32_t n)
 	c->token_ns = n ? now : c->token_ns;
 }
 
+/* Passes the end of a choice on, for traces. */
+static void trace_end(const struct choice *c, uint64_t all_ns)
+{
+	const struct lmi_http_answer_end *e = &c->end;
+	const struct run *r = c->run;
+	const struct lmi_http_opts *o = &r->x->h->o;
+	const struct lmi_http_generated g = {
+		.path = r->x->head.path,
+		.model = r->gen.req.u.generate.model,
+		.finish = lmi_wire_word(&lmi_wire_words_finish, (int)e->finish),
+		.traceparent = r->traceparent,
+		.all_ns = all_ns,
+		.queue_ns = e->queue_ns,
+		.first_ns = r->first_ns,
+		.prompt_ns = e->prompt_ns,
+		.out_ns = e->out_ns,
+		.n_prompt = e->n_prompt,
+		.n_cached = e->n_cached,
+		.n_out = e->n_out,
+	};
+
+	if (o->ops.generated)
+		o->ops.generated(o->arg, &g);
+}
+
 /* Counts the end of a choice. */
 static void count_end(struct choice *c)
 {
@@ -320,6 +346,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
 	count_end(c);
+	trace_end(c, all);
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);
@@ -632,6 +659,8 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 	r->x = x;
 	if (r->gen.is_slot && x->h->svc && !lmi_service_has_sessions(x->h->svc))
 		r->gen.req.u.generate.has_session = false;
+	if (x->h->o.ops.generated)
+		r->traceparent = lmi_http_header(x, "traceparent");
 	model = &r->gen.req.u.generate.model;
 	if (x->again) {
 		(void)snprintf(r->id, sizeof(r->id), "%s", x->again->id);

@@ -55,6 +55,7 @@ static const char *const names_activations[] = {
 	"auto",
 	"f32",
 	"int8",
+	"int16",
 };
 const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};
@@ -1092,6 +1093,11 @@ static const struct lmi_wire_field fields_type_resident[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_resident, late_steps),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "sampling",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_resident, sampling),
+	 .u.s = {0, 64, ""}},
 	{.name = "scratch_bytes",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,

@@ -127,7 +127,8 @@ enum lmi_wire_activations {
 	LMI_WIRE_ACTIVATIONS_UNKNOWN = 0, /* sent by a newer server; never in a request */
 	LMI_WIRE_ACTIVATIONS_AUTO = 1, /* The backend's preference */
 	LMI_WIRE_ACTIVATIONS_F32 = 2, /* 32-bit floats, for verification */
-	LMI_WIRE_ACTIVATIONS_INT8 = 3 /* Quantised to 8 bits wherever weights are quantised */
+	LMI_WIRE_ACTIVATIONS_INT8 = 3, /* Quantised to 8 bits wherever weights are quantised */
+	LMI_WIRE_ACTIVATIONS_INT16 = 4 /* Quantised to 16 bits wherever weights are quantised */
 };
 extern const struct lmi_wire_words lmi_wire_words_activations;
 
@@ -635,6 +636,9 @@ struct lmi_wire_resident {
 	/* Steps that took longer than target_itl while running generations waited for the
 	 * prompt of another request. (>= 0; default 0) */
 	int64_t late_steps;
+	/* Device that chooses tokens if a request has only samplers that it knows; empty = the
+	 * host does. */
+	struct lmd_str sampling;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */

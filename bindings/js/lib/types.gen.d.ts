@@ -391,6 +391,8 @@ export interface Resident {
   pinned?: number;
   /** Steps that took longer than target_itl while running generations waited for the prompt of another request. */
   late_steps?: number;
+  /** Device that chooses tokens if a request has only samplers that it knows; empty = the host does. */
+  sampling?: string;
   /** Working memory. In bytes. */
   scratch_bytes: number;
   /** Time since it became ready. In ms. */
@@ -1115,7 +1117,7 @@ export interface LoadRequest {
   /** Data type of the values in the KV cache; auto = kv_type. Default: "auto". */
   kv_type_v?: string;
   /** Data type of activations between layers. Default: "auto". */
-  activations?: "auto" | "f32" | "int8";
+  activations?: "auto" | "f32" | "int8" | "int16";
   /** Maximum memory that the model may use; 0 = all that the server has left. In bytes. */
   memory_limit?: number;
   /** The devices to use, such as cuda0,cuda1; empty = backend and device. */

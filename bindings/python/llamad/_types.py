@@ -104,7 +104,7 @@ Class = Literal["interactive", "normal", "batch"]
 #: alternative.
 Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
-Activations = Literal["auto", "f32", "int8"]
+Activations = Literal["auto", "f32", "int8", "int16"]
 #: How the vectors of an input's tokens become one.
 Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Where a default comes from.
@@ -615,6 +615,9 @@ class Resident(Message):
     #: Steps that took longer than target_itl while running generations waited for the prompt of
     #: another request. (at least 0)
     late_steps: int = field(default=0, metadata={"wire": "late_steps", "default": 0})
+    #: Device that chooses tokens if a request has only samplers that it knows; empty = the host
+    #: does.
+    sampling: str = field(default='', metadata={"wire": "sampling", "default": ''})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)

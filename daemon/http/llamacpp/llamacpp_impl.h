@@ -40,6 +40,8 @@ void lmi_llamacpp_rerank(struct lmi_http_exchange *x);
 void lmi_llamacpp_slots(struct lmi_http_exchange *x);
 void lmi_llamacpp_slot_action(struct lmi_http_exchange *x);
 void lmi_llamacpp_models(struct lmi_http_exchange *x);
+void lmi_llamacpp_model_load(struct lmi_http_exchange *x);
+void lmi_llamacpp_model_unload(struct lmi_http_exchange *x);
 void lmi_llamacpp_adapters(struct lmi_http_exchange *x);
 void lmi_llamacpp_stream(struct lmi_http_exchange *x);
 void lmi_llamacpp_stream_stop(struct lmi_http_exchange *x);

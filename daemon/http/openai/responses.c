@@ -422,6 +422,12 @@ static void write_tokens(const struct lmi_wire_rep_apply_template *r, struct lmi
 	lmi_json_text_end(out);
 }
 
+/* POST /v1/chat/completions/input_tokens, of llama.cpp's server, which reports the same object. */
+void lmi_openai_chat_tokens(struct lmi_http_exchange *x)
+{
+	lmi_http_prompt(x, lmi_openai_translate_chat, write_tokens);
+}
+
 /* POST /v1/responses/input_tokens. */
 void lmi_openai_response_tokens(struct lmi_http_exchange *x)
 {
