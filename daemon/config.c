@@ -15,14 +15,16 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/comma_list.h"
 #include "core/base/default_socket.h"
 #include "core/base/default_state.h"
-#include "core/base/file.h"
 #include "core/base/printable.h"
+#include "core/cli/conf_file.h"
 #include "core/cli/suggest.h"
 #include "core/quant/quant.h"
 #include "daemon/listen_url.h"
 #include "llamad/attr.h"
+#include "service/preset_sections.h"
 
 #define ARENA_BYTES (8ull << 20)
 
@@ -33,27 +35,14 @@ struct reader {
 	uint32_t line_of[LMI_CONFIG_ROWS_MAX];           /* where the value was set; 0 = not */
 	const char *warning[LMI_CONFIG_ROWS_MAX];        /* [n_warning], in the arena */
 	uint32_t n_warning;
-	const char *file;
-	uint32_t line;
-	const char *section; /* current section; NULL before the first */
-	struct lmi_config_presets presets;
+	struct lmi_cli_conf conf;
+	struct lmi_svc_preset_list presets;
 	struct lmd_error *err;
 };
 
 static enum lmd_status no_memory(struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
-}
-
-/* Prefixes the error message with "FILE:LINE". */
-static enum lmd_status at_line(const struct reader *r, enum lmd_status st)
-{
-	char where[120], path[90];
-
-	snprintf(where, sizeof(where), "%s:%u", lmi_printable_path(path, sizeof(path), r->file),
-		 r->line);
-	lmd_error_prefix(r->err, where);
-	return st;
 }
 
 static bool known_section(const struct reader *r, const char *name)
@@ -64,31 +53,27 @@ static bool known_section(const struct reader *r, const char *name)
 	return false;
 }
 
-static enum lmd_status take_section(struct reader *r, char *text, size_t n)
+static enum lmd_status take_section(void *arg, const char *name, struct lmd_error *err)
 {
+	struct reader *r = arg;
 	struct lmi_cli_suggest s;
 	char shown[64];
 
-	if (text[n - 1] != ']')
-		return lmd_fail(r->err, LMD_INVALID, "'%s' does not end in ']'",
-				lmi_printable(shown, sizeof(shown), text, n));
-	text[n - 1] = 0;
-	r->section = text + 1;
-	if (!strncmp(r->section, "model ", 6))
-		return lmi_config_preset_begin(&r->presets, r->section + 6, r->err);
-	if (known_section(r, r->section))
+	if (lmi_svc_preset_is_section(name))
+		return lmi_svc_preset_list_begin(&r->presets, name, err);
+	if (known_section(r, name))
 		return LMD_OK;
-	lmi_cli_suggest_init(&s, r->section);
+	lmi_cli_suggest_init(&s, name);
 	for (uint32_t i = 0; i < r->table.n; i++)
 		lmi_cli_suggest_consider(&s, r->table.row[i].section);
-	lmi_printable(shown, sizeof(shown), r->section, strlen(r->section));
+	lmi_printable(shown, sizeof(shown), name, strlen(name));
 	if (s.best)
-		return lmd_fail(r->err, LMD_INVALID,
-				"there is no section [%s] (did you mean [%s]?)", shown, s.best);
-	return lmd_fail(r->err, LMD_INVALID, "there is no section [%s]", shown);
+		return lmd_fail(err, LMD_INVALID, "there is no section [%s] (did you mean [%s]?)",
+				shown, s.best);
+	return lmd_fail(err, LMD_INVALID, "there is no section [%s]", shown);
 }
 
-static enum lmd_status unknown_key(struct reader *r, const char *key)
+static enum lmd_status unknown_key(struct reader *r, const char *section, const char *key)
 {
 	char name[LMI_CONFIG_KEY_BYTES], best[LMI_CONFIG_KEY_BYTES] = "", shown[64];
 	const char *elsewhere = NULL;
@@ -99,7 +84,7 @@ static enum lmd_status unknown_key(struct reader *r, const char *key)
 		lmi_config_key(&r->table.row[i], name, sizeof(name));
 		if (!strcmp(name, key))
 			elsewhere = r->table.row[i].section;
-		if (strcmp(r->table.row[i].section, r->section))
+		if (strcmp(r->table.row[i].section, section))
 			continue;
 		s.best = NULL; /* `name` is reused, so the best match is copied to `best` */
 		lmi_cli_suggest_consider(&s, name);
@@ -109,11 +94,11 @@ static enum lmd_status unknown_key(struct reader *r, const char *key)
 	lmi_printable(shown, sizeof(shown), key, strlen(key));
 	if (elsewhere)
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' belongs to [%s], not to [%s]",
-				shown, elsewhere, r->section);
+				shown, elsewhere, section);
 	if (*best)
 		return lmd_fail(r->err, LMD_INVALID, "[%s] has no key '%s' (did you mean '%s'?)",
-				r->section, shown, best);
-	return lmd_fail(r->err, LMD_INVALID, "[%s] has no key '%s'", r->section, shown);
+				section, shown, best);
+	return lmd_fail(r->err, LMD_INVALID, "[%s] has no key '%s'", section, shown);
 }
 
 static enum lmd_status take_value(struct reader *r, uint32_t row, const char *key, const char *text)
@@ -128,7 +113,7 @@ static enum lmd_status take_value(struct reader *r, uint32_t row, const char *ke
 	if (r->line_of[row] && v->opt->type != LMI_OPT_LIST)
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is already set in line %u", key,
 				r->line_of[row]);
-	r->line_of[row] = r->line;
+	r->line_of[row] = r->conf.line;
 	v->given = true;
 	st = lmi_opt_set(v, text, r->err);
 	if (st == LMD_INVALID) {
@@ -143,7 +128,7 @@ static enum lmd_status warn_old_key(struct reader *r, const struct lmi_config_ro
 	char key[LMI_CONFIG_KEY_BYTES], path[90];
 	const char *text =
 		lmi_arena_printf(r->c->arena, "%s:%u: the key '%s' in [%s] is deprecated: use '%s'",
-				 lmi_printable_path(path, sizeof(path), r->file), r->line,
+				 lmi_printable_path(path, sizeof(path), r->conf.path), r->conf.line,
 				 row->old_key, row->section, lmi_config_key(row, key, sizeof(key)));
 
 	if (!text)
@@ -152,29 +137,19 @@ static enum lmd_status warn_old_key(struct reader *r, const struct lmi_config_ro
 	return LMD_OK;
 }
 
-static enum lmd_status take_pair(struct reader *r, char *text)
+static enum lmd_status take_pair(void *arg, const char *section, const char *text,
+				 const char *value, struct lmd_error *err)
 {
-	char *eq = strchr(text, '='), *end = eq, *value, shown[64];
+	struct reader *r = arg;
 
-	if (!eq)
-		return lmd_fail(r->err, LMD_INVALID,
-				"'%s' is neither a comment, a [section] nor key = value",
-				lmi_printable(shown, sizeof(shown), text, strlen(text)));
-	while (end > text && strchr(" \t", end[-1]))
-		end--;
-	*end = 0;
-	value = eq + 1 + strspn(eq + 1, " \t");
-	if (!r->section)
-		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is outside any [section]",
-				lmi_printable(shown, sizeof(shown), text, strlen(text)));
-	if (!strncmp(r->section, "model ", 6))
-		return lmi_config_preset_set(&r->presets, text, value, r->c->arena, r->err);
+	if (lmi_svc_preset_is_section(section))
+		return lmi_svc_preset_list_set(&r->presets, text, value, r->c->arena, err);
 	for (uint32_t i = 0; i < r->table.n; i++) {
 		const struct lmi_config_row *row = &r->table.row[i];
 		char key[LMI_CONFIG_KEY_BYTES];
 		enum lmd_status st;
 
-		if (strcmp(row->section, r->section))
+		if (strcmp(row->section, section))
 			continue;
 		if (!strcmp(lmi_config_key(row, key, sizeof(key)), text))
 			return take_value(r, i, key, value);
@@ -183,65 +158,14 @@ static enum lmd_status take_pair(struct reader *r, char *text)
 		st = take_value(r, i, row->old_key, value);
 		return st == LMD_OK ? warn_old_key(r, row) : st;
 	}
-	return unknown_key(r, text);
-}
-
-/* Parses one line without its newline: n bytes, then a byte that may be overwritten. */
-static enum lmd_status take_line(struct reader *r, char *text, size_t n)
-{
-	if (n > LMI_CONFIG_LINE)
-		return lmd_fail(r->err, LMD_INVALID, "the line has %zu bytes, the maximum is %u", n,
-				LMI_CONFIG_LINE);
-	if (n && text[n - 1] == '\r')
-		n--;
-	for (size_t i = 0; i < n; i++)
-		if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7F)
-			return lmd_fail(r->err, LMD_INVALID, "control byte 0x%02x at column %zu",
-					(unsigned char)text[i], i + 1);
-	while (n && strchr(" \t", text[n - 1]))
-		n--;
-	text[n] = 0;
-	while (*text == ' ' || *text == '\t') {
-		text++;
-		n--;
-	}
-	if (!n || *text == '#' || *text == ';')
-		return LMD_OK;
-	return *text == '[' ? take_section(r, text, n) : take_pair(r, text);
+	return unknown_key(r, section, text);
 }
 
 static enum lmd_status read_file(struct reader *r, const char *path)
 {
-	struct lmi_file f = {.fd = -1};
-	enum lmd_status st = lmi_file_open(&f, path, r->err);
-	char *text, *end, shown[200];
-
-	if (st != LMD_OK)
-		return st;
-	r->file = path;
-	if (f.bytes > LMI_CONFIG_BYTES) {
-		lmi_file_close(&f);
-		return lmd_fail(r->err, LMD_INVALID, "%s has %llu bytes, the maximum is %u",
-				lmi_printable_path(shown, sizeof(shown), path),
-				(unsigned long long)f.bytes, LMI_CONFIG_BYTES);
-	}
-	text = lmi_arena_array(r->c->arena, (size_t)f.bytes + 1, 1);
-	st = text ? LMD_OK : no_memory(r->err);
-	if (st == LMD_OK && f.bytes)
-		st = lmi_file_read(&f, 0, text, (size_t)f.bytes, r->err);
-	end = st == LMD_OK ? text + f.bytes : text;
-	lmi_file_close(&f);
-	for (char *p = text; st == LMD_OK && p < end;) {
-		char *nl = memchr(p, '\n', (size_t)(end - p));
-
-		nl = nl ? nl : end;
-		r->line++;
-		st = take_line(r, p, (size_t)(nl - p));
-		if (st != LMD_OK)
-			return at_line(r, st);
-		p = nl + 1;
-	}
-	return st;
+	r->conf = (struct lmi_cli_conf){
+		.section = take_section, .pair = take_pair, .arg = r, .path = path, .arena = r->c->arena};
+	return lmi_cli_conf_read(&r->conf, r->err);
 }
 
 /* Makes a path from the command line absolute.  Returns NULL if out of memory. */
@@ -285,6 +209,54 @@ static enum lmd_status take_options(struct reader *r, const struct lmi_args *arg
 		}
 		if (st != LMD_OK)
 			return st;
+	}
+	return LMD_OK;
+}
+
+/* ---- the environment ---- */
+
+/* Takes a value of the environment; the words of a list have commas between. */
+static enum lmd_status take_variable(struct reader *r, uint32_t row, const char *text)
+{
+	struct lmi_opt_value *v = &r->value[row];
+	const char *rest = lmi_comma_list_begin(text);
+	enum lmd_status st = LMD_OK;
+	struct lmd_str word;
+
+	if (v->opt->type != LMI_OPT_LIST)
+		return lmi_opt_set(v, text, r->err);
+	v->n_list = 0;
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
+		const char *copy = lmi_arena_strndup(r->c->arena, word.ptr, word.len);
+
+		st = copy ? lmi_opt_set(v, copy, r->err) : no_memory(r->err);
+	}
+	return st;
+}
+
+const char *lmi_config_variable(const struct lmi_config_row *row, char *buf, size_t n)
+{
+	char key[LMI_CONFIG_KEY_BYTES];
+
+	(void)snprintf(buf, n, "LLAMAD_%s", lmi_config_key(row, key, sizeof(key)));
+	for (char *p = buf; *p; p++)
+		if (*p >= 'a' && *p <= 'z')
+			*p = (char)(*p - 'a' + 'A');
+	return buf;
+}
+
+static enum lmd_status take_environment(struct reader *r, const struct lmi_config_env *env)
+{
+	for (uint32_t i = 0; i < r->table.n; i++) {
+		char name[LMI_CONFIG_VARIABLE_BYTES];
+		const char *text = env->get(env->arg,
+					    lmi_config_variable(&r->table.row[i], name, sizeof(name)));
+		enum lmd_status st = text && *text ? take_variable(r, i, text) : LMD_OK;
+
+		if (st == LMD_OK)
+			continue;
+		lmd_error_prefix(r->err, name);
+		return st;
 	}
 	return LMD_OK;
 }
@@ -401,6 +373,9 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 	if (*c->state_dir != '/')
 		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->state_dir));
+	if (c->audit_key && *c->audit_key != '/')
+		return lmd_fail(err, LMD_INVALID, "audit_key: '%s' is not an absolute path",
+				lmi_printable_path(shown, sizeof(shown), c->audit_key));
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
 		if (*c->plugin_dirs.item[i] != '/')
 			return lmd_fail(
@@ -469,6 +444,8 @@ static enum lmd_status fill(struct reader *r, const char *file, const struct lmi
 	if (st == LMD_OK)
 		st = keep_presets(r);
 	if (st == LMD_OK)
+		st = take_environment(r, env);
+	if (st == LMD_OK)
 		st = take_options(r, args);
 	for (uint32_t i = 0; i < r->table.n && st == LMD_OK; i++)
 		st = store(c, &r->table.row[i], &r->value[i], r->err);
@@ -512,64 +489,4 @@ void lmi_config_destroy(struct lmi_config *c)
 {
 	if (c)
 		lmi_arena_destroy(c->arena);
-}
-
-/* ---- reload ---- */
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-static bool same(const struct lmi_config_row *row, const struct lmi_config *a,
-		 const struct lmi_config *b)
-{
-	const char *x = (const char *)a + row->at, *y = (const char *)b + row->at;
-
-	if (row->opt.type == LMI_OPT_STR)
-		return same_text(*(const char *const *)x, *(const char *const *)y);
-	if (row->opt.type == LMI_OPT_LIST) {
-		const struct lmi_config_list *p = (const struct lmi_config_list *)x;
-		const struct lmi_config_list *q = (const struct lmi_config_list *)y;
-
-		if (p->n != q->n)
-			return false;
-		for (uint32_t i = 0; i < p->n; i++)
-			if (strcmp(p->item[i], q->item[i]))
-				return false;
-		return true;
-	}
-	return *(const int64_t *)x == *(const int64_t *)y;
-}
-
-enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
-				       struct lmd_error *err)
-{
-	struct lmi_config_table t;
-	char key[LMI_CONFIG_KEY_BYTES];
-
-	lmi_config_table_init(&t);
-	for (uint32_t i = 0; i < t.n; i++)
-		if (!t.row[i].live && !same(&t.row[i], from, to))
-			return lmd_fail(err, LMD_UNSUPPORTED,
-					"'%s' in [%s] has changed, which requires a restart of "
-					"llamad",
-					lmi_config_key(&t.row[i], key, sizeof(key)),
-					t.row[i].section);
-	return LMD_OK;
-}
-
-uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
-			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max)
-{
-	struct lmi_config_table t;
-	uint32_t n = 0;
-
-	lmi_config_table_init(&t);
-	if (max && !lmi_config_presets_same(from, to))
-		(void)snprintf(keys[n++], LMI_CONFIG_KEY_BYTES, "model");
-	for (uint32_t i = 0; i < t.n && n < max; i++)
-		if (!same(&t.row[i], from, to))
-			lmi_config_key(&t.row[i], keys[n++], LMI_CONFIG_KEY_BYTES);
-	return n;
 }

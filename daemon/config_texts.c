@@ -9,6 +9,7 @@
 #include "daemon/config.h"
 #include "llamad/attr.h"
 #include "llamad/version.h"
+#include "service/preset_sections.h"
 
 /* Returns whether row i is the first of its section. */
 static bool first_of_section(const struct lmi_config_table *t, uint32_t i)
@@ -69,7 +70,7 @@ void lmi_config_print(FILE *f, const struct lmi_config *c)
 			fprintf(f, "\n[%s]\n", t.row[i].section);
 		print_row(f, &t.row[i], c);
 	}
-	lmi_config_presets_print(f, c);
+	lmi_svc_preset_print(f, c->presets, c->n_presets);
 }
 
 /* Prints text as comment lines of at most 80 columns. */
@@ -127,7 +128,7 @@ void lmi_config_example(FILE *f)
 			o->def ? o->def : o->value);
 	}
 	fputs("\n# A section for each model that needs one, by name or alias.\n#[model NAME]\n", f);
-	lmi_config_presets_doc(put_preset_comment, f);
+	lmi_svc_preset_doc(put_preset_comment, f);
 }
 
 /* ---- manual pages ---- */
@@ -168,7 +169,8 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 		fputs("\\fR is deprecated.\n", f);
 	}
 	if (row->live)
-		fputs("Can be changed by a reload.\n", f);
+		fprintf(f, "Can be changed by a reload%s.\n",
+			strcmp(row->section, "engine") ? "" : ", for models that are loaded afterwards");
 	if (row->option) {
 		fputs(".br\nOption: \\fB\\-\\-", f);
 		lmi_cli_roff_text(f, row->opt.name);
@@ -235,7 +237,11 @@ void lmi_config_man(FILE *f)
 	      "SIGHUP makes a running daemon read the file again (a reload).\n"
 	      "If the new file has an error, or changes a key that requires a restart, the daemon "
 	      "keeps its settings and logs the reason.\n"
-	      "Command line options take precedence over the file, also on reload.\n",
+	      "Each key of the sections below but [model NAME] has an environment variable, LLAMAD_ and its "
+	      "name in upper case, such as LLAMAD_MAX_RUNNING; the values of a list have commas between, and an "
+	      "empty value counts for nothing.\n"
+	      "The environment takes precedence over the file, and command line options over both, also on "
+	      "reload.\n",
 	      f);
 	for (uint32_t i = 0; i < t.n; i++) {
 		if (first_of_section(&t, i))
@@ -249,7 +255,7 @@ void lmi_config_man(FILE *f)
 	      "All can be changed by a reload; ctx and keep_alive then hold when the model is loaded "
 	      "again.\n",
 	      f);
-	lmi_config_presets_doc(put_preset_key, f);
+	lmi_svc_preset_doc(put_preset_key, f);
 	lmi_cli_roff_examples(f, config_examples, LMD_LEN(config_examples));
 	lmi_cli_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
 	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n", f);
@@ -278,6 +284,9 @@ static const struct lmi_cli_roff_item daemon_files[] = {
 };
 
 static const struct lmi_cli_roff_item daemon_environment[] = {
+	{"LLAMAD_KEY_NAME",
+	 "The value of a configuration key, with its name in upper case: LLAMAD_HTTP, LLAMAD_THREADS. An empty "
+	 "value counts for nothing."},
 	{"RUNTIME_DIRECTORY, STATE_DIRECTORY",
 	 "The folders of the socket and of the state, set by systemd."},
 	{"XDG_RUNTIME_DIR, XDG_STATE_HOME, HOME", "The same folders for a user's own daemon."},
@@ -310,7 +319,8 @@ void lmi_daemon_man(FILE *f)
 	      "systemd journal if standard error is connected to it.\n"
 	      "It is ready when \\fBllamactl ping\\fR succeeds; it also notifies systemd.\n"
 	      ".PP\n"
-	      "Options take precedence over the configuration file, llamad.conf(5).\n"
+	      "Options take precedence over the environment, and the environment over the configuration file, "
+	      "llamad.conf(5).\n"
 	      ".SH OPTIONS\n",
 	      f);
 	for (uint32_t i = 0; i < o.prog.n_opts; i++)

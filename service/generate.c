@@ -8,6 +8,7 @@
  * for its first token. */
 #include "service/generate_work.h"
 
+#include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "service/stream.h"
 
@@ -105,6 +106,8 @@ void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 			g->cancel_waits = lmi_engine_cancel(g->loaded->engine, g->cmd) != LMD_OK;
 		else if (deadline_of(g) <= now)
 			expire(g, now);
+		else if (g->again_ns && g->again_ns <= now)
+			lmi_svc_gen_try_again(g, now);
 	}
 }
 
@@ -117,6 +120,7 @@ uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 		uint64_t end = g->cancel_waits ? svc->now + LMI_NS_PER_MS : deadline_of(g);
 
 		when = end < when ? end : when;
+		when = g->again_ns && g->again_ns < when ? g->again_ns : when;
 		if (awaits_first_token(g) && next_look < when)
 			when = next_look;
 	}
@@ -196,5 +200,43 @@ uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
 
 	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next)
 		n += g->loaded == r && g->state != LMI_SVC_GEN_RUN;
+	return n;
+}
+
+/* ---- those that run ---- */
+
+static void describe(const struct lmi_service *svc, const struct lmi_svc_generation *g,
+		     struct lmi_wire_running_generation *out, struct lmd_arena *arena)
+{
+	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
+	struct lmi_wire_setting *v = lmi_arena_array(arena, LMI_SVC_SETTINGS_MAX, sizeof(*v));
+
+	*out = (struct lmi_wire_running_generation){
+		.model = lmi_svc_str(lmi_svc_model_name(g->loaded->model)),
+		.number = (int64_t)g->serial,
+		.n_prompt = (int64_t)g->n_encoded,
+		.n_out = g->n_out,
+		.seed = (int64_t)(g->seed & INT64_MAX),
+		.speculative = (q->has_draft_max ? q->draft_max : svc->o.draft_max) > 0,
+		.settings = v,
+		.n_settings = v ? lmi_svc_settings_list(v, q, &g->used) : 0};
+}
+
+uint32_t lmi_svc_generate_running(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
+				  const struct lmi_svc_principal *who,
+				  struct lmi_wire_running_generation *out, uint32_t max,
+				  struct lmd_arena *arena)
+{
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	const struct lmi_svc_generation *oldest = svc->generations;
+	uint32_t n = 0;
+
+	while (oldest && oldest->next)
+		oldest = oldest->next;
+	for (const struct lmi_svc_generation *g = oldest; g && n < max; g = g->prev)
+		if (g->state == LMI_SVC_GEN_RUN && g->loaded == r && !g->ended &&
+		    (who->role == LMI_SVC_ROLE_ADMIN ||
+		     lmi_svc_owner_same(&g->request.user->owner, &owner)))
+			describe(svc, g, &out[n++], arena);
 	return n;
 }

@@ -40,6 +40,13 @@ void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
 /* Fails all generations that are not running yet, because the daemon is draining; durable ones go on
  * after its next start. */
 void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now);
+/* Writes what is known of the running generations of a model to out[max], the oldest first, and returns
+ * their number: all if `who` is an admin, otherwise those of `who`.  The lists of settings are in the
+ * arena; without memory they are empty. */
+uint32_t lmi_svc_generate_running(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
+				  const struct lmi_svc_principal *who,
+				  struct lmi_wire_running_generation *out, uint32_t max,
+				  struct lmd_arena *arena);
 /* Returns the number of generations that hold the engine but are not running yet. */
 uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
 				    const struct lmi_svc_loaded_model *r);

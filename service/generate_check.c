@@ -76,10 +76,14 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 			return lmd_fail(err, LMD_INVALID,
 					"stop: text %u has %zu bytes, allowed are 1 to %llu", i,
 					q->stop[i].len, (unsigned long long)l->stop_bytes);
-	if (q->has_grammar + q->has_json_schema + q->has_regex + q->has_structural_tag > 1)
+	if (q->has_grammar + q->has_json_schema + q->has_regex + q->has_structural_tag +
+		    q->has_required_call >
+	    1)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar, json_schema, regex and structural_tag: only one of them is "
-				"allowed");
+				"grammar, json_schema, regex, structural_tag and required_call: only one "
+				"of them is allowed");
+	if (q->has_required_call && (!q->has_tools || !q->parse))
+		return lmd_fail(err, LMD_INVALID, "required_call: requires tools and parse");
 	if (constraint_bytes(q) > l->grammar_bytes)
 		return lmd_fail(err, LMD_INVALID, "%s: %zu bytes, the maximum is %llu",
 				constraint_name(q), constraint_bytes(q),

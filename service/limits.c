@@ -38,6 +38,10 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "As target_itl, for generations of class interactive."),
 	ROW(target_itl_batch, "ms", 0, MINUTE, 0,
 	    "As target_itl, for generations of class batch."),
+	ROW(client_slowdown_percent, "", 0, 10000, 20,
+	    "How much longer a step may take because a user runs more generations than another one; "
+	    "those of the user with more take turns then. 0 = any time: all generations are part of "
+	    "every step. Applies to models that are loaded afterwards."),
 	ROW(streams, "", 1, 65536, 256,
 	    "Maximum number of streams of one user, including ended ones that are still kept; an administrator "
 	    "may have four times as many."),
@@ -51,6 +55,9 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(biases, "", 0, 1024, 1024,
 	    "Maximum number of entries of logit_bias and of suppress_tokens."),
 	ROW(samplers, "", 1, 32, 32, "Maximum number of samplers in a chain."),
+	ROW(prompt_max, "tokens", 1, 1u << 30, 1u << 30,
+	    "Maximum length of a prompt, its chat template included. The context size usually ends it "
+	    "earlier."),
 	ROW(output_default, "tokens", 1, 1u << 30, 4096,
 	    "Maximum length of an answer if the request does not set it."),
 	ROW(output_max, "tokens", 1, 1u << 30, 1u << 30,

@@ -24,6 +24,7 @@ struct lmi_service_limits {
 	uint64_t target_itl;
 	uint64_t target_itl_interactive;
 	uint64_t target_itl_batch;
+	uint64_t client_slowdown_percent;
 	uint64_t streams;
 	uint64_t models;
 	uint64_t text_bytes;
@@ -32,6 +33,7 @@ struct lmi_service_limits {
 	uint64_t stop_bytes;
 	uint64_t biases;
 	uint64_t samplers;
+	uint64_t prompt_max;
 	uint64_t output_default;
 	uint64_t output_max;
 	uint64_t timeout_default;

@@ -8,27 +8,28 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 
-enum lmd_status lmi_svc_models_of_file(struct lmi_store_models *out, const char *path,
-				       struct lmd_error *err)
+enum lmd_status lmi_svc_models_of_file(struct lmi_store_models *out, const char *name,
+				       const char *path, struct lmd_error *err)
 {
 	struct lmd_arena *arena = lmi_arena_create(0);
 	struct lmi_store_model *m = arena ? lmi_arena_array(arena, 1, sizeof(*m)) : NULL;
 	struct lmi_store_file *file = m ? lmi_arena_array(arena, 1, sizeof(*file)) : NULL;
-	const char *name = file ? lmi_arena_strndup(arena, path, strlen(path)) : NULL;
 
-	if (!name) {
+	name = file ? lmi_arena_strndup(arena, name, strlen(name)) : NULL;
+	path = name ? lmi_arena_strndup(arena, path, strlen(path)) : NULL;
+	if (!path) {
 		lmi_arena_destroy(arena);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	}
-	*file = (struct lmi_store_file){.path = name};
+	*file = (struct lmi_store_file){.path = path};
 	*m = (struct lmi_store_model){
 		.name = name, .format = "", .arch = "", .facts = "{}", .n_files = 1, .files = file};
 	*out = (struct lmi_store_models){.n = 1, .v = m, .arena = arena};
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, const char *path,
-					     struct lmd_error *err)
+enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, const char *name,
+					     const char *path, struct lmd_error *err)
 {
 	struct lmi_svc_model_record *record = lmi_alloc(1, sizeof(*record));
 	enum lmd_status st;
@@ -36,7 +37,7 @@ enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, 
 	if (!record)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	record->n_user = 1;
-	st = lmi_svc_models_of_file(&record->m, path, err);
+	st = lmi_svc_models_of_file(&record->m, name, path, err);
 	if (st == LMD_OK)
 		*out = record;
 	else

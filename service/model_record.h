@@ -14,11 +14,11 @@ struct lmi_svc_model_record {
 	struct lmi_store_models m; /* one model */
 };
 
-/* Describe a file that is in no registry; its name is the path. */
-enum lmd_status lmi_svc_models_of_file(struct lmi_store_models *out, const char *path,
-				       struct lmd_error *err);
-enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, const char *path,
-					     struct lmd_error *err);
+/* Describe a file that is in no registry. */
+enum lmd_status lmi_svc_models_of_file(struct lmi_store_models *out, const char *name,
+				       const char *path, struct lmd_error *err);
+enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, const char *name,
+					     const char *path, struct lmd_error *err);
 struct lmi_svc_model_record *lmi_svc_model_record_take(struct lmi_svc_model_record *record);
 /* Frees it if this was the last reference.  NULL is allowed. */
 void lmi_svc_model_record_give(struct lmi_svc_model_record *record);

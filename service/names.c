@@ -63,10 +63,19 @@ static void remember(struct lmi_service *svc, const char *name, struct lmi_svc_m
 	svc->n_name++;
 }
 
+const struct lmi_service_named_file *lmi_svc_named_file(const struct lmi_service *svc,
+							const char *name)
+{
+	const struct lmi_service_named_file *f = svc->o.named_file;
+
+	return f && !strcmp(f->name, name) ? f : NULL;
+}
+
 /* Finds the model of a file, for a service without a registry. */
 static void find_file(struct lmi_service *svc, uint64_t now, struct lmi_svc_lookup *l,
 		      const struct lmd_str *path)
 {
+	const struct lmi_service_named_file *named = NULL;
 	struct lmi_svc_model_record *record;
 	struct lmi_svc_model *m = NULL;
 	char shown[80], name[LMI_STORE_PATH_MAX + 1];
@@ -77,10 +86,12 @@ static void find_file(struct lmi_service *svc, uint64_t now, struct lmi_svc_look
 	} else {
 		memcpy(name, path->ptr, path->len);
 		name[path->len] = 0;
-		m = lmi_svc_model_find(svc, name);
+		named = lmi_svc_named_file(svc, name);
+		m = lmi_svc_model_find(svc, named ? named->model : name);
 	}
 	if (!m && l->err.status == LMD_OK) {
-		l->err.status = lmi_svc_model_record_of_file(&record, name, &l->err);
+		l->err.status = lmi_svc_model_record_of_file(&record, named ? named->model : name,
+							     named ? named->path : name, &l->err);
 		if (l->err.status == LMD_OK)
 			l->err.status = lmi_svc_model_get_or_create(svc, record, &m, &l->err);
 	}

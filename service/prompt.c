@@ -4,6 +4,7 @@
  * message was decoded. */
 #include "service/prompt.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,6 +12,8 @@
 #include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
 #include "service/infill.h"
+#include "service/request.h"
+#include "service/required_call.h"
 #include "service/settings.h"
 
 /* ---- the prompt ---- */
@@ -150,6 +153,7 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 }
 
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
+				     const struct lmi_service_limits *l,
 				     struct lmd_error *err)
 {
 	struct lmi_engine_info info;
@@ -163,6 +167,10 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 		return lmd_fail(err, LMD_INVALID,
 				"prompt: a length of %zu tokens exceeds the available context size of %u",
 				t->n, max);
+	if (t->n > l->prompt_max)
+		return lmd_fail(err, LMD_INVALID,
+				"prompt: a length of %zu tokens exceeds the server's limit prompt_max of %llu",
+				t->n, (unsigned long long)l->prompt_max);
 	return LMD_OK;
 }
 
@@ -171,7 +179,7 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q)
 {
 	return q->has_grammar || q->has_json_schema || q->has_regex || q->has_structural_tag ||
-	       q->heal;
+	       q->has_required_call || q->heal;
 }
 
 static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
@@ -194,9 +202,12 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 const struct lmi_wire_req_generate *q,
 					 struct lmi_text_token_buf *prompt,
 					 const struct lmi_text_token_buf *resumed,
+					 struct lmi_chat_answer_format *answer,
 					 struct lmi_engine_constraint **out, struct lmd_error *err)
 {
-	const struct lmi_engine_constrain_opts o = {
+	struct lmi_svc_required_call call = {0};
+	enum lmd_status st = LMD_OK;
+	struct lmi_engine_constrain_opts o = {
 		.grammar = {.gbnf = optional(q->has_grammar, q->grammar),
 			    .schema = optional(q->has_json_schema, q->json_schema),
 			    .regex = optional(q->has_regex, q->regex),
@@ -212,8 +223,15 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 	};
 
 	*out = NULL;
-	return lmi_svc_prompt_is_constrained(q) ? lmi_engine_constrain(e, &o, out, &prompt->n, err)
-						: LMD_OK;
+	if (q->has_required_call)
+		st = lmi_svc_required_call_make(&call, q, answer, err);
+	if (call.text)
+		*(call.structural_tag ? &o.grammar.structural_tag : &o.grammar.schema) =
+			lmi_svc_str(call.text);
+	if (st == LMD_OK && lmi_svc_prompt_is_constrained(q))
+		st = lmi_engine_constrain(e, &o, out, &prompt->n, err);
+	free(call.text);
+	return st;
 }
 
 /* ---- samplers ---- */

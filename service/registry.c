@@ -504,12 +504,15 @@ static void run_find(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	const struct lmd_str *path = &c->request.message.u.info.model;
+	const struct lmi_service_named_file *named;
 	struct found *f = c->data;
 	char text[LMI_STORE_PATH_MAX + 1];
 
 	if (c->request.svc->o.embedded) {
 		(void)snprintf(text, sizeof(text), "%.*s", (int)path->len, path->ptr);
-		c->err.status = lmi_svc_models_of_file(&f->models, text, &c->err);
+		named = lmi_svc_named_file(c->request.svc, text);
+		c->err.status = lmi_svc_models_of_file(&f->models, named ? named->model : text,
+						       named ? named->path : text, &c->err);
 		return;
 	}
 	c->err.status = lmi_store_model_find(c->request.svc->o.store, f->name, &f->models, &c->err);

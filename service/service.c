@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/durable.h"
+#include "service/event_ring.h"
 #include "service/generate.h"
 #include "service/generate_work.h"
 #include "service/idempotency.h"
@@ -143,6 +144,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_usage_tick(svc, now);
 	lmi_svc_users_tick(svc, now);
 	lmi_svc_durables_tick(svc);
+	lmi_svc_event_ring_tick(svc, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
@@ -153,6 +155,8 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 	if (svc->session_work && !svc->session_runs)
 		return svc->now;
 	end = lmi_svc_usage_deadline(svc);
+	when = end < when ? end : when;
+	end = lmi_svc_event_ring_deadline(svc);
 	when = end < when ? end : when;
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
 		end = lmi_svc_stream_deadline(s);
@@ -169,6 +173,16 @@ static enum lmd_status read_preset_rows(struct lmi_service *svc, struct lmd_erro
 	enum lmd_status st = lmi_svc_preset_rows_read(&svc->preset_rows, svc, err);
 
 	return st == LMD_NOMEM ? st : LMD_OK;
+}
+
+/* The Modelfile of the file that an embedded service has by name. */
+static enum lmd_status read_modelfile(struct lmi_service *svc, struct lmd_error *err)
+{
+	const struct lmi_service_named_file *f = svc->o.named_file;
+
+	return f && f->modelfile ? lmi_svc_preset_row_create(&svc->preset_rows, f->name, f->modelfile,
+							     strlen(f->modelfile), err)
+				 : LMD_OK;
 }
 
 /* The keys of a corrupt store are not known either: they heal together. */
@@ -209,6 +223,8 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
 	if (st == LMD_OK && opts->store)
 		st = read_preset_rows(svc, err);
+	if (st == LMD_OK)
+		st = read_modelfile(svc, err);
 	if (st == LMD_OK && opts->store)
 		st = read_quotas(svc, err);
 	if (st != LMD_OK) {
@@ -230,6 +246,17 @@ void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_prese
 {
 	svc->o.presets = presets;
 	svc->o.n_presets = n;
+}
+
+void lmi_service_set_engine(struct lmi_service *svc, const struct lmi_engine_model_opts *inst,
+			    bool share_prefixes, uint32_t draft_max)
+{
+	struct lmi_engine_devices *devices = svc->o.inst.devices;
+
+	svc->o.inst = *inst;
+	svc->o.inst.devices = devices;
+	svc->o.share_prefixes = share_prefixes;
+	svc->o.draft_max = draft_max;
 }
 
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
@@ -315,5 +342,6 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_names_clear(svc);
 	lmi_svc_preset_rows_replace(svc, NULL);
 	lmi_svc_users_fini(svc);
+	lmi_svc_event_ring_fini(svc);
 	lmi_free(svc);
 }

@@ -96,6 +96,14 @@ struct lmi_svc_event {
 	bool refused; /* a client asked in vain, as often as it likes */
 };
 
+/* A model of an embedded service that requests name otherwise than by the path of its file. */
+struct lmi_service_named_file {
+	const char *name;      /* that requests use */
+	const char *model;     /* whose presets apply as far as there are none for `name` */
+	const char *path;      /* of the first file, or the folder */
+	const char *modelfile; /* of `name`; NULL: none */
+};
+
 struct lmi_service_opts {
 	const struct lmd_host *host; /* all pointers must outlive the service */
 	struct lmi_plugin_registry *plugins;
@@ -127,8 +135,10 @@ struct lmi_service_opts {
 	bool share_prefixes; /* users share the prefix cache of a model; otherwise each has its own */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 	/* The service of one program, for its own use, without a store.  Models are named by path.
-	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1). */
+	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1).
+	 * What `inst` says takes precedence over presets, whose keep_alive does not apply. */
 	bool embedded;
+	const struct lmi_service_named_file *named_file; /* with embedded; NULL: none */
 };
 
 /* Returns LMD_INVALID if a limit is out of range, or LMD_NOMEM. */
@@ -149,6 +159,11 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_preset *presets,
 			     uint32_t n);
 
+/* Changes how models are opened that are loaded from now on; the devices stay.  The strings must stay valid
+ * until the service is destroyed. */
+void lmi_service_set_engine(struct lmi_service *svc, const struct lmi_engine_model_opts *inst,
+			    bool share_prefixes, uint32_t draft_max);
+
 /* Loads the models whose presets say so, one after the other, and logs those that cannot be loaded.
  * Returns at once.  Call it once, before presets are replaced. */
 void lmi_service_preload(struct lmi_service *svc, uint64_t now);
@@ -161,6 +176,8 @@ void lmi_service_open(struct lmi_service *svc);
 /* Returns whether nothing is running or pending, and every stream was read to its end or given
  * up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
+/* May users save sessions? */
+bool lmi_service_has_sessions(const struct lmi_service *svc);
 /* Ends every stream that has not ended, with finish "shutdown"; they can still be read. */
 void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 

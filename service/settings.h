@@ -14,6 +14,7 @@
 
 struct lmi_svc_output;
 struct lmi_wire_req_generate; /* proto */
+struct lmi_wire_setting;      /* proto */
 
 /* What lmi_svc_prompt_run() used. */
 struct lmi_svc_settings {
@@ -22,6 +23,12 @@ struct lmi_svc_settings {
 	int64_t n_predict;
 };
 
+#define LMI_SVC_SETTINGS_MAX (LMI_SAMPLER_N_SCALAR + 4)
+
+/* Writes the settings of a request to v[LMI_SVC_SETTINGS_MAX] and returns their number.  The names are
+ * constants. */
+uint32_t lmi_svc_settings_list(struct lmi_wire_setting *v, const struct lmi_wire_req_generate *q,
+			       const struct lmi_svc_settings *used);
 /* Lets the final item of the stream report the settings.  Without memory it does not. */
 void lmi_svc_settings_keep(struct lmi_svc_output *o, const struct lmi_wire_req_generate *q,
 			   const struct lmi_svc_settings *used);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/call.h"
@@ -146,13 +147,33 @@ enum lmd_status lmi_svc_do_ping(struct lmi_svc_request *a, uint32_t *retry_ms,
 
 /* ---- models in memory ---- */
 
+static enum lmd_status list_generations(const struct lmi_svc_request *a, struct lmi_wire_reply *r,
+					struct lmd_arena **arena, struct lmd_error *err)
+{
+	const struct lmi_service *svc = a->svc;
+	struct lmi_wire_running_generation *v;
+
+	*arena = lmi_arena_create(0);
+	v = *arena ? lmi_arena_array(*arena, LMI_SVC_RUNNING_MAX, sizeof(*v)) : NULL;
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a list of generations");
+	r->u.ps.generations = v;
+	for (const struct lmi_svc_loaded_model *m = svc->loaded_models; m; m = m->next)
+		r->u.ps.n_generations += lmi_svc_generate_running(
+			svc, m, &a->principal, v + r->u.ps.n_generations,
+			LMI_SVC_RUNNING_MAX - r->u.ps.n_generations, *arena);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_svc_do_ps(struct lmi_svc_request *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
+	struct lmd_arena *arena = NULL;
 	struct lmi_wire_resident *v;
 	struct lmi_wire_reply r;
 	uint32_t n = 0, n_max = svc->n_loaded_model + 1;
+	enum lmd_status st = LMD_OK;
 
 	(void)retry_ms;
 	for (const struct lmi_svc_model *m = svc->models; m; m = m->next)
@@ -169,9 +190,13 @@ enum lmd_status lmi_svc_do_ps(struct lmi_svc_request *a, uint32_t *retry_ms,
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
 	r.u.ps.n_models = n;
-	(void)lmi_svc_reply_send(a, &r);
+	if (a->req->u.ps.generations)
+		st = list_generations(a, &r, &arena, err);
+	if (st == LMD_OK)
+		(void)lmi_svc_reply_send(a, &r);
+	lmi_arena_destroy(arena);
 	lmi_free(v);
-	return LMD_OK;
+	return st;
 }
 
 /* ---- status: the number of models and the notice are read from the registry ---- */

@@ -29,9 +29,11 @@
 #include "core/plugin/host_services.h"
 #include "proto/proto.h"
 #include "service/evaluate.h"
+#include "service/preset_sections.h"
 #include "service/service.h"
 
 #define REQUEST_ARENA_MAX ((uint64_t)256 << 20)
+#define PRESETS_ARENA_MAX ((uint64_t)8 << 20)
 #define JOBS_MAX	  1024
 
 /* A request of a thread that waits for its reply. */
@@ -53,6 +55,8 @@ struct embedded {
 	struct lmi_plugin_registry *plugins;
 	bool own; /* host and plugins */
 	struct lmi_svc_principal who;
+	struct lmd_arena *presets; /* NULL: there are none */
+	struct lmi_service_named_file named_file;
 	struct lmi_service *service;
 	struct lmi_jobs *io, *work;
 	struct lmi_mailbox mailbox;
@@ -237,6 +241,7 @@ static void embedded_close(struct lmi_client_transport *t)
 		(void)lmi_mailbox_drain(&e->mailbox);
 	lmi_jobs_destroy(e->io);
 	lmi_jobs_destroy(e->work);
+	lmi_arena_destroy(e->presets);
 	if (e->has_mailbox)
 		lmi_mailbox_fini(&e->mailbox);
 	if (e->events_fd >= 0)
@@ -293,6 +298,17 @@ static enum lmd_status open_events(struct embedded *e, struct lmd_error *err)
 	return LMD_OK;
 }
 
+static enum lmd_status read_presets(struct embedded *e, const char *config,
+				    struct lmi_service_opts *so, struct lmd_error *err)
+{
+	if (!config)
+		return LMD_OK;
+	e->presets = lmi_arena_create(PRESETS_ARENA_MAX);
+	if (!e->presets)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the presets of models");
+	return lmi_svc_preset_read_file(&so->presets, &so->n_presets, config, e->presets, err);
+}
+
 static enum lmd_status open_service(struct embedded *e, const struct lmi_embedded_opts *o,
 				    struct lmd_error *err)
 {
@@ -318,10 +334,11 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 				      .version = PACKAGE_VERSION,
 				      .draft_max = LMI_ENGINE_DRAFT_MAX,
 				      .embedded = true};
-	enum lmd_status st;
+	enum lmd_status st = read_presets(e, o->config, &so, err);
 
 	work.name = "work";
-	st = lmi_jobs_create(&e->io, &io, err);
+	if (st == LMD_OK)
+		st = lmi_jobs_create(&e->io, &io, err);
 	if (st == LMD_OK)
 		st = lmi_jobs_create(&e->work, &work, err);
 	if (st != LMD_OK)
@@ -329,6 +346,11 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 	so.io = so.registry = e->io;
 	so.work = e->work;
 	so.pulls = o->store ? e->io : NULL;
+	e->named_file = (struct lmi_service_named_file){.name = o->named.name,
+							.model = o->named.model,
+							.path = o->named.path,
+							.modelfile = o->named.modelfile};
+	so.named_file = o->named.name ? &e->named_file : NULL;
 	return lmi_service_create(&e->service, &so, err);
 }
 

@@ -18,6 +18,14 @@ struct lmi_store;
 
 #define LMI_EMBEDDED_URL "embedded:"
 
+/* A model that requests name otherwise than by the path of its file.  Its presets are those of the
+ * configuration for that name, or else its Modelfile, or else those of the configuration for the name
+ * `model`. */
+struct lmi_embedded_name {
+	const char *name, *model, *path;
+	const char *modelfile; /* text; NULL: none */
+};
+
 struct lmi_embedded_opts {
 	struct lmd_host *host;
 	struct lmi_plugin_registry *plugins;
@@ -29,6 +37,8 @@ struct lmi_embedded_opts {
 	struct lmi_store *store;
 	const struct lmi_hub_calls *hub;
 	const struct lmi_hub_opts *hub_opts;
+	struct lmi_embedded_name named; /* name is NULL: none; the texts must outlive the client */
+	const char *config; /* file whose sections [model NAME] apply; NULL: none */
 	/* of every model; what the service fills in is ignored, see struct lmi_service_opts */
 	struct lmi_engine_model_opts model;
 };

@@ -116,6 +116,7 @@ static const struct lmi_opt run_opts[] = {
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
 	LMI_CTL_OPTS_DRAFT_MODEL,
+	LMI_CTL_OPT_CONFIG,
 	LMI_OPT_JSON,
 };
 
@@ -126,6 +127,7 @@ static const struct lmi_opt chat_opts[] = {
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
 	LMI_CTL_OPTS_DRAFT_MODEL,
+	LMI_CTL_OPT_CONFIG,
 };
 
 #define MODEL_DOC                                                                                  \

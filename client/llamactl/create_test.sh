@@ -217,7 +217,7 @@ does alias greedy brief
 holds "the values went with the model: $(ctl show brief --system)" [ -z "$(ctl show brief --system)" ]
 stop
 
-# without a daemon: the user's own store has them, and a run says that they do not apply
+# without a daemon: the user's own store has them, and a run applies them
 STATE_DIRECTORY=$dir/own XDG_RUNTIME_DIR=$dir
 export STATE_DIRECTORY XDG_RUNTIME_DIR
 if [ ! -S /run/llamad/llamad.sock ]; then
@@ -226,8 +226,23 @@ if [ ! -S /run/llamad/llamad.sock ]; then
 	holds "show: $(cat "$dir/out" "$dir/err")" grep -q '^FROM greedy$' "$dir/out"
 	"$build/llamactl" show mine >"$dir/out" 2>"$dir/err"
 	holds "show: $(cat "$dir/out" "$dir/err")" grep -q '^  name  *greedy$' "$dir/out"
-	"$build/llamactl" run mine x --raw -n 2 >"$dir/out" 2>"$dir/err" </dev/null
-	holds "run: $(cat "$dir/err")" grep -q 'its Modelfile does not apply: llamactl serve mine' "$dir/err"
+	run_mine() {
+		"$build/llamactl" run mine x --json --raw "$@" >"$dir/out" 2>"$dir/err" </dev/null ||
+			bad "run: $(cat "$dir/err")"
+	}
+	run_mine
+	holds "the Modelfile applies to a run: $(cat "$dir/out" "$dir/err")" grep -q '"n_out": 3' "$dir/out"
+	run_mine -n 2
+	holds "an option takes precedence: $(cat "$dir/out")" grep -q '"n_out": 2' "$dir/out"
+	printf '[limits]\nnonsense = 1\n[model greedy]\ntemp = 0\nctx = 7\n' >"$dir/own.conf"
+	"$build/llamactl" run greedy xxxxxxxxxxxxxxxx --raw --config "$dir/own.conf" >"$dir/out" 2>"$dir/err" </dev/null
+	holds "a section of the configuration applies: $(cat "$dir/err")" \
+		grep -q 'available context size of 7' "$dir/err"
+	"$build/llamactl" run greedy xxxxxxxxxxxxxxxx --raw -n 1 -c 64 --config "$dir/own.conf" >"$dir/out" 2>"$dir/err" \
+		</dev/null || bad "run: $(cat "$dir/err")"
+	printf '[model greedy]\ntemp = hot\n' >"$dir/own.conf"
+	"$build/llamactl" run greedy x --raw --config "$dir/own.conf" >"$dir/out" 2>"$dir/err" </dev/null
+	holds "a wrong value: $(cat "$dir/err")" grep -q "own.conf:2: key 'temp': 'hot' is not a number" "$dir/err"
 else
 	skip "this machine has a daemon"
 fi

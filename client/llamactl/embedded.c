@@ -4,11 +4,13 @@
 #include "client/llamactl/embedded.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "client/embedded/embedded.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
+#include "core/base/default_state.h"
 #include "core/base/printable.h"
 #include "core/engine/adapter_ref.h"
 #include "core/quant/quant.h"
@@ -215,17 +217,21 @@ enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ct
 }
 
 /* draft_path: of a draft model; NULL: none */
-static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, const char *draft_path,
-				   uint32_t n_seq, struct lmd_error *err)
+static enum lmd_status open_client(struct lmi_ctl *ctl, const struct lmi_embedded_name *named,
+				   const char *config, const char *draft_path, uint32_t n_seq,
+				   struct lmd_error *err)
 {
 	struct lmi_engine_opts engine;
 	struct lmi_embedded_opts o;
-	enum lmd_status st = lmi_ctl_embedded_opts(ctl, path, &engine, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, named->path, &engine, err);
 
 	if (st != LMD_OK)
 		return st;
-	o = (struct lmi_embedded_opts){
-		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
+	o = (struct lmi_embedded_opts){.host = ctl->host,
+				       .plugins = engine.inst.registry,
+				       .named = *named,
+				       .config = config,
+				       .model = engine.inst};
 	o.model.n_seq = n_seq;
 	o.model.draft_path = draft_path;
 	/* rows of logits in a step, and those of guessed tokens; 0: any */
@@ -235,14 +241,37 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, const 
 
 enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
-	return open_client(ctl, path, NULL, 0, err);
+	const struct lmi_embedded_name file = {.path = path};
+
+	return open_client(ctl, &file, NULL, NULL, 0, err);
+}
+
+/* Returns the file with the sections [model NAME], or NULL.  One that this user may not read is the
+ * system's daemon's. */
+static const char *config_file(const struct lmi_args *a)
+{
+	if (lmi_arg_given(a, "config"))
+		return lmi_arg_str(a, "config");
+	return access(LMI_DEFAULT_CONFIG_FILE, R_OK) ? NULL : LMI_DEFAULT_CONFIG_FILE;
+}
+
+enum lmd_status lmi_ctl_load_named(struct lmi_ctl *ctl, const struct lmi_embedded_name *named,
+				   struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	const char *model = named->name ? named->name : named->path;
+	enum lmd_status st =
+		open_client(ctl, named, config_file(a), lmi_ctl_draft_model(a), 1, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", model), err);
+	return st == LMD_CANCELLED ? st : lmi_ctl_name_file(st, named->path, err);
 }
 
 enum lmd_status lmi_ctl_load_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
-	enum lmd_status st = open_client(ctl, path, lmi_ctl_draft_model(&ctl->args), 1, err);
+	const struct lmi_embedded_name file = {.path = path};
 
-	if (st == LMD_OK)
-		st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", path), err);
-	return st == LMD_CANCELLED ? st : lmi_ctl_name_file(st, path, err);
+	return lmi_ctl_load_named(ctl, &file, err);
 }

@@ -6,8 +6,11 @@
 #define LLAMAD_LLAMACTL_EMBEDDED_H
 
 #include "client/llamactl/ctl.h"
+#include "core/base/default_state.h"
 #include "core/engine/engine.h"
 #include "core/quant/quant.h"
+
+struct lmi_embedded_name;
 
 /* Rows of an option table. */
 #define LMI_CTL_OPT_BACKEND                                                                        \
@@ -86,6 +89,13 @@
 	{                                                                                          \
 		.name = "ctv", .type = LMI_OPT_STR, .value = "TYPE"                                \
 	}
+#define LMI_CTL_OPT_CONFIG                                                                         \
+	{                                                                                          \
+		.name = "config", .type = LMI_OPT_STR, .value = "FILE",                            \
+		.def_text = LMI_DEFAULT_CONFIG_FILE ", if it can be read",                         \
+		.doc = "File whose sections [model NAME] apply: sampling parameters, system "      \
+		       "prompt, template and so on; see llamad.conf(5). Options take precedence."  \
+	}
 /* with the spellings of llama.cpp */
 #define LMI_CTL_OPTS_DRAFT_MODEL                                                                   \
 	{.name = "draft-model",                                                                    \
@@ -99,10 +109,11 @@
 	}
 #define LMI_CTL_OPT_ACTIVATIONS                                                                    \
 	{                                                                                          \
-		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8",        \
+		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8|int16",  \
 		.def = "default",                                                                  \
 		.doc = "Arithmetic for quantised weights: f32 keeps the activations in float, "    \
-		       "int8 rounds them to 8 bits, default leaves the choice to the backend."     \
+		       "int8 and int16 round them to 8 or 16 bits, default leaves the choice to "  \
+		       "the backend."                                                              \
 	}
 #define LMI_CTL_OPT_ATTENTION                                                                      \
 	{                                                                                          \
@@ -159,8 +170,12 @@ const char *lmi_ctl_draft_model(const struct lmi_args *a);
 /* Makes ctl's client one of an engine in this process with this model file, which the first request
  * loads. */
 enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err);
-/* Does the same for one conversation at a time, and loads the file. */
+/* Does the same for one conversation at a time, with the presets of LMI_CTL_OPT_CONFIG, and loads the
+ * file. */
 enum lmd_status lmi_ctl_load_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err);
+/* Does the same for a model that requests name `named->name`; see struct lmi_embedded_opts. */
+enum lmd_status lmi_ctl_load_named(struct lmi_ctl *ctl, const struct lmi_embedded_name *named,
+				   struct lmd_error *err);
 
 /* Parses "FILE" or "FILE:SCALE"; the scale is the number after the last colon, if it is one.
  * out->path is on the heap (lmi_free). Error messages begin with `what`. */

@@ -14,10 +14,11 @@
 #include "client/llamactl/health.h"
 #include "client/llamactl/llamad_program.h"
 #include "client/llamactl/remote.h"
+#include "core/base/default_state.h"
 #include "core/base/printable.h"
 #include "llamad/version.h"
 
-#define CONFIG	   "/etc/llamad/llamad.conf"
+#define CONFIG	   LMI_DEFAULT_CONFIG_FILE
 #define HTTP_PORT  8080 /* the default of `llamactl serve` */
 #define CONFIG_SECONDS 20
 #define IS_SYSTEMD "/run/systemd/system"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/embedded/embedded.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/own_models.h"
@@ -174,6 +175,7 @@ static enum lmd_status choose_name(struct lmi_ctl *ctl, const char *word, char *
 				   struct lmd_error *err)
 {
 	char name[LMI_HUB_NAME_MAX + 1];
+	struct lmi_embedded_name named;
 	bool own = false, found = false;
 	enum lmd_status st = lmi_hub_default_name(name, word, err);
 
@@ -187,12 +189,12 @@ static enum lmd_status choose_name(struct lmi_ctl *ctl, const char *word, char *
 		st = lmi_ctl_ensure_model(ctl, word, name, err);
 	if (st != LMD_OK)
 		return st;
-	if (!own) {
-		*own_name = strdup(name);
-		return *own_name ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a name");
-	}
-	st = lmi_ctl_own_model_path(ctl, name, own_name, err);
-	return st == LMD_OK ? lmi_ctl_load_file(ctl, *own_name, err) : st;
+	*own_name = strdup(name);
+	if (!*own_name)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a name");
+	if (own)
+		st = lmi_ctl_own_model(ctl, name, &named, err);
+	return own && st == LMD_OK ? lmi_ctl_load_named(ctl, &named, err) : st;
 }
 
 enum lmd_status lmi_ctl_choose_model(struct lmi_ctl *ctl, const char *word, char **own_name,

@@ -23,6 +23,7 @@ struct lmi_ctl_own_models {
 	struct lmi_store *store;
 	struct lmi_hub_opts hub;
 	struct lmi_ctl_hub_paths hub_paths;
+	char *name, *model, *path, *modelfile; /* of lmi_ctl_own_model */
 	char dir[PATH_MAX];
 	char links[PATH_MAX - 64]; /* folder of links to the parts of a model; "": none */
 	uint32_t n_link;
@@ -222,33 +223,45 @@ char *lmi_ctl_own_modelfile(const struct lmi_ctl *ctl, const char *name)
 	return text;
 }
 
-/* The engine in this process runs the files of a model; a Modelfile is the daemon's. */
-static void warn_of_preset(const struct lmi_ctl *ctl, const char *name)
-{
-	char *text = lmi_ctl_own_modelfile(ctl, name);
-
-	if (text)
-		fprintf(stderr,
-			"%s: no daemon runs, so its Modelfile does not apply: llamactl serve %s\n",
-			name, name);
-	free(text);
-}
-
-enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
-				       struct lmd_error *err)
+/* own_model: where the name of the model goes, which `name` may be an alias of; NULL: nowhere. */
+static enum lmd_status take_model(struct lmi_ctl *ctl, const char *name, char **own_path,
+				  char **own_model, struct lmd_error *err)
 {
 	struct lmi_ctl_own_models *m = ctl->own;
 	struct lmi_store_models found = {0};
 	enum lmd_status st;
 
 	close_own(ctl);
-	warn_of_preset(ctl, name);
 	st = lmi_store_model_find(m->store, name, &found, err);
 	if (st == LMD_OK)
 		st = path_of(m, &found.v[0], own_path, err);
+	if (st == LMD_OK && own_model && !(*own_model = strdup(found.v[0].name)))
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a name");
 	lmi_store_models_fini(&found);
 	lmi_store_close(m->store); /* others may use it while the model runs */
 	m->store = NULL;
+	return st;
+}
+
+enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
+				       struct lmd_error *err)
+{
+	return take_model(ctl, name, own_path, NULL, err);
+}
+
+enum lmd_status lmi_ctl_own_model(struct lmi_ctl *ctl, const char *name,
+				  struct lmi_embedded_name *out, struct lmd_error *err)
+{
+	struct lmi_ctl_own_models *m = ctl->own;
+	enum lmd_status st;
+
+	m->modelfile = lmi_ctl_own_modelfile(ctl, name);
+	m->name = strdup(name);
+	st = take_model(ctl, name, &m->path, &m->model, err);
+	if (st == LMD_OK && !m->name)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a name");
+	*out = (struct lmi_embedded_name){
+		.name = m->name, .model = m->model, .path = m->path, .modelfile = m->modelfile};
 	return st;
 }
 
@@ -279,6 +292,10 @@ void lmi_ctl_own_models_fini(struct lmi_ctl *ctl)
 	if (*m->links)
 		(void)rmdir(m->links);
 	lmi_store_close(m->store);
+	free(m->name);
+	free(m->model);
+	free(m->path);
+	free(m->modelfile);
 	lmi_free(m);
 	ctl->own = NULL;
 }

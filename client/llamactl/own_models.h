@@ -8,6 +8,8 @@
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/hub_opts.h"
 
+struct lmi_embedded_name;
+
 /* Makes ctl's client one of the daemon if one answers at --socket or the default address, otherwise
  * one of a service in this process with the user's own store; *own tells which. The ops models,
  * add, rm, alias and pull work with both. */
@@ -21,6 +23,11 @@ bool lmi_ctl_has_own_models(const struct lmi_ctl *ctl);
  * removes. */
 enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
 				       struct lmd_error *err);
+
+/* Does the same for the embedded engine with the presets of the model; *out is valid as long as the
+ * command runs. */
+enum lmd_status lmi_ctl_own_model(struct lmi_ctl *ctl, const char *name,
+				  struct lmi_embedded_name *out, struct lmd_error *err);
 
 /* Returns the Modelfile of a name in that store, on the heap (free); NULL if it has none. */
 char *lmi_ctl_own_modelfile(const struct lmi_ctl *ctl, const char *name);

@@ -51,6 +51,7 @@ enum lmd_status lmi_llamad_open_engine(struct lmd_client **out, const struct lmd
 
 	lmi_client_struct_take(&o, sizeof(o), opts);
 	st = fill_model(&e.model, &o, err);
+	e.config = o.config;
 	if (st == LMD_OK)
 		st = lmi_sign_policy_set_env(on_warning, NULL, err);
 	if (st != LMD_OK)

@@ -190,6 +190,76 @@ START_TEST(embeddings_by_request)
 }
 END_TEST
 
+static void put_config(char *path, size_t n, const char *text)
+{
+	FILE *f;
+
+	snprintf(path, n, "%s/llamad.conf", dir);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, text, model);
+	fclose(f);
+}
+
+/* Starts an engine with the sections of a configuration. */
+static enum lmd_status open_with(struct lmd_client **out, const char *config)
+{
+	char path[500];
+	const char *plugins = path;
+	const struct lmd_engine_opts engine = {.struct_size = sizeof(engine),
+					       .n_thread = 1,
+					       .backend = "ref",
+					       .plugin_dirs = &plugins,
+					       .n_plugin_dirs = 1,
+					       .config = config};
+	const struct lmd_client_opts o = {
+		.struct_size = sizeof(o), .url = "embedded:", .engine = &engine};
+
+	snprintf(path, sizeof(path), "%s/plugins/.libs", lmd_build_dir());
+	return lmd_client_open(out, &o, &err);
+}
+
+/* The section of a model is what its requests leave out; others are not read. */
+START_TEST(presets)
+{
+	const struct lmd_generate g = {.struct_size = sizeof(g),
+				       .model = model,
+				       .tokens = prompt,
+				       .n_tokens = LMD_LEN(prompt),
+				       .flags = LMD_GEN_IGNORE_EOG,
+				       .n_predict = N_OUT};
+	lmd_token want[N_OUT], got[N_OUT];
+	struct lmd_client *c = NULL;
+	struct lmd_stream *s = NULL;
+	struct lmd_item it;
+	char path[100], *reply;
+	int n = 0;
+
+	generate(client, want); /* greedily */
+	put_config(path, sizeof(path),
+		   "[nonsense]\nx = y\n[model %s]\ntemp = 0\nctx = 77\nsystem = Be brief.\n");
+	OK(open_with(&c, path));
+	OK(lmd_client_generate(c, &g, &s, &err));
+	do {
+		OK(lmd_stream_next(s, &it, -1, &err));
+		if (it.kind == LMD_ITEM_TOKEN)
+			got[n++] = it.token;
+	} while (it.kind != LMD_ITEM_DONE);
+	lmd_stream_close(s);
+	ck_assert_int_eq(n, N_OUT);
+	ck_assert_mem_eq(got, want, sizeof(want));
+	OK(lmd_client_call(c, "ps", NULL, &reply, &err));
+	ck_assert_ptr_nonnull(strstr(reply, "\"n_ctx\": 77"));
+	lmd_client_free(reply);
+	lmd_client_close(c);
+	put_config(path, sizeof(path), "[model %s]\ntemp = hot\n");
+	ck_assert_int_eq(open_with(&c, path), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "llamad.conf:2: key 'temp': 'hot' is not a number"));
+	unlink(path);
+	ck_assert_int_eq(open_with(&c, path), LMD_NOTFOUND);
+}
+END_TEST
+
 /* Engines share nothing: closing one leaves the other as it was. */
 START_TEST(two_engines)
 {
@@ -216,6 +286,7 @@ int main(void)
 	tcase_add_test(t, samples);
 	tcase_add_test(t, embeddings);
 	tcase_add_test(t, embeddings_by_request);
+	tcase_add_test(t, presets);
 	tcase_add_test(t, two_engines);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * default_state.h - the folder of the models and other data of a daemon, and of programs that use
- * its models themselves, if no folder is given. */
+ * its models themselves, if no folder is given; and its configuration file. */
 #ifndef LLAMAD_CORE_BASE_DEFAULT_STATE_H
 #define LLAMAD_CORE_BASE_DEFAULT_STATE_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The configuration file of a daemon that is given none, if it exists. */
+#define LMI_DEFAULT_CONFIG_FILE "/etc/llamad/llamad.conf"
 
 /* Writes the folder of user `uid`: $STATE_DIRECTORY (its first entry), otherwise /var/lib/llamad
  * if uid is 0, otherwise $XDG_STATE_HOME/llamad, otherwise $HOME/.local/state/llamad; variables

@@ -17,6 +17,7 @@
 #include "llamad/types.h"
 
 struct lmi_engine_constraint;
+struct lmi_engine_drafter;
 struct lmi_engine_saved;
 
 #define LMI_ENGINE_NO_FORK UINT32_MAX
@@ -140,6 +141,7 @@ struct lmi_engine_generate {
 	 * the answer stays the same. At most LMI_ENGINE_DRAFT_MAX are used. */
 	enum lmi_engine_draft draft;
 	uint32_t n_draft;
+	const struct lmi_engine_drafter *drafter; /* draft.h; in place of the others, for tests; NULL */
 	const lmd_token *prediction; /* [n_prediction] a text that the answer is expected to resemble */
 	uint32_t n_prediction;
 	/* A full context does not end the generation: its first n_keep tokens stay (not counting a

@@ -20,11 +20,25 @@ void lmi_engine_forget_drafts(struct lmi_engine *e, struct lmi_engine_seq *q)
 	q->n_draft = 0;
 }
 
+/* The draft model need not guess for a sequence. */
+static void forget_want(struct lmi_engine *e, const struct lmi_engine_seq *q)
+{
+	for (uint32_t i = 0; i < e->n_want; i++) {
+		if (e->want_of[i] != q)
+			continue;
+		e->n_want--;
+		e->want[i] = e->want[e->n_want];
+		e->want_of[i] = e->want_of[e->n_want];
+		return;
+	}
+}
+
 void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q)
 {
 	if (q->handle == LMI_SCHED_NO_SEQ)
 		return;
 	lmi_engine_forget_drafts(e, q);
+	forget_want(e, q);
 	lmi_sched_remove(e->sched, q->handle);
 	e->seq_of[q->handle] = NULL;
 	q->handle = LMI_SCHED_NO_SEQ;

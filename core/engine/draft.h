@@ -40,12 +40,13 @@ struct lmi_engine_drafter {
 				  struct lmd_error *err);
 	/* Guesses at most `most` tokens that follow tokens[n_tokens], which start with the prompt and
 	 * have not become fewer since the last call. Writes them to out and returns their number.
-	 * Engine's thread; allocates nothing. */
+	 * Engine's thread; allocates nothing. NULL: sequences guess together, by
+	 * lmi_engine_draft_model_guess. */
 	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
 			  lmd_token *out, uint32_t *trust);
-	/* The measured time of one guessed token; 0: unknown. NULL: guesses take no time worth
-	 * mentioning. */
-	double (*cost_ns)(const void *drafter);
+	/* The measured time of one guessed token, with its part of what the drafter has to catch up with;
+	 * 0: unknown; negative: it guesses nothing. NULL: guesses take no time worth mentioning. */
+	double (*cost_ns)(const void *drafter, uint32_t n_tokens);
 	void (*destroy)(void *drafter); /* may be NULL */
 	/* The sequence begins again with other tokens, which the next call of guess has. Engine's
 	 * thread; allocates nothing. */

@@ -3,7 +3,8 @@
  * draft_model.h - a second, smaller model that guesses tokens for an engine's own model, the target.
  *
  * It is an instance with memory of its own. It runs on the engine's thread, within the target's turn
- * on the devices, between the target's steps. */
+ * on the devices, between the target's steps. Sequences that want guesses at the same time share its
+ * steps. */
 #ifndef LLAMAD_CORE_ENGINE_DRAFT_MODEL_H
 #define LLAMAD_CORE_ENGINE_DRAFT_MODEL_H
 
@@ -21,6 +22,27 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 					    const struct lmi_tokenizer *tok, struct lmd_error *err);
 /* All drafters must have been destroyed. m may be NULL. */
 void lmi_engine_draft_model_close(struct lmi_engine_draft_model *m);
+
+/* What one sequence wants of the draft model. */
+struct lmi_engine_draft_want {
+	void *drafter; /* of lmi_engine_drafter_model */
+	const lmd_token *tokens; /* [n_tokens] as in struct lmi_engine_drafter */
+	uint32_t n_tokens, most;
+	lmd_token *out; /* [most] the guesses */
+	uint32_t n;	/* their number */
+	uint32_t part, n_added; /* used while guessing */
+};
+/* Guesses for n sequences, which share the steps of the draft model. Engine's thread; allocates
+ * nothing. */
+void lmi_engine_draft_model_guess(struct lmi_engine_draft_model *m,
+				  struct lmi_engine_draft_want *v, uint32_t n);
+
+/* What a draft model has computed. */
+struct lmi_engine_draft_count {
+	uint64_t n_step, n_row;
+};
+void lmi_engine_draft_model_count(const struct lmi_engine_draft_model *m,
+				  struct lmi_engine_draft_count *out);
 
 const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
 

@@ -174,12 +174,15 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 						     o->target_ns[LMI_ENGINE_CLASS_NORMAL],
 					     [LMI_SCHED_BATCH] =
 						     o->target_ns[LMI_ENGINE_CLASS_BATCH],
-				     }};
+				     },
+				     .client_slowdown_percent = o->client_slowdown_percent};
 	st = lmi_sched_create(&e->sched, &so, err);
 	if (st != LMD_OK)
 		return st;
 	e->seq_of = lmi_alloc(e->n_scheduled, sizeof(*e->seq_of));
-	if (!e->seq_of)
+	e->want = lmi_alloc(e->n_scheduled, sizeof(*e->want));
+	e->want_of = lmi_alloc(e->n_scheduled, sizeof(*e->want_of));
+	if (!e->seq_of || !e->want || !e->want_of)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u requests", e->n_request);
 	for (uint32_t i = 0; i < e->inst->n_slot && st == LMD_OK; i++)
 		st = open_pending(&e->pending[i], e->inst->n_seq, err);
@@ -499,6 +502,8 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_sched_destroy(e->sched);
 	lmi_free(e->suppressed);
 	lmi_free(e->seq_of);
+	lmi_free(e->want);
+	lmi_free(e->want_of);
 	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP; i++)
 		close_pending(&e->pending[i]);
 	lmi_engine_grammar_cache_fini(&e->compiled);
@@ -528,9 +533,12 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_forced = c->n_forced,
 		.n_drafted = c->n_drafted,
 		.n_accepted = c->n_accepted,
+		.n_draft_step = c->n_draft_step,
+		.n_draft_row = c->n_draft_row,
 		.n_waiting = c->n_waiting,
 		.n_active = c->n_active,
 		.n_plan = c->n_plan,
+		.n_on_device = c->n_on_device,
 		.n_overlapped = c->n_overlapped,
 		.step_allocs = c->step_allocs,
 	};

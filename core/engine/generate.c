@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/constrain_impl.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/logprobs.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
@@ -448,6 +449,23 @@ uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine
 	return n;
 }
 
+const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
+						       uint32_t n_unread, uint64_t *draw)
+{
+	/* all of these need the logits, or know more about the tokens than the chain */
+	if (g->constraint || g->speculation || g->n_logprobs || g->n_out < g->n_min)
+		return NULL;
+	if (!lmi_engine_gen_goes_on(g, n_unread) || g->finish != LMI_ENGINE_FINISH_NONE)
+		return NULL;
+	*draw = lmi_sampler_chain_step(g->chain) + n_unread;
+	return lmi_sampler_chain_stages(g->chain);
+}
+
+bool lmi_engine_gen_goes_on(const struct lmi_engine_gen *g, uint32_t n_unread)
+{
+	return g->n_predict < 0 || (uint64_t)g->n_out + n_unread < (uint64_t)g->n_predict;
+}
+
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			      uint32_t n_logits)
 {
@@ -508,17 +526,20 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 }
 
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
-			      const struct lmi_engine_step_times *times)
+			      const struct lmi_engine_step_times *times,
+			      struct lmi_engine_draft_want *want)
 {
 	int64_t left = g->n_predict - g->n_out - 1; /* the step itself makes a token */
 
+	want->drafter = NULL;
 	if (!g->speculation)
 		return 0;
 	if (g->n_predict >= 0 && most > left)
 		most = left > 0 ? (uint32_t)left : 0;
 	if (most > q->cap - q->n_tokens)
 		most = q->cap - q->n_tokens;
-	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times);
+	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times,
+					    want);
 }
 
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)

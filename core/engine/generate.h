@@ -13,6 +13,7 @@
 struct lmi_engine_constraint;
 struct lmi_engine;
 struct lmi_engine_gen;
+struct lmi_engine_draft_want; /* draft_model.h */
 
 /* Creates a generation with its sampler chain, which has accepted the prompt. seq: the sequence that
  * it continues, of at most `cap` tokens. Called on the submitting thread. */
@@ -56,6 +57,12 @@ struct lmi_engine_gen_step {
 uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
 			       lmd_token *tokens, enum lmd_status *st);
+/* Can a device choose its next token, after n_unread others that it has chosen and that have not been
+ * taken? Returns the parameters, valid as long as g, and the step of its random numbers; NULL: no. */
+const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
+						       uint32_t n_unread, uint64_t *draw);
+/* Will it need another token after n_unread more, as far as can be told without knowing them? */
+bool lmi_engine_gen_goes_on(const struct lmi_engine_gen *g, uint32_t n_unread);
 /* Finds the tokens that its constraint allows next, if that takes next to no time. Returns false if
  * they remain unknown: find them before the next choice, on any thread. */
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
@@ -75,7 +82,8 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 /* Guesses tokens and writes them after the sequence's known ones, at most `most`. Returns their
  * number. Call after a step that did not finish. */
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
-			      const struct lmi_engine_step_times *times);
+			      const struct lmi_engine_step_times *times,
+			      struct lmi_engine_draft_want *want);
 /* Returns how many tokens of the prompt are where they were. */
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g);
 /* Will a full context be shifted? */

@@ -239,20 +239,51 @@ static double step_ns(const void *arg, uint32_t n_row)
 	return lmi_sched_step_ns(arg, n_row);
 }
 
-/* Lets a generation guess its next tokens, which its next step computes as well. */
+/* Returns for how many guessed tokens there is room for the events. */
+static uint32_t event_room(const struct lmi_engine *e)
+{
+	uint32_t room = lmi_engine_event_ring_room(&e->events), used = lmi_engine_event_emit_room(e);
+
+	return room > used ? (room - used) / e->events_per_seq : 0;
+}
+
+/* The next step of a sequence computes n guessed tokens as well, which follow its tokens. */
+static void add_drafts(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n)
+{
+	if (!n || !lmi_sched_grow_drafts(e->sched, q->handle, n))
+		return;
+	q->n_draft = n;
+	e->n_draft += n;
+}
+
+/* Lets a generation guess its next tokens. */
 static void guess(struct lmi_engine *e, struct lmi_engine_seq *q)
 {
 	const struct lmi_engine_step_times times = {
 		.n_row = lmi_engine_n_computable(e), .ns = step_ns, .arg = e->sched};
-	uint32_t room = lmi_engine_event_ring_room(&e->events), used = lmi_engine_event_emit_room(e);
-	uint32_t most = lmi_kv_n_spare_states(e->inst->kv);
+	uint32_t room = event_room(e), most = lmi_kv_n_spare_states(e->inst->kv);
+	struct lmi_engine_draft_want want;
 
-	room = room > used ? (room - used) / e->events_per_seq : 0;
-	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times);
-	if (!most || !lmi_sched_grow_drafts(e->sched, q->handle, most))
+	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times, &want);
+	if (!want.drafter) {
+		add_drafts(e, q, most);
+	} else if (e->n_want < e->n_scheduled) {
+		e->want[e->n_want] = want;
+		e->want_of[e->n_want++] = q;
+	}
+}
+
+void lmi_engine_results_draft(struct lmi_engine *e)
+{
+	if (!e->n_want)
 		return;
-	q->n_draft = most;
-	e->n_draft += most;
+	lmi_engine_draft_model_guess(e->inst->draft, e->want, e->n_want);
+	for (uint32_t i = 0; i < e->n_want; i++) {
+		uint32_t room = event_room(e);
+
+		add_drafts(e, e->want_of[i], e->want[i].n < room ? e->want[i].n : room);
+	}
+	e->n_want = 0;
 }
 
 /* ---- the next step of a generation ---- */
@@ -306,6 +337,8 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 	struct lmi_engine_gen_step g;
 
 	lmi_engine_forget_drafts(e, q);
+	q->n_unread -= choice->chained;
+	e->count.n_on_device += choice->on_device;
 	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_row - 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&e->count.n_accepted, choice->n - 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < choice->n; i++) {
@@ -319,7 +352,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 			fail_generation(e, s, st);
 			return;
 		}
-		if (!tell_token(e, q, &g, !is_last)) {
+		if (!tell_token(e, q, &g, !is_last || choice->chained)) {
 			end_generation(e, s);
 			return;
 		}
@@ -436,8 +469,17 @@ static void choose_some(void *arg, uint32_t part, uint32_t n)
 			choose(p, i, job->width, job->exact);
 }
 
+/* Takes the token that the device chose. */
+static void take_choice(struct lmi_engine_choice *c, int32_t token, uint32_t n_vocab)
+{
+	c->n = 1;
+	c->tokens[0] = token;
+	c->status = token >= 0 && (uint32_t)token < n_vocab ? LMD_OK : LMD_INTERNAL;
+}
+
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
-			       const struct lmi_engine_exec *x, const float *rows)
+			       const struct lmi_engine_exec *x, const float *rows,
+			       const int32_t *tokens)
 {
 	struct choosing job = {.p = p,
 			       .width = x->out_width,
@@ -447,11 +489,14 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		bool chooses = is_sampled(p, i) && lmi_sched_counts(e->sched, i);
 
-		p->choice[i].logits = chooses ? rows : NULL;
+		p->choice[i].logits = chooses && !p->choice[i].on_device ? rows : NULL;
+		if (chooses && p->choice[i].on_device)
+			take_choice(&p->choice[i], *tokens, x->out_width);
 		p->choice[i].n_row = p->planned[i].n_out;
 		p->kept[i] = p->planned[i].n;
-		n += chooses;
+		n += p->choice[i].logits != NULL;
 		rows += (size_t)p->planned[i].n_out * x->out_width;
+		tokens += tokens ? p->planned[i].n_out : 0;
 	}
 	if (n > 1 && (uint64_t)n * x->out_width >= e->shared_logits)
 		lmi_inst_run_team(e->inst, choose_some, &job);

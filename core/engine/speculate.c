@@ -11,6 +11,7 @@
 #include "core/engine/speculate.h"
 
 #include "core/base/alloc.h"
+#include "core/engine/draft_model.h"
 
 /* A guess is right with this probability, as if so many tokens had been examined. */
 #define PRIOR	   0.7
@@ -105,9 +106,11 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 		return lmd_fail(err, LMD_NOMEM, "speculation: no memory");
 	s->most = cmd->n_draft < LMI_ENGINE_DRAFT_MAX ? cmd->n_draft : LMI_ENGINE_DRAFT_MAX;
 	s->always = cmd->flags & LMI_ENGINE_GEN_DRAFT_ALWAYS;
-	if (draft & LMI_ENGINE_DRAFT_LOOKUP)
+	if (cmd->drafter)
+		st = add(s, cmd->drafter, &o, err);
+	else if (draft & LMI_ENGINE_DRAFT_LOOKUP)
 		st = add(s, &lmi_engine_drafter_lookup, &o, err);
-	if (st == LMD_OK && draft & LMI_ENGINE_DRAFT_MODEL)
+	if (st == LMD_OK && !cmd->drafter && draft & LMI_ENGINE_DRAFT_MODEL)
 		st = add(s, &lmi_engine_drafter_model, &o, err);
 	if (st != LMD_OK) {
 		lmi_engine_speculation_destroy(s);
@@ -168,8 +171,10 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 
 	o->trust = 0;
 	if (x->ops->cost_ns) {
-		cost_ns = x->ops->cost_ns(x->drafter);
-		o->n = cost_ns > 0 || most < FIRST_LENGTH ? most : FIRST_LENGTH;
+		cost_ns = x->ops->cost_ns(x->drafter, n_tokens);
+		o->n = cost_ns < 0			      ? 0
+		       : cost_ns > 0 || most < FIRST_LENGTH ? most
+							    : FIRST_LENGTH;
 		/* guesses that take time are compared with a step without them */
 		if (!s->always && !(times->ns(times->arg, times->n_row) > 0))
 			o->n = 0;
@@ -210,10 +215,13 @@ static struct source *choose(struct lmi_engine_speculation *s, struct offer *off
 
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
-				      const struct lmi_engine_step_times *times)
+				      const struct lmi_engine_step_times *times,
+				      struct lmi_engine_draft_want *want)
 {
 	struct offer offers[MAX_DRAFTER] = {0}, *o;
 	struct source *x;
+
+	want->drafter = NULL;
 
 	if (most > s->most)
 		most = s->most;
@@ -226,10 +234,15 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 		return 0;
 	s->last = (uint32_t)(x - s->sources);
 	o = &offers[s->last];
-	if (x->ops->cost_ns && o->length)
-		o->length = x->ops->guess(x->drafter, tokens, n_tokens, o->length, o->guess,
-					  &o->trust);
 	s->last_trust = o->trust;
+	if (!x->ops->guess && o->length) {
+		*want = (struct lmi_engine_draft_want){.drafter = x->drafter,
+						       .tokens = tokens,
+						       .n_tokens = n_tokens,
+						       .most = o->length,
+						       .out = tokens + n_tokens};
+		return 0;
+	}
 	for (uint32_t i = 0; i < o->length; i++)
 		tokens[n_tokens + i] = o->guess[i];
 	return o->length;

@@ -11,6 +11,7 @@
 #include "core/engine/draft.h"
 
 struct lmi_engine_speculation;
+struct lmi_engine_draft_want; /* draft_model.h */
 
 /* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. model: the
  * engine's draft model, or NULL. Called on the submitting thread.
@@ -32,10 +33,12 @@ struct lmi_engine_step_times {
 };
 
 /* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
- * them after tokens[n_tokens]. Returns their number. */
+ * them after tokens[n_tokens]. Returns their number. If the draft model is to guess them, fills in *want
+ * and returns 0; otherwise want->drafter is NULL. */
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
-				      const struct lmi_engine_step_times *times);
+				      const struct lmi_engine_step_times *times,
+				      struct lmi_engine_draft_want *want);
 /* Tells what became of the last guess: n tokens were computed, and the first n_accepted were right.
  * ended: the next one was not examined. */
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,

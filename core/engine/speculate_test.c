@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/constrain.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/speculate.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
@@ -456,6 +457,7 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 15};
 	const struct lmi_engine_input_seq seq = {0};
 	struct lmi_engine_step_times times = {1, price, prices};
+	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	double ns = 0;
 	uint32_t n = 8, n_drafted, n_accepted;
@@ -464,7 +466,7 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 		v[i] = 7;
 	ck_assert_int_eq(lmi_engine_speculation_create(&s, NULL, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
 	while (n < 20000) {
-		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times), ok = 0;
+		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times, &want), ok = 0;
 
 		ns += price(prices, 1 + k);
 		while (ok < k && (double)below(rnd, 1000000) < right * 1e6)

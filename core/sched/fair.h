@@ -20,6 +20,10 @@ struct lmi_sched_account {
 	uint64_t client, served;
 	uint32_t class; /* enum lmi_sched_class */
 	uint32_t n_seq; /* 0: nobody's, or had something before */
+	/* spread.c, for one step: the sequences that generate, those of them that the step could
+	 * compute, and how many of those come before the one whose turn it is, or were seen */
+	uint32_t n_gen, n_ready, n_before, n_seen;
+	uint64_t turn, next_turn; /* arrival of the last sequence that had its turn */
 };
 
 struct lmi_sched_fair {

@@ -103,7 +103,7 @@ static uint32_t n_ready(const struct lmi_sched_rec *r)
 	return r->o.n_known - r->held;
 }
 
-static bool has_work(const struct lmi_sched_rec *r)
+bool lmi_sched_has_work(const struct lmi_sched_rec *r)
 {
 	return r->n_planned < n_ready(r) && !r->removed && !r->n_void && !r->restarts;
 }
@@ -155,7 +155,7 @@ static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 		for (; i != LMI_SCHED_NO_SEQ; i = k ? LMI_SCHED_NO_SEQ : s->rec[i].next) {
 			uint32_t p = plan_of(&s->rec[i]);
 
-			if (!has_work(&s->rec[i]))
+			if (!lmi_sched_has_work(&s->rec[i]))
 				continue;
 			if (!any || p < least)
 				least = p;
@@ -330,7 +330,8 @@ static void plan_seq(struct lmi_sched *s, uint32_t i, struct budget *budget)
 	struct lmi_sched_rec *r = &s->rec[i];
 	struct lmi_sched_part p = {.first = r->n_planned};
 
-	if (!has_work(r) || plan_of(r) != budget->plan || !budget->n_row || !budget->n_part)
+	if (!lmi_sched_has_work(r) || plan_of(r) != budget->plan || !budget->n_row ||
+	    !budget->n_part)
 		return;
 	if (r->n_step && (s->starved || is_planned(s, i) || must_fork_first(s, r)))
 		return;
@@ -369,7 +370,7 @@ static uint32_t open_seq(struct lmi_sched *s, struct lmi_sched_rec *r, const str
 
 	r->n_planned = prefix->n;
 	fits = r->o.n_encode ? r->o.n_encode <= budget->n_row
-			     : chunk_of(r, budget) || !has_work(r);
+			     : chunk_of(r, budget) || !lmi_sched_has_work(r);
 	r->n_planned = 0;
 	if (!fits)
 		return LMI_KV_NO_PAGE;
@@ -515,7 +516,7 @@ static uint32_t next_chunk(const struct lmi_sched *s, const struct budget *budge
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
 		const struct lmi_sched_rec *r = &s->rec[i];
 
-		if (r->tried == s->round || !has_work(r) || plan_of(r) != budget->plan ||
+		if (r->tried == s->round || !lmi_sched_has_work(r) || plan_of(r) != budget->plan ||
 		    (plan_of(r) == r->o.plan && !chunk_of(r, budget)))
 			continue;
 		if (best == LMI_SCHED_NO_SEQ ||
@@ -531,7 +532,7 @@ static uint32_t rows_for_drafts(const struct lmi_sched *s, const struct budget *
 	uint32_t room = budget->n_row < budget->n_out ? budget->n_row : budget->n_out;
 
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
-		room -= lacks_new_rows(&s->rec[i]) && has_work(&s->rec[i]) &&
+		room -= lacks_new_rows(&s->rec[i]) && lmi_sched_has_work(&s->rec[i]) &&
 			plan_of(&s->rec[i]) == budget->plan;
 	return room;
 }
@@ -541,12 +542,13 @@ static void plan_step(struct lmi_sched *s, struct budget *budget)
 	uint32_t n, i;
 
 	budget->n_draft = rows_for_drafts(s, budget);
+	s->round++;
+	lmi_sched_spread(s, budget->plan);
 	for (i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
-		if (lacks_new_rows(&s->rec[i]))
+		if (lacks_new_rows(&s->rec[i]) && s->rec[i].tried != s->round)
 			plan_seq(s, i, budget);
 	n = next_step(s)->n_part;
 	keep_to_bound(s, budget);
-	s->round++;
 	while (budget->n_row && budget->n_part && (i = next_chunk(s, budget)) != LMI_SCHED_NO_SEQ) {
 		s->rec[i].tried = s->round;
 		plan_seq(s, i, budget);

@@ -98,6 +98,7 @@ enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_
 				.n_out = o->n_out,
 				.n_step = o->n_step ? o->n_step : 1,
 				.target_ns = {o->target_ns[0], o->target_ns[1], o->target_ns[2]},
+				.client_slowdown_percent = o->client_slowdown_percent,
 				.waiting = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0},
 				.active = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0}};
 	s->rec = lmi_alloc(o->n_max, sizeof(*s->rec));

@@ -37,7 +37,8 @@ void fixture_init_groups(struct fixture *w, uint64_t seed, uint32_t depth, uint3
 				   .n_batch = N_BATCH,
 				   .n_out = N_OUT,
 				   .n_step = depth,
-				   .target_ns = {20, 10, 0}};
+				   .target_ns = {20, 10, 0},
+				   .client_slowdown_percent = 20};
 
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sched_impl.h - the scheduler's state, shared by sched.c (sequences, ends of steps),
- * next_step.c (what the next step consists of) and share.c (rows of other sequences). */
+ * next_step.c (what the next step consists of), share.c (rows of other sequences) and spread.c (how
+ * many sequences of a client generate). */
 #ifndef LLAMAD_CORE_SCHED_SCHED_IMPL_H
 #define LLAMAD_CORE_SCHED_SCHED_IMPL_H
 
@@ -25,7 +26,8 @@ struct lmi_sched_rec {
 	bool encoded; /* or a pending step does that */
 	uint64_t arrival;   /* unique */
 	uint32_t account;
-	uint64_t tried; /* the last step for which a chunk of it was tried */
+	uint64_t tried; /* the last step for which a chunk of it was tried, or that it sits out */
+	uint32_t number; /* among the generating ones of its account; spread.c */
 	uint64_t parent_arrival; /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
 	uint32_t n_planned; /* rows in memory and in pending steps */
@@ -58,6 +60,8 @@ struct lmi_sched {
 	struct lmi_sched_pending step[LMI_KV_MAX_STEP]; /* a ring: the oldest is step[first] */
 	uint32_t n_step, first, n_pending;
 	uint64_t target_ns[LMI_SCHED_N_CLASS];
+	uint32_t client_slowdown_percent;
+	uint32_t n_spread; /* steps until those of the clients with the fewest sequences are measured */
 	struct lmi_sched_cost cost;
 	struct lmi_sched_fair fair;
 	uint64_t round; /* number of the step that is being planned */
@@ -89,5 +93,11 @@ bool lmi_sched_waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r
 /* Lets a sequence share up to `most` rows that an active one has or is about to compute, if they are
  * more than those found in memory. Returns false if there are none. */
 bool lmi_sched_follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found, uint32_t most);
+
+/* Are there known rows that may be computed now? */
+bool lmi_sched_has_work(const struct lmi_sched_rec *r);
+/* Sets `tried` of the generating sequences that sit out the step of this plan, because their client has
+ * enough others; see lmi_sched_opts.client_slowdown_percent. */
+void lmi_sched_spread(struct lmi_sched *s, uint32_t plan);
 
 #endif /* LLAMAD_CORE_SCHED_SCHED_IMPL_H */

@@ -35,7 +35,8 @@ static enum lmd_status open_sim(struct sim *m, struct lmd_error *err)
 				    .n_batch = o->n_batch,
 				    .n_out = o->n_batch,
 				    .target_ns = {o->target_ns[0], o->target_ns[1],
-						  o->target_ns[2]}};
+						  o->target_ns[2]},
+				    .client_slowdown_percent = o->client_slowdown_percent};
 	enum lmd_status st;
 
 	if (!o->n_request || o->n_request > LMI_SCHED_SIM_REQUESTS_MAX)

@@ -23,6 +23,7 @@ struct lmi_sched_sim_opts {
 	uint32_t n_seq, n_batch, n_ctx;
 	uint32_t page_tokens, n_page;
 	uint64_t target_ns[LMI_SCHED_N_CLASS];
+	uint32_t client_slowdown_percent; /* as in struct lmi_sched_opts */
 	bool in_order; /* ignore clients and classes: all requests are those of one client */
 	/* The time of a step: fixed_ns, row_ns for each row, and pair_ns for each pair of a row and
 	 * one before it in the same sequence. host_ns follow before the next step. */

@@ -3,6 +3,7 @@
  * The simulation: times that can be computed by hand, the same run twice, and what the scheduler's
  * policy is for: a client with few requests beside one with many, streams beside long prompts. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/sched/simulate.h"
@@ -27,6 +28,29 @@ static void take(void *arg, uint32_t request, uint32_t n, uint64_t ns)
 		l->first_ns[request] = ns;
 	else if (ns > l->worst_ns[request])
 		l->worst_ns[request] = ns;
+}
+
+/* Times between tokens of the requests from `from` on. */
+struct between {
+	uint32_t from, n;
+	uint64_t ns[20000];
+};
+
+static void take_between(void *arg, uint32_t request, uint32_t n, uint64_t ns)
+{
+	struct between *b = arg;
+
+	if (request < b->from || n == 1)
+		return;
+	ck_assert_uint_lt(b->n, LMD_LEN(b->ns));
+	b->ns[b->n++] = ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
 }
 
 static struct lmi_sched_sim_opts some_opts(const struct lmi_sched_sim_request *r, uint32_t n)
@@ -133,6 +157,58 @@ START_TEST(few_beside_many)
 }
 END_TEST
 
+/* Returns the 95th percentile of the times between tokens of the requests from `from` on. */
+static uint64_t p95(const struct lmi_sched_sim_opts *o, uint32_t from)
+{
+	static struct between b;
+	struct lmi_sched_sim_totals t;
+	struct lmd_error err;
+
+	b.from = from;
+	b.n = 0;
+	ck_assert_msg(lmi_sched_simulate(o, take_between, &b, &t, &err) == LMD_OK, "%s", err.text);
+	qsort(b.ns, b.n, sizeof(b.ns[0]), by_size);
+	ck_assert_uint_gt(b.n, 1000);
+	return b.ns[b.n * 95 / 100];
+}
+
+/* A client with 900 sessions beside one with 10, and the latter alone, with step times of a large GPU:
+ * an 8B model of 16 bits whose weights are read in 4 ms, and contexts of about 1000 tokens whose keys
+ * and values are read in 27 us each. */
+START_TEST(many_sessions_beside_few)
+{
+	uint64_t alone, beside[2];
+	struct lmi_sched_sim_opts o;
+	uint32_t n = 0;
+
+	for (; n < 900; n++)
+		requests[n] = (struct lmi_sched_sim_request){
+			.client = 1, .n_prompt = 900, .n_out = 1500};
+	for (uint32_t i = 0; i < 10; i++)
+		requests[n++] = (struct lmi_sched_sim_request){
+			.at_ns = 40000 * MS, .client = 2, .n_prompt = 900, .n_out = 200};
+	o = some_opts(requests + 900, 10);
+	o.n_seq = 1000;
+	o.n_batch = 2048;
+	o.n_page = 96 * 1024;
+	o.fixed_ns = 4 * MS;
+	o.row_ns = 0.001 * MS;
+	o.pair_ns = 27;
+	o.target_ns[LMI_SCHED_NORMAL] = 200 * MS;
+	alone = p95(&o, 0);
+	o.request = requests;
+	o.n_request = n;
+	for (int i = 0; i < 2; i++) {
+		o.client_slowdown_percent = i ? 20 : 0;
+		beside[i] = p95(&o, 900);
+	}
+	printf("between tokens, p95: %.1f ms alone, %.1f ms beside 900, with a bound %.1f ms\n",
+	       (double)alone / MS, (double)beside[0] / MS, (double)beside[1] / MS);
+	ck_assert_uint_gt(beside[0], 3 * alone);
+	ck_assert_uint_le(beside[1] * 100, alone * 120);
+}
+END_TEST
+
 /* Streams beside long prompts: the longest time between tokens keeps to the target. */
 START_TEST(streams_beside_prompts)
 {
@@ -198,6 +274,7 @@ int main(void)
 	tcase_add_test(t, times_by_hand);
 	tcase_add_test(t, what_does_not_fit_is_named);
 	tcase_add_test(t, few_beside_many);
+	tcase_add_test(t, many_sessions_beside_few);
 	tcase_add_test(t, streams_beside_prompts);
 	tcase_add_test(t, the_same_run_twice);
 	suite_add_tcase(s, t);

@@ -61,6 +61,8 @@ struct lmd_engine_opts {
 	const char *const *plugin_dirs; /* [n_plugin_dirs] searched before the default folders */
 	uint32_t n_plugin_dirs;
 	const char *kv_type_k, *kv_type_v; /* types of keys and of values; NULL = kv_type */
+	const char *config; /* file of llamad.conf(5) whose sections [model PATH] apply to requests for
+			     * the model of that path; NULL = none */
 };
 
 /* Zero and NULL mean the default. */

@@ -185,6 +185,25 @@ static const struct {
 	 "\"audio\" is not one of: text"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"xml\"}}", "response_format.type",
 	 "\"xml\" is not one of: text, json_object, json_schema, structural_tag"},
+	{CHAT, "{" HI ",\"functions\":[{}]}", "functions", "is not supported: use tools"},
+	{CHAT,
+	 "{" HI ",\"function_call\":\"auto\"}",
+	 "function_call", "is not supported: use tool_choice"},
+	{CHAT,
+	 "{" HI ",\"web_search_options\":{\"a\":1}}",
+	 "web_search_options", "web search is not supported"},
+	{CHAT, "{" HI ",\"moderation\":{\"a\":1}}", "moderation", "moderation is not supported"},
+	{CHAT, "{" HI ",\"echo\":true}", "echo", "is not supported"},
+	{CHAT,
+	 "{" HI ",\"modalities\":[\"audio\"]}",
+	 "modalities", "\"audio\" is not one of: text"},
+	{CHAT, "{" HI ",\"reasoning_effort\":\"extreme\"}", "reasoning_effort",
+	 "\"extreme\" is not one of: none, minimal, low, medium, high, xhigh, max"},
+	{CHAT, "{" HI ",\"prediction\":{\"type\":\"image\"}}", "prediction.type",
+	 "\"image\" is not one of: content"},
+	{CHAT,
+	 "{" HI ",\"continue_final_message\":true}",
+	 "continue_final_message", "must be false if the last message is not the assistant's"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\"}}",
 	 "response_format.json_schema", "is missing"},
 	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}",
@@ -299,6 +318,54 @@ END_TEST
 static const struct {
 	const char *path, *body, *request; /* the request without its messages and prompt */
 } accepted[] = {
+	/* the members of OpenAI's chat completions, then those of llama.cpp and vLLM */
+	{CHAT, "{" HI ",\"max_completion_tokens\":5}", "{\"parse\":true,\"n\":5}"},
+	{CHAT, "{" HI ",\"n\":1}", "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"temperature\":0.5,\"top_p\":0.25}",
+	 "{\"parse\":true,\"temp\":0.5,\"top_p\":0.25}"},
+	{CHAT,
+	 "{" HI ",\"presence_penalty\":-0.5,\"frequency_penalty\":0.5}",
+	 "{\"parse\":true,\"frequency_penalty\":0.5,\"presence_penalty\":-0.5}"},
+	{CHAT, "{" HI ",\"seed\":7}", "{\"parse\":true,\"seed\":7}"},
+	{CHAT, "{" HI ",\"logprobs\":true}", "{\"parse\":true,\"logprobs\":0}"},
+	{CHAT, "{" HI ",\"logprobs\":true,\"top_logprobs\":3}", "{\"parse\":true,\"logprobs\":3}"},
+	{CHAT, "{" HI ",\"service_tier\":\"auto\"}", "{\"parse\":true}"},
+	{CHAT, "{" HI ",\"service_tier\":\"default\"}", "{\"parse\":true}"},
+	{CHAT, "{" HI ",\"service_tier\":\"flex\"}", "{\"parse\":true,\"class\":\"batch\"}"},
+	{CHAT,
+	 "{" HI ",\"service_tier\":\"priority\"}",
+	 "{\"parse\":true,\"class\":\"interactive\"}"},
+	{CHAT,
+	 "{" HI ",\"prediction\":{\"type\":\"content\",\"content\":\"int x;\"}}",
+	 "{\"parse\":true,\"prediction\":\"int x;\"}"},
+	{CHAT,
+	 "{" HI ",\"reasoning_effort\":\"minimal\"}",
+	 "{\"parse\":true,\"template_args\":\"{\\\"enable_thinking\\\":true,\\\"reasoning_effort\\\":\\\"minimal\\\"}\"}"},
+	{CHAT,
+	 "{" HI ",\"modalities\":[\"text\"],\"response_format\":{\"type\":\"text\"},\"audio\":null}",
+	 "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"metadata\":{\"a\":\"b\"},\"store\":true,\"user\":\"ann\",\"safety_identifier\":\"s\",\"prompt_cache_key\":\"k\",\"prompt_cache_retention\":\"24h\",\"verbosity\":\"low\"}",
+	 "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"tool_choice\":\"auto\",\"parallel_tool_calls\":false}",
+	 "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"stream\":true,\"stream_options\":{\"include_usage\":true,\"include_obfuscation\":false}}",
+	 "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"add_generation_prompt\":true,\"continue_final_message\":false}",
+	 "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI ",\"documents\":[{\"text\":\"d\"}]}",
+	 "{\"parse\":true,\"template_args\":\"{\\\"documents\\\":[{\\\"text\\\":\\\"d\\\"}]}\"}"},
+	{CHAT,
+	 "{" HI ",\"chat_template\":\"chatml\",\"enable_thinking\":false}",
+	 "{\"parse\":true,\"template\":\"chatml\",\"template_args\":\"{\\\"enable_thinking\\\":false}\"}"},
+	{CHAT,
+	 "{" HI ",\"reasoning_format\":\"auto\",\"parse_tool_calls\":true,\"mm_processor_kwargs\":{}}",
+	 "{\"parse\":true}"},
 	/* null means absent */
 	{CHAT, "{" HI ",\"temperature\":null,\"tools\":null,\"logprobs\":null}",
 	 "{\"parse\":true}"},
@@ -335,76 +402,29 @@ static const struct {
 	{CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"none\"}", "{\"parse\":true}"},
 	{CHAT,
 	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g\"}}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"g\"}"},
 	{CHAT,
 	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g"
 	 "\"}},\"parallel_tool_calls\":false}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"object"
-	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
-	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
-	 "additionalProperties\\\":false}\"}"},
-	/* references within a schema of arguments keep their meaning */
+	 "{\"parse\":true,\"required_call\":\"g\",\"parallel_calls\":false}"},
+	/* a call takes the place of an object that the answer would be */
 	{CHAT,
-	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
-	 ":{\"name\":\"f\"}},"
-	 "{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":"
-	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
-	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"anyOf\\\":[{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{"
-	 "\\\"name\\\":{\\\"const\\\":\\\"f\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object"
-	 "\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties"
-	 "\\\":false},{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const"
-	 "\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref\\\":\\\"#"
-	 "/items/anyOf/1/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\"$r"
-	 "ef\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/ite"
-	 "ms/anyOf/1/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\""
-	 ":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false}]},\\\"minItems"
-	 "\\\":1}\"}"},
-	{CHAT,
-	 "{" HI ",\"tool_choice\":\"required\",\"tools\":[{\"type\":\"function\",\"function\""
-	 ":{\"name\":\"g\",\"parameters\":"
-	 "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a\"},\"$ref\":{\"const\":{\"$ref\":\"#\""
-	 "}}},\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#b\"}]}}}}}]}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"properties\\\":{\\\"p\\\":{\\\"$ref"
-	 "\\\":\\\"#/items/properties/arguments/$defs/a\\\"},\\\"$ref\\\":{\\\"const\\\":{\\\""
-	 "$ref\\\":\\\"#\\\"}}},\\\"$defs\\\":{\\\"a\\\":{\\\"anyOf\\\":[{\\\"$ref\\\":\\\"#/i"
-	 "tems/properties/arguments\\\"},{\\\"$ref\\\":\\\"#b\\\"}]}}}},\\\"required\\\":[\\\""
-	 "name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minItems\\\":1}"
-	 "\"}"},
+	 "{" HI "," TOOLS ",\"tool_choice\":\"required\",\"response_format\":{\"type\":\"json_object\"}}",
+	 "{\"parse\":true,\"required_call\":\"*\"}"},
 	{RESPONSES,
 	 "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"g\"}],\"tool_choice\""
 	 ":\"required\"}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":\"{\\\"type\\\":\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\"}"},
 	{MESSAGES,
 	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
 	 "oice\":"
 	 "{\"type\":\"any\",\"disable_parallel_tool_use\":false}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
-	 "\\\"array"
-	 "\\\",\\\"items\\\":{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{"
-	 "\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"requir"
-	 "ed\\\":[\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false},\\\"minI"
-	 "tems\\\":1}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\",\"n\":9}"},
 	{MESSAGES,
 	 "{\"max_tokens\":9," HI ",\"tools\":[{\"name\":\"g\",\"input_schema\":{}}],\"tool_ch"
 	 "oice\":"
 	 "{\"type\":\"any\",\"disable_parallel_tool_use\":true}}",
-	 "{\"parse\":true,\"parse_format\":\"json\",\"n\":9,\"json_schema\":\"{\\\"type\\\":"
-	 "\\\"object"
-	 "\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":\\\"g\\\"},\\\"arguments\\\":{"
-	 "\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"name\\\",\\\"arguments\\\"],\\\""
-	 "additionalProperties\\\":false}\"}"},
+	 "{\"parse\":true,\"required_call\":\"*\",\"parallel_calls\":false,\"n\":9}"},
 	{MESSAGES,
 	 "{\"max_tokens\":0,\"system\":[{\"type\":\"text\",\"text\":\"s\"}]," HI
 	 ",\"thinking\":{\"type\":\"adaptive\"},\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"

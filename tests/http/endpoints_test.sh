@@ -70,6 +70,13 @@ post 200 '"finish_reason":"length"' /v1/chat/completions \
 holds "several calls" [ "$(grep -o '"type":"function"' "$dir/body" | wc -l)" -gt 1 ]
 post 200 '"index":1,"id"' /v1/chat/completions \
 	"{\"stream\":true,\"temperature\":0,\"max_tokens\":300,\"logit_bias\":{\"$end\":-100},$call}"
+# in the format of the template, whose calls are not JSON alone
+own=$(printf %s "$call" | sed 's/"chat_template":"chatml"/"chat_template":"{# <function= #}{{ messages[0].content }}"/')
+post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+	"{\"temperature\":0,\"parallel_tool_calls\":false,\"logprobs\":true,$own}"
+holds "the call is one of functionary: $(head -c 300 "$dir/body")" \
+	grep -q '"content":\[{"token":"<"' "$dir/body"
+holds "and has arguments" grep -q '"arguments":"{ *\\"x\\": *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -116,6 +123,33 @@ post 200 '^{"embedding":\[[-0-9.]' /api/embeddings '{"model":"tiny","prompt":"a"
 for path in embed embeddings; do
 	post 400 '^{"error":"[a-z]*: is missing"}' /api/$path '{"model":"tiny"}'
 done
+for path in realtime audio/transcriptions audio/translations audio/speech images/generations moderations \
+	chat/completions/control; do
+	post 501 '^{"error":{"message":"not implemented: [A-Z][a-z ]*\.' /v1/$path '{}'
+done
+fetch 501 'no realtime sessions' "$u/v1/realtime"
+fetch 501 'no cloud' "$u/api/status"
+for path in me signout; do
+	post 501 '^{"error":"not implemented: There are no accounts\."}' /api/$path '{}'
+done
+admin 501 'not uploaded' -d x http://localhost/api/blobs/sha256:00
+admin 501 '' -I http://localhost/api/blobs/sha256:00
+fetch 501 'ask /models' "$u/models/sse"
+admin 501 '/api/pull' -d '{}' http://localhost/models
+admin 501 '/api/delete' -X DELETE http://localhost/models
+# llama.cpp's server has these without /v1 as well, and counts tokens of conversations
+hi='"messages":[{"role":"user","content":"hi"}],"chat_template":"chatml"'
+post 200 '"object":"chat.completion"' /chat/completions "{$hi,\"max_tokens\":2}"
+post 200 '^{"object":"response.input_tokens","input_tokens":[1-9]' /v1/chat/completions/input_tokens "{$hi}"
+post 200 '"input_tokens":[1-9]' /chat/completions/input_tokens "{$hi}"
+post 200 '"object":"response"' /responses '{"input":"a","chat_template":"chatml","max_output_tokens":2}'
+post 200 '"input_tokens":[1-9]' /responses/input_tokens '{"input":"a","chat_template":"chatml"}'
+post 403 'role admin' /models/unload '{"model":"tiny"}'
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/unload
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/load
+fetch 200 '"status":{"value":"loaded"}' "$u/models"
+admin 404 'nosuch' -d '{"model":"nosuch"}' http://localhost/models/load
+admin 400 'model: is missing' -d '{}' http://localhost/models/load
 for path in push; do
 	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
 done
@@ -159,6 +193,21 @@ post 400 'structural_tag: no tag begins with the trigger' /v1/completions \
 	"{\"prompt\":\"a\",\"response_format\":{\"type\":\"structural_tag\",\"triggers\":[\"x\",\"y\"],
 \"structures\":[{\"begin\":\"x\",\"schema\":{},\"end\":\"\"}]}}"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
+holds "no slot is busy" sh -c "! grep -q '\"is_processing\":true' '$dir/body'"
+# a running answer is seen with the values that it is computed with, and the next user's is not
+mkfifo "$dir/answer"
+curl -sN -d '{"prompt":"the cat","stream":true,"n_predict":100000,"ignore_eos":true,"context_shift":true,"top_k":7,
+"seed":42}' "$u/completion" >"$dir/answer" 2>/dev/null &
+answer=$!
+exec 3<"$dir/answer"
+read -r _ <&3
+fetch 200 '^\[{"id":0,"model":"tiny","n_ctx":[0-9]*,"speculative":[a-z]*,"is_processing":true,"id_task":[0-9]*,' "$u/slots"
+holds "its settings: $(cat "$dir/body")" grep -q '"params":{"seed":42,.*"top_k":7,.*"n_predict":100000,' "$dir/body"
+holds "its tokens" grep -q '"n_prompt_tokens":[1-9][0-9]*,"n_past":[1-9].*"n_decoded":[1-9]' "$dir/body"
+fetch 200 '"is_processing":true' "$u/slots?fail_on_no_slot=1"
+exec 3<&-
+kill "$answer"
+wait "$answer" 2>/dev/null
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'
@@ -227,6 +276,10 @@ holds "the format of metrics" sh -c '/usr/bin/env python3 "$0" llamad_requests_r
 	vllm:kv_cache_usage_perc vllm:prompt_tokens_total llamacpp:requests_processing \
 	llamacpp:tokens_predicted_total llamacpp:prompt_seconds_total <"$1"' \
 	"$src/tests/http/metrics.py" "$dir/body"
+
+holds "the dashboard and the alert rules: $(/usr/bin/env python3 "$src/tests/http/monitoring.py" \
+	"$src/monitoring" <"$dir/body" 2>&1)" sh -c '/usr/bin/env python3 "$0" "$1" <"$2"' \
+	"$src/tests/http/monitoring.py" "$src/monitoring" "$dir/body"
 
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
 

@@ -116,6 +116,45 @@ static void check(size_t i, const char *how)
 		      lmt_parse_cases[i].want);
 }
 
+/* Appends a call as the format writes it. */
+static void write_call(char *text, const struct lmi_answer_format *f, const char *name)
+{
+	const char *at = strstr(f->write_begin, "%s");
+
+	ck_assert_msg(at, "%s", f->name);
+	sprintf(text + strlen(text), "%.*s%s%s{\"a\": \"</b> [x]\", \"n\": [1, {}]}%s",
+		(int)(at - f->write_begin), f->write_begin, name, at + 2, f->write_end);
+}
+
+/* What a format says about writing calls is what the parser reads. */
+START_TEST(written_calls)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < lmi_parse_n_formats; i++) {
+		const struct lmi_answer_format *f = &lmi_parse_formats[i];
+		const char *want = "[F:get_weather]{\"a\": \"</b> [x]\", \"n\": [1, {}]}[.]";
+		char text[2000] = "", twice[400];
+
+		if (!f->write_begin)
+			continue;
+		n++;
+		for (int k = 0; k < (f->write_separator ? 2 : 1); k++) {
+			strcat(text, k ? f->write_separator : f->write_open ? f->write_open : "");
+			write_call(text, f, "get_weather");
+		}
+		strcat(text, f->write_close ? f->write_close : "");
+		snprintf(twice, sizeof(twice), "%s%s", want, f->write_separator ? want : "");
+		for (size_t step = 0; step < 4; step++) {
+			run(&g, f->name, text, strlen(text), step, step, false);
+			ck_assert_msg(g.text.n == strlen(twice) && !memcmp(g.text.p, twice, g.text.n),
+				      "%s: %s\ngave %.*s", f->name, text, (int)g.text.n, g.text.p);
+		}
+	}
+	ck_assert_uint_ge(n, 7);
+}
+END_TEST
+
 START_TEST(all_formats)
 {
 	for (size_t i = 0; i < LMD_LEN(lmt_parse_cases); i++) {
@@ -557,6 +596,7 @@ int main(void)
 	TCase *t = tcase_create("parse");
 
 	tcase_add_checked_fixture(t, NULL, teardown);
+	tcase_add_test(t, written_calls);
 	tcase_add_test(t, all_formats);
 	tcase_add_test(t, foreign_answers);
 	tcase_add_test(t, begins_in_a_thought);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * GET /props, /slots and /models.  That server has one model, and llamad has many: /props describes
+ * GET /props and /models.  That server has one model, and llamad has many: /props describes
  * the model of the query `model`, or else the default model. */
 #include <string.h>
 
@@ -95,44 +95,6 @@ void lmi_llamacpp_props(struct lmi_http_exchange *x)
 		call_info(x, model);
 	else
 		lmi_http_default_model(x, with_default, NULL);
-}
-
-/* ---- GET /slots ---- */
-
-static void reply_slots(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-			uint32_t retry_ms)
-{
-	struct lmi_http_exchange *x = arg;
-	struct lmi_json_text j = {0};
-	int64_t id = 0;
-
-	if (!reply) {
-		lmi_http_reply_status(x, err, retry_ms);
-		return;
-	}
-	lmi_json_text_array(&j);
-	for (uint32_t i = 0; i < reply->u.ps.n_models; i++) {
-		const struct lmi_wire_resident *m = &reply->u.ps.models[i];
-
-		for (int64_t k = 0; k < m->n_seq; k++) {
-			lmi_json_text_object(&j);
-			lmi_http_json_put_int(&j, "id", id++);
-			lmi_http_json_put_str(&j, "model", m->model);
-			lmi_http_json_put_int(&j, "n_ctx", m->n_ctx);
-			lmi_http_json_put_bool(&j, "is_processing", k < m->active);
-			lmi_json_text_end(&j);
-		}
-	}
-	lmi_json_text_end(&j);
-	lmi_http_reply(x, 200, &j);
-}
-
-void lmi_llamacpp_slots(struct lmi_http_exchange *x)
-{
-	struct lmi_wire_request req;
-
-	lmi_wire_request_init(&req, LMI_WIRE_OP_PS);
-	lmi_http_call(x, &req, reply_slots, x);
 }
 
 /* ---- GET /models ---- */

@@ -2,19 +2,23 @@
  *
  * Sections of the configuration that belong to one model, [model NAME]: a system prompt, a template,
  * how the model is loaded, and values of sampling parameters. */
-#include <stdio.h>
+#include "service/preset_sections.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
+#include "core/cli/conf_file.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"
 #include "core/quant/quant.h"
-#include "daemon/config.h"
 #include "llamad/attr.h"
 #include "service/adapters.h"
+
+#define SECTION "model "
 
 /* The keys besides the sampling parameters. */
 static const struct lmi_opt keys[] = {
@@ -59,6 +63,13 @@ static const struct lmi_opt keys[] = {
 	 .doc = "LoRA adapters and control vectors that are loaded with the model, at most 16. A "
 		"request chooses one by its name; others are not affected. The files are GGUF files "
 		"or PEFT folders, by absolute paths; SCALE multiplies the adapter's own scale."},
+	{.name = "adapters_dir",
+	 .type = LMI_OPT_STR,
+	 .value = "DIR",
+	 .doc = "Folder of further adapters: a request for the adapter NAME that is not in the list gets "
+		"NAME.gguf or the PEFT folder NAME from there. They are loaded when they are asked "
+		"for; the model has room for 16 adapters, and the one that was requested longest ago "
+		"makes room."},
 	{.name = "adapter",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
@@ -99,9 +110,15 @@ static const struct lmi_opt keys[] = {
 		"finishes the requests that it has, and is unloaded."},
 };
 
-enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
-					struct lmd_error *err)
+bool lmi_svc_preset_is_section(const char *section)
 {
+	return !strncmp(section, SECTION, strlen(SECTION));
+}
+
+enum lmd_status lmi_svc_preset_list_begin(struct lmi_svc_preset_list *p, const char *section,
+					  struct lmd_error *err)
+{
+	const char *name = section + strlen(SECTION);
 	char shown[80];
 
 	name += strspn(name, " \t");
@@ -111,9 +128,9 @@ enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char
 	for (uint32_t i = 0; i < p->n; i++)
 		if (!strcmp(p->v[i].name, name))
 			return lmd_fail(err, LMD_INVALID, "the section [model %s] occurs twice", shown);
-	if (p->n == LMI_CONFIG_PRESETS)
+	if (p->n == LMI_SVC_PRESETS_MAX)
 		return lmd_fail(err, LMD_INVALID, "more than %d sections [model NAME]",
-				LMI_CONFIG_PRESETS);
+				LMI_SVC_PRESETS_MAX);
 	p->v[p->n++] = (struct lmi_svc_preset){.name = name};
 	return LMD_OK;
 }
@@ -133,10 +150,10 @@ static enum lmd_status read_file(const char *path, struct lmd_arena *arena, cons
 	st = lmi_file_open(&f, path, err);
 	if (st != LMD_OK)
 		return st;
-	if (f.bytes > LMI_CONFIG_TEXT_BYTES) {
+	if (f.bytes > LMI_SVC_PRESET_TEXT_BYTES) {
 		lmi_file_close(&f);
 		return lmd_fail(err, LMD_INVALID, "%s has %llu bytes, the maximum is %u", shown,
-				(unsigned long long)f.bytes, LMI_CONFIG_TEXT_BYTES);
+				(unsigned long long)f.bytes, LMI_SVC_PRESET_TEXT_BYTES);
 	}
 	text = lmi_arena_array(arena, (size_t)f.bytes + 1, 1);
 	if (!text)
@@ -159,6 +176,13 @@ static enum lmd_status set_text(const char **out, const char *value, bool file,
 		return read_file(value, arena, out, err);
 	*out = lmi_arena_strndup(arena, value, strlen(value));
 	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+}
+
+static enum lmd_status set_path(const char **out, const char *value, struct lmd_arena *arena,
+				struct lmd_error *err)
+{
+	return *value == '/' ? set_text(out, value, false, arena, err)
+			     : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path", value);
 }
 
 static enum lmd_status set_bool(bool *has, bool *out, const char *text, struct lmd_error *err)
@@ -236,9 +260,9 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	if (!strcmp(o->name, "adapter"))
 		return set_text(&p->adapter, text, false, arena, err);
 	if (!strcmp(o->name, "draft_model"))
-		return *text == '/' ? set_text(&p->draft_model, text, false, arena, err)
-				    : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path",
-					       text);
+		return set_path(&p->draft_model, text, arena, err);
+	if (!strcmp(o->name, "adapters_dir"))
+		return set_path(&p->adapters_dir, text, arena, err);
 	if (!strncmp(o->name, "kv_type", 7))
 		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
@@ -261,9 +285,9 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	return LMD_OK;
 }
 
-enum lmd_status lmi_config_preset_set(struct lmi_config_presets *p, const char *key,
-				      const char *value, struct lmd_arena *arena,
-				      struct lmd_error *err)
+enum lmd_status lmi_svc_preset_list_set(struct lmi_svc_preset_list *p, const char *key,
+					const char *value, struct lmd_arena *arena,
+					struct lmd_error *err)
 {
 	struct lmi_svc_preset *last = &p->v[p->n - 1];
 	int row = lmi_sampler_scalar_find(key);
@@ -315,6 +339,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
+	       same_text(a->adapters_dir, b->adapters_dir) &&
 	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
@@ -323,15 +348,69 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       a->preload == b->preload && same_text(a->group, b->group);
 }
 
-bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
+bool lmi_svc_preset_same_lists(const struct lmi_svc_preset *a, uint32_t n_a,
+			       const struct lmi_svc_preset *b, uint32_t n_b)
 {
-	if (a->n_presets != b->n_presets)
+	if (n_a != n_b)
 		return false;
-	for (uint32_t i = 0; i < a->n_presets; i++)
-		if (!same(&a->presets[i], &b->presets[i]))
+	for (uint32_t i = 0; i < n_a; i++)
+		if (!same(&a[i], &b[i]))
 			return false;
 	return true;
 }
+
+/* ---- the sections alone ---- */
+
+struct reader {
+	struct lmi_svc_preset_list list;
+	struct lmd_arena *arena;
+};
+
+static enum lmd_status take_section(void *arg, const char *name, struct lmd_error *err)
+{
+	struct reader *r = arg;
+
+	return lmi_svc_preset_is_section(name) ? lmi_svc_preset_list_begin(&r->list, name, err)
+					       : LMD_OK;
+}
+
+static enum lmd_status take_pair(void *arg, const char *section, const char *key, const char *value,
+				 struct lmd_error *err)
+{
+	struct reader *r = arg;
+
+	return lmi_svc_preset_is_section(section)
+		       ? lmi_svc_preset_list_set(&r->list, key, value, r->arena, err)
+		       : LMD_OK;
+}
+
+enum lmd_status lmi_svc_preset_read_file(const struct lmi_svc_preset **out, uint32_t *n,
+					 const char *path, struct lmd_arena *arena,
+					 struct lmd_error *err)
+{
+	struct reader *r = lmi_alloc(1, sizeof(*r));
+	struct lmi_cli_conf c = {
+		.section = take_section, .pair = take_pair, .arg = r, .path = path, .arena = arena};
+	struct lmi_svc_preset *v;
+	enum lmd_status st;
+
+	if (!r)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	r->arena = arena;
+	st = lmi_cli_conf_read(&c, err);
+	v = lmi_arena_array(arena, r->list.n + 1, sizeof(*v));
+	if (st == LMD_OK && !v)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	if (st == LMD_OK) {
+		memcpy(v, r->list.v, r->list.n * sizeof(*v));
+		*out = v;
+		*n = r->list.n;
+	}
+	lmi_free(r);
+	return st;
+}
+
+/* ---- texts ---- */
 
 /* A text of several lines came from a file; it is shown in a comment. */
 static void print_text(FILE *f, const char *key, const char *text)
@@ -342,10 +421,10 @@ static void print_text(FILE *f, const char *key, const char *text)
 		fprintf(f, "# %s: %zu bytes from a file\n", key, strlen(text));
 }
 
-void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
+void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 {
-	for (uint32_t i = 0; i < c->n_presets; i++) {
-		const struct lmi_svc_preset *p = &c->presets[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmi_svc_preset *p = &v[i];
 
 		fprintf(f, "\n[model %s]\n", p->name);
 		print_text(f, "system", p->system);
@@ -356,6 +435,7 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);
 		print_text(f, "adapters", p->adapters);
+		print_text(f, "adapters_dir", p->adapters_dir);
 		print_text(f, "adapter", p->adapter);
 		if (p->has_context_shift)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
@@ -375,9 +455,8 @@ void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
 	}
 }
 
-void lmi_config_presets_doc(void (*put)(FILE *f, const char *key, const char *value,
-					const char *doc),
-			    FILE *f)
+void lmi_svc_preset_doc(void (*put)(FILE *f, const char *key, const char *value, const char *doc),
+			FILE *f)
 {
 	for (size_t i = 0; i < LMD_LEN(keys); i++)
 		put(f, keys[i].name, keys[i].value, keys[i].doc);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * draft_model_impl.h - the state of a draft model, shared by draft_model.c (opening) and draft_guess.c
+ * (guessing). */
+#ifndef LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H
+#define LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H
+
+#include "core/engine/draft_model.h"
+#include "core/engine/step.h"
+
+struct lmi_engine_draft_model {
+	struct lmi_inst *inst, *target;
+	uint32_t exec;		      /* the plan that computes logits */
+	uint32_t n_vocab;	      /* tokens that the target knows as well */
+	uint32_t n_ctx;		      /* longest sequence */
+	struct lmi_engine_rows *rows; /* [inst->n_seq] of a step */
+	double token_ns;	      /* time of one guessed token; 0: unknown */
+	double row_ns;		      /* time of one row of a text that it has not seen; 0: unknown */
+	bool failed;		      /* a step failed: it guesses no more */
+	struct lmi_engine_draft_count count;
+};
+
+#endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H */
