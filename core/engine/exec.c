@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/tail.h"
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
@@ -290,7 +291,7 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 
 /* ---- compiling ---- */
 
-static struct lmd_scratch find_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p)
+struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p)
 {
 	for (uint32_t i = 0; i < d->n_scratch; i++)
 		if (d->scratch[i].bytes >= p->scratch_bytes)
@@ -310,7 +311,7 @@ static enum lmd_status compile_segment(struct lmi_inst *inst, struct lmi_engine_
 				      .layout = &e->layout,
 				      .weights = s->weights,
 				      .pools = d->pools,
-				      .scratch = find_scratch(d, s->view)};
+				      .scratch = lmi_inst_scratch(d, s->view)};
 
 	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err),
 			      err);
@@ -363,6 +364,38 @@ static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec 
 	return LMD_OK;
 }
 
+/* May a device choose tokens from the plan's logits? */
+static bool may_sample(struct lmi_inst *inst, const struct lmi_engine_exec *e)
+{
+	if (inst->device_sampling == LMI_ENGINE_DEVICE_SAMPLING_OFF)
+		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "device_sampling is off");
+	else if (inst->n_slot == 1) /* it would wait for the device either way */
+		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "a device has no queue");
+	return e->out_id == LMD_OUT_LOGITS && e->key.kind == LMD_PLAN_FORWARD &&
+	       inst->no_tail.status == LMD_OK;
+}
+
+/* Lets the device choose tokens from the plan's logits, if it can. */
+static enum lmd_status make_tail(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (may_sample(inst, e) && !inst->tail) {
+		inst->sampler = e->segments[e->out_segment].device;
+		st = lmi_engine_tail_open(&inst->tail, inst, inst->sampler, e->out_width,
+					  &inst->no_tail);
+		inst->samples = st == LMD_OK;
+	}
+	e->samples = lmi_engine_tail_serves(inst->tail, e);
+	e->chains = lmi_engine_tail_chains(inst, inst->tail, e);
+	if (st != LMD_NOMEM && st != LMD_DEVICE)
+		return LMD_OK; /* the host chooses them */
+	*err = inst->no_tail;
+	inst->no_tail = (struct lmd_error){0};
+	return st;
+}
+
 /* Builds and compiles the plan of e->key. */
 static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 struct lmd_error *err)
@@ -380,7 +413,9 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 		st = compile(inst, e, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_open(inst, e, err);
-	return st == LMD_OK ? make_steps(inst, e, err) : st;
+	if (st == LMD_OK)
+		st = make_steps(inst, e, err);
+	return st == LMD_OK ? make_tail(inst, e, err) : st;
 }
 
 /* ---- buckets ---- */
@@ -577,8 +612,12 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 	if (st == LMD_OK) {
 		uint64_t bytes = find_output(inst, &e) * inst->n_slot;
 
-		inst->devices[e.segments[e.out_segment].device].estimate.results = bytes;
+		inst->sampler = e.segments[e.out_segment].device;
+		inst->devices[inst->sampler].estimate.results = bytes;
 		lmi_engine_place_end(inst, &e);
+		inst->samples = inst->only_estimate && may_sample(inst, &e) &&
+				lmi_engine_tail_check(inst, inst->sampler, e.out_width,
+						      &inst->no_tail) == LMD_OK;
 	}
 	discard_segments(&e);
 	lmi_plan_segments_destroy(e.cut);
