@@ -277,6 +277,10 @@ holds "the format of metrics" sh -c '/usr/bin/env python3 "$0" llamad_requests_r
 	llamacpp:tokens_predicted_total llamacpp:prompt_seconds_total <"$1"' \
 	"$src/tests/http/metrics.py" "$dir/body"
 
+holds "the dashboard and the alert rules: $(/usr/bin/env python3 "$src/tests/http/monitoring.py" \
+	"$src/monitoring" <"$dir/body" 2>&1)" sh -c '/usr/bin/env python3 "$0" "$1" <"$2"' \
+	"$src/tests/http/monitoring.py" "$src/monitoring" "$dir/body"
+
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
 
 # ---- a reranker: the outputs of its classifier, and the probabilities that follow from them ----

@@ -92,6 +92,9 @@ static const char streams_body[] =
 static const char models_body[] =
 	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{\"model\":{\"type\":\"string\"}}}";
 
+static const char slot_body[] =
+	"{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}}}";
+
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
 	 completion_body, NULL},
@@ -134,8 +137,8 @@ static const struct lmi_http_route routes[] = {
 	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/v1/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
 	 "Scores documents by a query.", rerank_body, NULL},
-	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
-	 NULL, NULL},
+	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_USER, lmi_llamacpp_slot_action,
+	 "Saves, restores or erases the session of a slot: action.", slot_body, NULL},
 	{LMI_HTTP_GET, "/v1/stream", LMI_HTTP_USER, lmi_llamacpp_stream,
 	 "Resumes a stream at a position: conv_id, from.", NULL, NULL},
 	{LMI_HTTP_GET, "/v1/stream/{conv_id}", LMI_HTTP_USER, lmi_llamacpp_stream,

@@ -38,6 +38,7 @@ void lmi_llamacpp_detokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_props(struct lmi_http_exchange *x);
 void lmi_llamacpp_rerank(struct lmi_http_exchange *x);
 void lmi_llamacpp_slots(struct lmi_http_exchange *x);
+void lmi_llamacpp_slot_action(struct lmi_http_exchange *x);
 void lmi_llamacpp_models(struct lmi_http_exchange *x);
 void lmi_llamacpp_model_load(struct lmi_http_exchange *x);
 void lmi_llamacpp_model_unload(struct lmi_http_exchange *x);

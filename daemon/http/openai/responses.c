@@ -329,7 +329,8 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 						    struct lmd_error *err)
 {
 	static const struct lmi_http_at at_previous = {.name = "previous_response_id"},
-					at_background = {.name = "background"};
+					at_background = {.name = "background"},
+					at_durable = {.name = "durable"};
 	struct lmi_http_translation t;
 	struct lmi_openai_response_state *s;
 
@@ -351,6 +352,9 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 		lmi_http_fail(&t.r, &at_background, "responses are not stored here");
 	if (s && s->background && before && !s->stored)
 		lmi_http_fail(&t.r, &at_background, "requires store");
+	if (s && t.q->durable && (s->previous || s->stored))
+		lmi_http_fail(&t.r, &at_durable, "cannot be combined with %s",
+			      s->previous ? "previous_response_id" : "stored responses: set store to false");
 	if (s && s->background && out->stream)
 		lmi_http_fail(&t.r, &at_background, "cannot be combined with stream");
 	choose_tool(&t, lmi_http_get(body, "tool_choice"));
