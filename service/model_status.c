@@ -95,7 +95,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 		return;
 	lmi_engine_info(r->engine, &e);
 	out->backend = lmi_svc_str(e.backend);
-	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
+	out->device = r->load.backend[0] ? r->load.device : r->inst.device;
 	out->n_ctx = e.n_ctx;
 	out->n_seq = e.n_seq;
 	out->weight_bytes = (int64_t)e.weight_bytes;

@@ -364,10 +364,10 @@ static const struct lmi_opt load_opts[] = {
 	LMI_CTL_OPTS_DRAFT_MODEL,
 	{.name = "activations",
 	 .type = LMI_OPT_CHOICE,
-	 .value = "default|f32|int8",
+	 .value = "default|f32|int8|int16",
 	 .def = "default",
 	 .doc = "Arithmetic for quantised weights: f32 keeps the activations in float, int8 "
-		"rounds them to 8 bits, default leaves the choice to the backend."},
+		"and int16 round them to 8 or 16 bits, default leaves the choice to the backend."},
 	{.name = "keep-alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
