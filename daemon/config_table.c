@@ -313,6 +313,16 @@ static const struct lmi_config_row before[] = {
 	 .live = true,
 	 .unset = "none"},
 	{.section = "engine",
+	 .opt = {.name = "device-sampling",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "auto|off",
+		 .def = "auto",
+		 .doc = "Where tokens are chosen. auto = on the device if it can do that and has the "
+			"samplers of a request (temperature, top_k, top_p, min_p, seed), so that it "
+			"need not wait for the host; otherwise, and with off, on the host."},
+	 .at = AT(device_sampling),
+	 .live = true},
+	{.section = "engine",
 	 .opt = {.name = "threads",
 		 .type = LMI_OPT_INT,
 		 .value = "N",

@@ -176,6 +176,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->message_bytes, 16 << 20);
 	ck_assert_str_eq(c->backend, "auto");
 	ck_assert(!c->kv_type && !c->kv_type_k && !c->kv_type_v);
+	ck_assert_int_eq(c->device_sampling, 0);
 	ck_assert_int_eq(c->prefix_cache, 0);
 	ck_assert_int_eq(c->ctx, 0);
 	lmi_service_limits_default(&limits);
@@ -498,7 +499,7 @@ START_TEST(what_may_change)
 		{"[daemon]\nsocket = ipc:///other\n", "'socket' in [daemon] has changed"},
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
-		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\n", NULL},
+		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\ndevice_sampling = off\n", NULL},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");

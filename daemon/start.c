@@ -186,6 +186,7 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.gpu_layers = c->gpu_layers,
 		.split = c->split,
 		.override_tensor = c->override_tensor,
+		.device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
 		.n_thread = (uint32_t)c->threads,
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,

@@ -82,6 +82,14 @@ void lmi_svc_adapters_text(const struct lmi_svc_adapters *a, int32_t slot,
 		(void)snprintf(out, LMI_SVC_ADAPTER_TEXT, "%s:%g", r->path, (double)r->scale);
 }
 
+bool lmi_svc_adapters_is_name(const struct lmd_str *name)
+{
+	for (size_t i = 0; i < name->len; i++)
+		if (!name->ptr[i] || !strchr(NAME_CHARS, name->ptr[i]))
+			return false;
+	return name->len && name->len <= LMI_SVC_ADAPTER_NAME;
+}
+
 /* Adds the entry text[0..n). */
 static enum lmd_status parse_entry(struct lmi_svc_adapters *a, const char *text, size_t n,
 				   struct lmd_error *err)

@@ -26,6 +26,8 @@ enum lmd_status lmi_svc_adapters_parse(struct lmi_svc_adapters *out, const char 
 				       struct lmd_error *err);
 void lmi_svc_adapters_fini(struct lmi_svc_adapters *a);
 
+/* Can this be the name of an adapter? */
+bool lmi_svc_adapters_is_name(const struct lmd_str *name);
 /* Adds an adapter to a list of fewer than LMI_SVC_ADAPTERS_MAX. The texts are copied. */
 enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
 				     float scale, struct lmd_error *err);

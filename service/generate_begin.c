@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/adapter_file.h"
 #include "service/generate_work.h"
 #include "service/ops.h"
 #include "service/preset.h"
@@ -57,25 +58,25 @@ static void encode_job(void *arg)
 
 /* ---- adapters ---- */
 
-/* Has the model loaded with the adapter that op create gave to the name, if there is one. */
+/* Has the model loaded with the adapter of the request, if that is loaded on demand. */
 static enum lmd_status want_adapter(struct lmi_svc_generation *g, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
-	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
-	const char *path = lmi_svc_preset_adapter_file(g->request.svc, q);
-	char name[LMI_STORE_NAME_MAX + 1];
+	struct lmi_svc_adapter_file f;
 
-	if (!path)
+	if (!lmi_svc_adapter_file_find(&f, g->request.svc, lmi_svc_model_name(g->model),
+				       lmi_svc_gen_request(g)))
 		return LMD_OK;
-	(void)snprintf(name, sizeof(name), "%.*s", (int)q->model.len, q->model.ptr);
-	return lmi_svc_model_want_adapter(g->request.svc, g->model, name, path, retry_ms, err);
+	return lmi_svc_model_want_adapter(g->request.svc, g->model, f.name, f.path, retry_ms, err);
 }
 
 static bool lacks_adapter(const struct lmi_svc_generation *g, const struct lmi_svc_loaded_model *r)
 {
-	const char *path = lmi_svc_preset_adapter_file(g->request.svc, lmi_svc_gen_request(g));
+	struct lmi_svc_adapter_file f;
 
-	return path && !lmi_svc_adapters_slot_of_file(&r->adapters, path);
+	return lmi_svc_adapter_file_find(&f, g->request.svc, lmi_svc_model_name(g->model),
+					 lmi_svc_gen_request(g)) &&
+	       !lmi_svc_adapters_slot_of_file(&r->adapters, f.path);
 }
 
 /* ---- durable streams ---- */

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "core/base/arena.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 #include "proto/proto.h"
+#include "service/adapter_file.h"
 #include "service/loaded_model.h"
 #include "service/preset_rows.h"
 #include "service/prompt.h"
@@ -60,32 +62,32 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 		load->v_dtype = v_dtype;
 }
 
-const char *lmi_svc_preset_adapter_file(const struct lmi_service *svc,
-					const struct lmi_wire_req_generate *q)
-{
-	const struct lmi_svc_preset *p =
-		q->has_adapter ? NULL : lmi_svc_preset_find(svc, q->model.ptr, q->model.len);
-
-	return p ? p->adapter_file : NULL;
-}
-
 enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
 				       const struct lmi_wire_req_generate *q, int32_t *slot,
 				       struct lmd_error *err)
 {
+	const char *model = lmi_svc_model_record_name(r->record);
 	const struct lmi_svc_preset *p = lmi_svc_preset_of(r, &q->model);
-	const char *file = lmi_svc_preset_adapter_file(r->svc, q);
+	const struct lmi_svc_preset *own = lmi_svc_preset_find(r->svc, model, strlen(model));
+	struct lmi_svc_adapter_file file;
 	struct lmd_str name = q->adapter;
+	char shown[80];
 
-	*slot = file ? lmi_svc_adapters_slot_of_file(&r->adapters, file) : 0;
+	*slot = lmi_svc_adapter_file_find(&file, r->svc, model, q)
+			? lmi_svc_adapters_slot_of_file(&r->adapters, file.path)
+			: 0;
 	if (*slot)
 		return LMD_OK;
 	if (!q->has_adapter && p && p->adapter)
 		name = (struct lmd_str){p->adapter, strlen(p->adapter)};
-	if (!name.len)
+	if (!name.len || lmi_svc_adapters_find(&r->adapters, model, &name, slot, err) == LMD_OK)
 		return LMD_OK;
-	return lmi_svc_adapters_find(&r->adapters, lmi_svc_model_record_name(r->record), &name, slot,
-				     err);
+	if (own && own->adapters_dir)
+		return lmd_fail(err, LMD_INVALID,
+				"model %.100s has no adapter '%s': it is neither in its list of adapters "
+				"nor a file in its adapters_dir",
+				model, lmi_printable(shown, sizeof(shown), name.ptr, name.len));
+	return err->status;
 }
 
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,

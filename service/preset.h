@@ -32,6 +32,7 @@ struct lmi_svc_preset {
 	/* names of the types of the KV cache, which exist; NULL: not set */
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	const char *adapters; /* of the model, as lmi_svc_adapters_parse reads them; NULL: none */
+	const char *adapters_dir; /* folder of further adapters of the model; NULL: none */
 	const char *adapter;  /* that requests use if they name none; NULL: none */
 	const char *adapter_file; /* ADAPTER of a Modelfile, instead of a name; NULL: none */
 	bool has_context_shift, context_shift;
@@ -56,9 +57,6 @@ const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model
 void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_engine_model_opts *given,
 			     struct lmi_svc_load *load);
 
-/* Returns the file that op create made the adapter of the request, or NULL. */
-const char *lmi_svc_preset_adapter_file(const struct lmi_service *svc,
-					const struct lmi_wire_req_generate *q);
 /* Finds the adapter of a request that names the model `asked`: its slot in the engine, or 0. */
 enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
 				       const struct lmi_wire_req_generate *q, int32_t *slot,

@@ -63,6 +63,13 @@ static const struct lmi_opt keys[] = {
 	 .doc = "LoRA adapters and control vectors that are loaded with the model, at most 16. A "
 		"request chooses one by its name; others are not affected. The files are GGUF files "
 		"or PEFT folders, by absolute paths; SCALE multiplies the adapter's own scale."},
+	{.name = "adapters_dir",
+	 .type = LMI_OPT_STR,
+	 .value = "DIR",
+	 .doc = "Folder of further adapters: a request for the adapter NAME that is not in the list gets "
+		"NAME.gguf or the PEFT folder NAME from there. They are loaded when they are asked "
+		"for; the model has room for 16 adapters, and the one that was requested longest ago "
+		"makes room."},
 	{.name = "adapter",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
@@ -171,6 +178,13 @@ static enum lmd_status set_text(const char **out, const char *value, bool file,
 	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
 }
 
+static enum lmd_status set_path(const char **out, const char *value, struct lmd_arena *arena,
+				struct lmd_error *err)
+{
+	return *value == '/' ? set_text(out, value, false, arena, err)
+			     : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path", value);
+}
+
 static enum lmd_status set_bool(bool *has, bool *out, const char *text, struct lmd_error *err)
 {
 	*has = true;
@@ -246,9 +260,9 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	if (!strcmp(o->name, "adapter"))
 		return set_text(&p->adapter, text, false, arena, err);
 	if (!strcmp(o->name, "draft_model"))
-		return *text == '/' ? set_text(&p->draft_model, text, false, arena, err)
-				    : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path",
-					       text);
+		return set_path(&p->draft_model, text, arena, err);
+	if (!strcmp(o->name, "adapters_dir"))
+		return set_path(&p->adapters_dir, text, arena, err);
 	if (!strncmp(o->name, "kv_type", 7))
 		return set_kv_type(p, o->name, text, arena, err);
 	if (!strcmp(o->name, "ctx")) {
@@ -325,6 +339,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
+	       same_text(a->adapters_dir, b->adapters_dir) &&
 	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
@@ -420,6 +435,7 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);
 		print_text(f, "adapters", p->adapters);
+		print_text(f, "adapters_dir", p->adapters_dir);
 		print_text(f, "adapter", p->adapter);
 		if (p->has_context_shift)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * wanted_adapters.h - the adapters of names that op create made (ADAPTER of a Modelfile).
+ * wanted_adapters.h - the adapters of names that op create made (ADAPTER of a Modelfile), and those in
+ * a model's adapters_dir.
  *
  * A model is loaded with the adapters of the configuration. One of such a name is wanted from the
  * first request for that name on: the model is then loaded again with it, beside the engine that

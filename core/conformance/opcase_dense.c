@@ -196,6 +196,7 @@ static const struct opcase linear_cases[] = {
 	 .nmse = OC_SUM},
 	{"bf16, K 31, layer norm before, whole epilogue", linear,
 	 {LMD_DTYPE_BF16, 31, 12, 2, 0, 1, LMD_NORM_LAYER}, .nmse = OC_CHAIN},
+	{"bf16, K 264", linear, {LMD_DTYPE_BF16, 264, 21, 2}, .nmse = OC_SUM},
 	{"heads as rows", linear, {LMD_DTYPE_F32, 20, 7, 1, 3, 1}, .nmse = OC_CHAIN},
 	{"residual only", linear, {LMD_DTYPE_F32, 48, 11, 1, 0, 2}, .nmse = OC_CHAIN},
 	{"q4_0, three weights, whole epilogue", linear, {LMD_DTYPE_Q4_0, 96, 20, 3, 0, 1},

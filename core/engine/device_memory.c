@@ -77,13 +77,13 @@ enum lmd_status lmi_engine_shared_upload(struct lmi_inst_device *d,
 }
 
 enum lmd_status lmi_engine_shared_download(struct lmi_inst_device *d,
-					   const struct lmi_engine_shared *m, uint64_t bytes,
-					   struct lmd_error *err)
+					   const struct lmi_engine_shared *m, uint64_t from,
+					   uint64_t bytes, struct lmd_error *err)
 {
 	if (!m->device || !bytes)
 		return LMD_OK;
-	return d->ops->buffer_copy(d->state, d->queue, m->pinned, m->pinned ? NULL : m->host, 0,
-				   m->device, NULL, 0, bytes, NULL, err);
+	return d->ops->buffer_copy(d->state, d->queue, m->pinned, m->pinned ? NULL : m->host, from,
+				   m->device, NULL, from, bytes, NULL, err);
 }
 
 /* ---- the queue ---- */

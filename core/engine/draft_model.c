@@ -104,6 +104,7 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 	o.label = NULL;
 	o.devices = target->set;
 	o.override_tensor = NULL;
+	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
 	o.adapters = false;
 	o.adapter_files = NULL;
 	o.n_adapter_files = 0;

@@ -67,6 +67,13 @@ struct lmi_engine_loss {
 	uint64_t wait_ns; /* how long it stays closed */
 };
 
+/* Where tokens are chosen. */
+enum lmi_engine_device_sampling {
+	LMI_ENGINE_DEVICE_SAMPLING_AUTO = 0, /* on the device if it can do that, has a queue, and has
+					      * all samplers of a request's chain */
+	LMI_ENGINE_DEVICE_SAMPLING_OFF = 1   /* on the host */
+};
+
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
 	struct lmi_plugin_registry *registry; /* must outlive the engine */
@@ -110,6 +117,7 @@ struct lmi_engine_model_opts {
 	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
 	 * none */
 	const char *draft_path;
+	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
 				        * value */
@@ -323,6 +331,7 @@ struct lmi_engine_stats {
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */
 	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
+	uint64_t n_on_device;  /* how many of n_generated were chosen by a device */
 	uint64_t n_overlapped; /* how many of n_step were submitted while another was running */
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events, without steps that contain evaluations, whose rows are

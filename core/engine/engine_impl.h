@@ -23,7 +23,7 @@
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
-		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
+		n_on_device, n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
 		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row;
 	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
@@ -33,7 +33,9 @@ struct lmi_engine_counters {
 /* Tokens that were chosen for a part and have yet to be reported: more than one if guesses were
  * right. */
 struct lmi_engine_choice {
-	const float *logits; /* NULL: nothing is chosen */
+	bool on_device; /* the device chooses the token */
+	bool chained;	/* the scheduler knows the token's row already */
+	const float *logits; /* NULL: nothing is chosen here */
 	uint32_t n_row;	     /* rows of logits */
 	uint32_t n;	     /* tokens */
 	enum lmd_status status; /* of the last token */
@@ -58,6 +60,7 @@ struct lmi_engine_pending {
 	uint32_t *kept;			    /* [n_part] rows that count */
 	uint64_t only_id;   /* command that all rows belong to, or 0 */
 	bool awaited;	    /* a generation needs its results for its next row */
+	bool sampled;	    /* a generation gets a token from it */
 	uint64_t bound_ns;  /* how long it may take; 0: any time */
 	uint64_t run_ns;    /* when it was this engine's turn on the devices */
 	uint64_t submit_ns; /* when it was submitted */
@@ -103,6 +106,7 @@ struct lmi_engine {
 	struct lmi_engine_pending pending[LMI_ENGINE_MAX_STEP]; /* the oldest is pending[first] */
 	uint32_t first, n_pending;
 	enum lmi_engine_halves halves;
+	bool chains; /* no generation of the last step that chooses tokens awaits its results */
 	struct lmi_engine_overlap overlap;
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
@@ -174,10 +178,12 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 /* ---- results.c ---- */
 
 /* Chooses the tokens of all generations that are part of the oldest step, which is finished and not
- * committed, several at a time if that is worthwhile. rows: its results. Sets how many rows of each
- * part count: guessed tokens that were wrong do not. */
+ * committed, several at a time if that is worthwhile. rows: its results; tokens: those that the device
+ * chose, one for each output row. Sets how many rows of each part count: guessed tokens that were wrong
+ * do not. */
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
-			       const struct lmi_engine_exec *x, const float *rows);
+			       const struct lmi_engine_exec *x, const float *rows,
+			       const int32_t *tokens);
 /* Lets the draft model guess the next tokens of the sequences that want that. */
 void lmi_engine_results_draft(struct lmi_engine *e);
 /* Takes what the mask workers have found. Waits a little for jobs that are new, so that their

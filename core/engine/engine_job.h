@@ -28,6 +28,10 @@ struct lmi_engine_seq {
 	int32_t adapter;
 	uint32_t fork_of, fork_at, out_from;
 	uint32_t n_draft; /* guessed tokens after the known ones; see speculate.h */
+	/* tokens after the known ones that the device has chosen, or will, in submitted steps; the
+	 * scheduler knows their rows. Until they are read, `tokens` has LMD_TOKEN_CHAINED + the
+	 * sequence slot in their place. */
+	uint32_t n_unread;
 };
 
 struct lmi_engine_job {

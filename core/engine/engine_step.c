@@ -4,14 +4,17 @@
  * oldest one and report its results. All state here belongs to the engine's thread.
  *
  * On a device with queues, the next step is submitted while one is running, so that the device need
- * not wait for the host. It has rows that depend on nothing that is still being computed: the next
- * chunk of a prompt, or other sequences. But a step that generating sequences would otherwise be part
+ * not wait for the host. It has rows that depend on nothing that the host has yet to learn: the next
+ * chunk of a prompt, other sequences, or tokens that the device itself chooses (tail.h). Whether
+ * such a token ends its generation is seen a step later, and the row that was computed after it does
+ * not count. But a step that generating sequences would otherwise be part
  * of delays them, and two small steps take longer than a large one. So, while generations wait for
  * results, another step is submitted only if the sequences take turns in halves (overlap.h). */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/tail.h"
 
 static uint64_t now(const struct lmi_engine *e)
 {
@@ -30,7 +33,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		lmi_engine_gen_begin(q->session->gen, now_ns);
 	p->seq[i] = q;
 	p->session[i] = q->session;
-	p->awaited |= q->session->gen && planned->n_out;
+	p->choice[i].on_device = p->choice[i].chained = false;
 	p->rows[i] = (struct lmi_engine_rows){
 		.kv_seq = planned->kv_seq,
 		.first = planned->first,
@@ -45,6 +48,44 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 	};
 	for (int k = 0; k < 4 && !planned->encode; k++)
 		p->rows[i].pos[k] = lmi_engine_seq_pos(q, k);
+	if (!q->session->gen || planned->n_out != 1 || !e->inst->execs[p->plan]->samples)
+		return;
+	p->rows[i].stages =
+		lmi_engine_gen_stages(q->session->gen, q->n_unread, &p->rows[i].draw);
+	p->choice[i].on_device = p->rows[i].stages;
+}
+
+/* Lets a sequence go on with the token that the device chooses for it in the step, before the host
+ * knows it. Returns false if its next step must wait. */
+static bool chain(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t i)
+{
+	struct lmi_engine_seq *q = p->seq[i];
+	uint32_t at = q->n_tokens + q->n_unread;
+
+	if (!p->choice[i].on_device || !lmi_engine_gen_goes_on(q->session->gen, q->n_unread + 1))
+		return false;
+	if (at >= q->cap || !lmi_sched_grow(e->sched, q->handle))
+		return false;
+	q->tokens[at] = LMD_TOKEN_CHAINED + (int32_t)p->planned[i].kv_seq;
+	q->n_unread++;
+	p->choice[i].chained = true;
+	return true;
+}
+
+/* Chains the sequences of a submitted step, and finds out whether others await its results. */
+static void chain_all(struct lmi_engine *e, struct lmi_engine_pending *p, bool halves)
+{
+	bool may = !halves && e->inst->n_slot > 1 && e->inst->execs[p->plan]->chains;
+
+	p->awaited = p->sampled = false;
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		if (!p->session[i]->gen || !p->planned[i].n_out)
+			continue;
+		p->sampled = true;
+		p->awaited |= !(may && chain(e, p, i));
+	}
+	if (p->sampled)
+		e->chains = !p->awaited;
 }
 
 /* A step has the class of its most urgent sequence. */
@@ -96,7 +137,9 @@ static bool in_halves(const struct lmi_engine *e)
 
 	if (e->inst->n_slot == 1 || n < 2 || e->halves == LMI_ENGINE_HALVES_NEVER)
 		return false;
-	return e->halves == LMI_ENGINE_HALVES_ALWAYS || lmi_engine_overlap_pays(&e->overlap, n);
+	if (e->halves == LMI_ENGINE_HALVES_ALWAYS)
+		return true;
+	return !e->chains && lmi_engine_overlap_pays(&e->overlap, n);
 }
 
 /* Submits a step; returns false if there is nothing to compute now. */
@@ -119,7 +162,6 @@ static bool submit(struct lmi_engine *e, bool halves)
 	p->n_row = step.n_row;
 	p->n_out = step.n_out;
 	p->bound_ns = step.bound_ns;
-	p->awaited = false;
 	for (uint32_t i = 0; i < step.n_part; i++)
 		fill_part(e, p, i, begin_ns);
 	e->inst->step_class = class_of(p);
@@ -128,6 +170,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 	p->run_ns = now(e);
 	lmi_engine_step_submit(e->inst, slot, step.plan, p->rows, step.n_part, &w);
 	lmi_inst_let_go(e->inst);
+	chain_all(e, p, halves);
 	p->submit_ns = now(e);
 	p->host_ns = p->submit_ns - begin_ns;
 	e->count.n_overlapped += e->n_pending++ != 0;
@@ -168,7 +211,9 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	const struct lmi_engine_exec *x = e->inst->execs[p->plan];
 	const float *all = e->inst->slot[slot].out, *rows = all;
 
-	lmi_engine_results_choose(e, p, x, all);
+	lmi_engine_results_choose(
+		e, p, x, all,
+		e->inst->slot[slot].samples ? lmi_engine_tail_tokens(e->inst->tail, slot) : NULL);
 	lmi_sched_commit(e->sched, true, p->kept);
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		lmi_engine_results_report(e, p, x, i, rows, all);

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/tail.h"
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
@@ -290,7 +291,7 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 
 /* ---- compiling ---- */
 
-static struct lmd_scratch find_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p)
+struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p)
 {
 	for (uint32_t i = 0; i < d->n_scratch; i++)
 		if (d->scratch[i].bytes >= p->scratch_bytes)
@@ -310,7 +311,7 @@ static enum lmd_status compile_segment(struct lmi_inst *inst, struct lmi_engine_
 				      .layout = &e->layout,
 				      .weights = s->weights,
 				      .pools = d->pools,
-				      .scratch = find_scratch(d, s->view)};
+				      .scratch = lmi_inst_scratch(d, s->view)};
 
 	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err),
 			      err);
@@ -363,6 +364,30 @@ static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec 
 	return LMD_OK;
 }
 
+/* Lets the device choose tokens from the plan's logits, if it can. */
+static enum lmd_status make_tail(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	bool has_logits = e->out_id == LMD_OUT_LOGITS && e->key.kind == LMD_PLAN_FORWARD;
+	enum lmd_status st = LMD_OK;
+
+	if (inst->device_sampling == LMI_ENGINE_DEVICE_SAMPLING_OFF)
+		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "device_sampling is off");
+	else if (inst->n_slot == 1) /* it would wait for the device either way */
+		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "a device has no queue");
+	if (has_logits && !inst->tail && inst->no_tail.status == LMD_OK) {
+		st = lmi_engine_tail_open(&inst->tail, inst, e->segments[e->out_segment].device,
+					  e->out_width, &inst->no_tail);
+	}
+	e->samples = lmi_engine_tail_serves(inst->tail, e);
+	e->chains = lmi_engine_tail_chains(inst, inst->tail, e);
+	if (st != LMD_NOMEM && st != LMD_DEVICE)
+		return LMD_OK; /* the host chooses them */
+	*err = inst->no_tail;
+	inst->no_tail = (struct lmd_error){0};
+	return st;
+}
+
 /* Builds and compiles the plan of e->key. */
 static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 struct lmd_error *err)
@@ -380,7 +405,9 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 		st = compile(inst, e, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_open(inst, e, err);
-	return st == LMD_OK ? make_steps(inst, e, err) : st;
+	if (st == LMD_OK)
+		st = make_steps(inst, e, err);
+	return st == LMD_OK ? make_tail(inst, e, err) : st;
 }
 
 /* ---- buckets ---- */

@@ -449,6 +449,23 @@ uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine
 	return n;
 }
 
+const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
+						       uint32_t n_unread, uint64_t *draw)
+{
+	/* all of these need the logits, or know more about the tokens than the chain */
+	if (g->constraint || g->speculation || g->n_logprobs || g->n_out < g->n_min)
+		return NULL;
+	if (!lmi_engine_gen_goes_on(g, n_unread) || g->finish != LMI_ENGINE_FINISH_NONE)
+		return NULL;
+	*draw = lmi_sampler_chain_step(g->chain) + n_unread;
+	return lmi_sampler_chain_stages(g->chain);
+}
+
+bool lmi_engine_gen_goes_on(const struct lmi_engine_gen *g, uint32_t n_unread)
+{
+	return g->n_predict < 0 || (uint64_t)g->n_out + n_unread < (uint64_t)g->n_predict;
+}
+
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			      uint32_t n_logits)
 {

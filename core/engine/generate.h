@@ -57,6 +57,12 @@ struct lmi_engine_gen_step {
 uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
 			       lmd_token *tokens, enum lmd_status *st);
+/* Can a device choose its next token, after n_unread others that it has chosen and that have not been
+ * taken? Returns the parameters, valid as long as g, and the step of its random numbers; NULL: no. */
+const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
+						       uint32_t n_unread, uint64_t *draw);
+/* Will it need another token after n_unread more, as far as can be told without knowing them? */
+bool lmi_engine_gen_goes_on(const struct lmi_engine_gen *g, uint32_t n_unread);
 /* Finds the tokens that its constraint allows next, if that takes next to no time. Returns false if
  * they remain unknown: find them before the next choice, on any thread. */
 bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,

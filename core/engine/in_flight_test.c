@@ -2,8 +2,8 @@
  *
  * Steps in flight: random traffic on the emulated device, which completes at once, late or at random
  * times, gives the bits that ref gives, which runs one step at a time; several threads choose the
- * tokens.  Evaluations on every kind of
- * model, with forks; generations with preemption; cancelled commands; faults of the device. */
+ * tokens, or the device does.  Evaluations on every kind of model, with forks; generations with
+ * preemption; cancelled commands; faults of the device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,16 +52,40 @@ struct job {
 	uint32_t n_tok, n_predict, fork_at; /* fork_at 0: one sequence */
 	uint32_t chunk, start, cancel;	    /* turns */
 	uint32_t flags;
+	uint32_t chain; /* in chains */
 	lmd_token v[N_MAX];
 };
 
 /* What became of a job. */
 struct result {
 	uint32_t n_final, end, n_token;
+	bool names_device; /* it failed with a message that does */
 	lmd_token token[N_OUT];
 	uint32_t n_row[2], width;
 	float *rows[2]; /* [N_MAX][width] */
 };
+
+#define WHOLE(name, v_) {name, LMD_PARAM_INT, {.i = v_}}
+#define REAL(name, v_)	{name, LMD_PARAM_FLOAT, {.f = v_}}
+static const struct lmi_sampler_arg k7 = WHOLE("k", 7), p9 = REAL("p", 0.9), t2 = REAL("t", 2),
+				    m1 = REAL("p", 0.1), repeat = REAL("repeat", 1.5);
+static const struct lmi_sampler_spec greedy[] = {{.name = "greedy"}}, dist[] = {{.name = "dist"}},
+				     usual[] = {{"top_k", &k7, 1},
+						{"top_p", &p9, 1},
+						{"min_p", &m1, 1},
+						{"temp", &t2, 1},
+						{.name = "dist"}},
+				     hot[] = {{"temp", &t2, 1}, {"top_p", &p9, 1}, {.name = "dist"}},
+				     penalised[] = {{"penalties", &repeat, 1}, {.name = "dist"}};
+/* The last one stays on the host. */
+static const struct {
+	const struct lmi_sampler_spec *v;
+	uint32_t n;
+} chains[] = {{greedy, LMD_LEN(greedy)},
+	      {dist, LMD_LEN(dist)},
+	      {usual, LMD_LEN(usual)},
+	      {hot, LMD_LEN(hot)},
+	      {penalised, LMD_LEN(penalised)}};
 
 static void make_jobs(struct job *j, bool generate, uint64_t *rnd)
 {
@@ -75,7 +99,8 @@ static void make_jobs(struct job *j, bool generate, uint64_t *rnd)
 			.chunk = lmd_rand(rnd) % 3 ? 0 : 1 + (uint32_t)(lmd_rand(rnd) % 20),
 			.start = (uint32_t)(lmd_rand(rnd) % 60),
 			.cancel = NEVER,
-			.flags = LMI_ENGINE_GEN_IGNORE_EOG};
+			.flags = LMI_ENGINE_GEN_IGNORE_EOG,
+			.chain = (uint32_t)(lmd_rand(rnd) % LMD_LEN(chains))};
 		if (lmd_rand(rnd) % 2)
 			j[i].fork_at = 1 + (uint32_t)(lmd_rand(rnd) % (j[i].n_tok - 1));
 		if (lmd_rand(rnd) % 5 == 0)
@@ -89,7 +114,7 @@ static void make_jobs(struct job *j, bool generate, uint64_t *rnd)
 
 static void start_job(struct lmi_engine *e, const struct job *j, uint32_t i)
 {
-	static const struct lmi_sampler_spec dist = {.name = "dist"};
+	static const lmd_token ends[] = {7, 40, 77};
 	struct lmi_engine_input_seq in[2] = {lmt_tokens(j->v, j->n_tok), lmt_tokens(j->v, j->n_tok)};
 	struct lmd_error err;
 	enum lmd_status st;
@@ -98,8 +123,10 @@ static void start_job(struct lmi_engine *e, const struct job *j, uint32_t i)
 		const struct lmi_engine_generate cmd = {.id = i + 1,
 							.seq = in[0],
 							.n_predict = j->n_predict,
-							.specs = &dist,
-							.n_specs = 1,
+							.specs = chains[j->chain].v,
+							.n_specs = chains[j->chain].n,
+							.stop_tokens = ends,
+							.n_stop_tokens = LMD_LEN(ends),
 							.seed = i,
 							.flags = j->flags};
 
@@ -150,6 +177,8 @@ static void take_events(struct lmi_engine *e, struct result *r)
 		} else if (ev.kind != LMI_ENGINE_EV_TEXT) {
 			x->n_final++;
 			x->end = ev.kind;
+			x->names_device = ev.kind == LMI_ENGINE_EV_FAILED &&
+					  strstr(ev.u.error.text, "emu0");
 		}
 		lmi_engine_event_release(&ev);
 	}
@@ -263,14 +292,14 @@ START_TEST(the_bits_are_those_of_one_step_at_a_time)
 	static struct job jobs[N_JOB];
 	static struct result want[N_JOB], have[N_JOB];
 	struct lmi_engine_stats st;
-	uint64_t rnd = seed + (uint64_t)_i, n_overlapped = 0, n_preempted = 0;
+	uint64_t rnd = seed + (uint64_t)_i, n_overlapped = 0, n_preempted = 0, n_on_device = 0;
 
 	for (int round = 0; round < 3; round++) {
 		struct lmi_engine_opts o = opts_of(_i, "ref", LMI_ENGINE_HALVES_AUTO);
 
 		make_jobs(jobs, _i == LMT_FULL, &rnd);
 		run(&o, jobs, want, &st);
-		ck_assert_uint_eq(st.n_overlapped, 0);
+		ck_assert_uint_eq(st.n_overlapped + st.n_on_device, 0);
 		expect_all_free(&st);
 		for (size_t k = 0; k < LMD_LEN(settings) * 2; k++) {
 			o = opts_of(_i, "emu", k % 2 ? LMI_ENGINE_HALVES_ALWAYS
@@ -280,6 +309,7 @@ START_TEST(the_bits_are_those_of_one_step_at_a_time)
 			expect_all_free(&st);
 			n_overlapped += st.n_overlapped;
 			n_preempted += st.n_preempted;
+			n_on_device += st.n_on_device;
 			ck_assert(k % 2 == 0 || st.n_overlapped > 20);
 			for (uint32_t i = 0; i < N_JOB; i++)
 				compare(&jobs[i], &want[i], &have[i], i);
@@ -287,9 +317,45 @@ START_TEST(the_bits_are_those_of_one_step_at_a_time)
 		}
 		free_results(want);
 	}
-	printf("%s: %llu steps submitted while another ran, %llu preempted\n",
+	ck_assert(_i != LMT_FULL || n_on_device > 1000);
+	printf("%s: %llu steps submitted while another ran, %llu preempted, %llu tokens chosen on "
+	       "the device\n",
 	       lmt_tiny_name((enum lmt_tiny)_i), (unsigned long long)n_overlapped,
-	       (unsigned long long)n_preempted);
+	       (unsigned long long)n_preempted, (unsigned long long)n_on_device);
+}
+END_TEST
+
+/* All chains run on the device: no step waits for the host, whatever it completes when. */
+START_TEST(the_device_goes_on_by_itself)
+{
+	static struct job jobs[N_JOB];
+	static struct result want[N_JOB], have[N_JOB];
+	struct lmi_engine_opts o = opts_of(LMT_FULL, "emu", LMI_ENGINE_HALVES_AUTO);
+	struct lmi_engine_stats st;
+	uint64_t rnd = seed + 11;
+
+	make_jobs(jobs, true, &rnd);
+	for (uint32_t i = 0; i < N_JOB; i++) {
+		jobs[i].generates = true;
+		jobs[i].cancel = NEVER;
+		jobs[i].chain %= LMD_LEN(chains) - 1;
+	}
+	o.inst.kv_tokens = 0;
+	o.inst.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings[_i], 1), 0);
+	run(&o, jobs, want, &st);
+	ck_assert_uint_eq(st.n_on_device, 0);
+	o.inst.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_AUTO;
+	run(&o, jobs, have, &st);
+	for (uint32_t i = 0; i < N_JOB; i++)
+		compare(&jobs[i], &want[i], &have[i], i);
+	ck_assert_uint_eq(st.n_on_device, st.n_generated);
+	ck_assert_uint_eq(st.step_allocs, 0);
+	ck_assert_uint_gt(st.n_overlapped, st.n_step / 2);
+	expect_all_free(&st);
+	printf("%llu of %llu steps were submitted while another ran, for %llu tokens\n",
+	       (unsigned long long)st.n_overlapped, (unsigned long long)st.n_step,
+	       (unsigned long long)st.n_generated);
 }
 END_TEST
 
@@ -316,7 +382,8 @@ START_TEST(a_step_allocates_nothing)
 }
 END_TEST
 
-/* Every command gets one final event, whenever the device is lost. */
+/* Every command gets one final event, whenever the device is lost: also those that wait for memory then,
+ * and those that are submitted later. Its message names the device. */
 START_TEST(a_lost_device_ends_everything)
 {
 	static struct job jobs[N_JOB];
@@ -338,8 +405,12 @@ START_TEST(a_lost_device_ends_everything)
 			ck_assert_int_eq(setenv("LLAMAD_EMU", text, 1), 0);
 			lmi_alloc_stats(&before);
 			run(&o, jobs, have, &st);
-			for (uint32_t i = 0; i < N_JOB; i++)
-				n_failed += have[i].end == LMI_ENGINE_EV_FAILED;
+			for (uint32_t i = 0; i < N_JOB; i++) {
+				bool failed = have[i].end == LMI_ENGINE_EV_FAILED;
+
+				ck_assert_uint_eq(failed, have[i].names_device);
+				n_failed += failed;
+			}
 			ck_assert_uint_gt(n_failed, 0);
 			free_results(have);
 			lmi_alloc_stats(&after);
@@ -424,6 +495,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, the_device_goes_on_by_itself, 0, LMD_LEN(settings));
 	tcase_add_loop_test(t, a_step_allocates_nothing, 0, 2);
 	tcase_add_test(t, a_lost_device_ends_everything);
 	tcase_add_loop_test(t, forks_of_long_sequences, 0, LMT_N_TINY);

@@ -100,6 +100,7 @@ struct lmi_engine_exec {
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
 	uint32_t out_rows;  /* number of rows that fit in the results of a slot */
+	bool samples, chains; /* the device can choose tokens; and read them in the next step */
 };
 
 /* What one submitted step owns until it is finished, besides its block. */
@@ -115,6 +116,9 @@ struct lmi_engine_slot {
 	uint32_t *pages; /* [inst->n_pages] of page tables that the device has yet to read */
 	uint32_t n_page; /* used */
 	struct lmi_engine_exec *exec; /* the plan of the step */
+	const struct lmi_engine_rows *parts; /* [n_part] of the step, while it is submitted */
+	uint32_t n_part;
+	bool samples; /* the device chooses tokens */
 	bool waited;		 /* the step was not complete when it was waited for */
 	struct lmd_error failed; /* status LMD_OK, or why the step could not be submitted */
 };
@@ -150,6 +154,8 @@ struct lmi_inst_device {
 
 struct lmi_engine_place;
 struct lmi_engine_draft_model;
+struct lmi_engine_rows;
+struct lmi_engine_tail;
 
 struct lmi_inst {
 	const struct lmd_host *host;
@@ -197,6 +203,9 @@ struct lmi_inst {
 	uint32_t n_running; /* steps submitted and not finished */
 	uint32_t n_pages;   /* length of each slot's pages */
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
+	enum lmi_engine_device_sampling device_sampling;
+	struct lmi_engine_tail *tail; /* tail.h; NULL: the host chooses all tokens */
+	struct lmd_error no_tail;     /* status LMD_OK, or why the device does not */
 };
 
 /* ---- devices of an instance: inst_devices.c ---- */
@@ -235,14 +244,14 @@ enum lmd_status lmi_engine_shared_create(struct lmi_inst_device *d, struct lmi_e
 					 uint64_t bytes, uint32_t sides, struct lmd_error *err);
 /* m may be zeroed. */
 void lmi_engine_shared_destroy(struct lmi_inst_device *d, struct lmi_engine_shared *m);
-/* Copy the first bytes to or from the device, on its queue; nothing to do on a device in host
- * memory. */
+/* Copy the first bytes to the device, or bytes from an offset on from it, on its queue; nothing to do
+ * on a device in host memory. */
 enum lmd_status lmi_engine_shared_upload(struct lmi_inst_device *d,
 					 const struct lmi_engine_shared *m, uint64_t bytes,
 					 struct lmd_error *err);
 enum lmd_status lmi_engine_shared_download(struct lmi_inst_device *d,
-					   const struct lmi_engine_shared *m, uint64_t bytes,
-					   struct lmd_error *err);
+					   const struct lmi_engine_shared *m, uint64_t from,
+					   uint64_t bytes, struct lmd_error *err);
 
 /* Creates the instance's queue and the events of its slots if the device has queues. */
 enum lmd_status lmi_engine_queue_open(struct lmi_inst_device *d, struct lmd_error *err);
@@ -296,6 +305,9 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 			      struct lmd_error *err);
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
+
+/* Returns memory of the device for the values of a plan; zeroed: there is none that is large enough. */
+struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p);
 
 /* Returns the number of the compiled plan for a key; compiles it, for all buckets of the device, if it
  * is new. LMD_BUSY: it is new, but steps are running; call again when they are finished. */

@@ -310,7 +310,7 @@ enum lmd_status lmi_engine_links_leave(struct lmi_inst *inst, struct lmi_engine_
 
 	for (uint32_t k = 0; k < s->n_out && st == LMD_OK; k++)
 		if (goes_through_host(inst, e, s, k))
-			st = lmi_engine_shared_download(d, &s->out[k].rows[slot],
+			st = lmi_engine_shared_download(d, &s->out[k].rows[slot], 0,
 							(uint64_t)live_rows(e, slot, &s->out[k]) *
 								s->out[k].row_bytes,
 							err);

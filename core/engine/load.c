@@ -13,6 +13,7 @@
 #include "core/engine/draft_model.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/tail.h"
 
 /* ---- file and plugins ---- */
 
@@ -144,6 +145,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->cache_prefixes = !o->no_prefix_cache;
 	inst->has_adapters = o->adapters || o->n_adapter_files || o->n_slot_adapters;
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
+	inst->device_sampling = o->device_sampling;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
@@ -219,6 +221,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 		return;
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_inst_hold(inst);
+	lmi_engine_tail_close(inst, inst->tail);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
 		lmi_engine_exec_close(inst, inst->execs[i]);
 	for (uint32_t k = 0; k < LMI_ENGINE_MAX_STEP; k++) {

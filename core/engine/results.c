@@ -337,6 +337,8 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 	struct lmi_engine_gen_step g;
 
 	lmi_engine_forget_drafts(e, q);
+	q->n_unread -= choice->chained;
+	e->count.n_on_device += choice->on_device;
 	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_row - 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&e->count.n_accepted, choice->n - 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < choice->n; i++) {
@@ -350,7 +352,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 			fail_generation(e, s, st);
 			return;
 		}
-		if (!tell_token(e, q, &g, !is_last)) {
+		if (!tell_token(e, q, &g, !is_last || choice->chained)) {
 			end_generation(e, s);
 			return;
 		}
@@ -467,8 +469,17 @@ static void choose_some(void *arg, uint32_t part, uint32_t n)
 			choose(p, i, job->width, job->exact);
 }
 
+/* Takes the token that the device chose. */
+static void take_choice(struct lmi_engine_choice *c, int32_t token, uint32_t n_vocab)
+{
+	c->n = 1;
+	c->tokens[0] = token;
+	c->status = token >= 0 && (uint32_t)token < n_vocab ? LMD_OK : LMD_INTERNAL;
+}
+
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
-			       const struct lmi_engine_exec *x, const float *rows)
+			       const struct lmi_engine_exec *x, const float *rows,
+			       const int32_t *tokens)
 {
 	struct choosing job = {.p = p,
 			       .width = x->out_width,
@@ -478,11 +489,14 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		bool chooses = is_sampled(p, i) && lmi_sched_counts(e->sched, i);
 
-		p->choice[i].logits = chooses ? rows : NULL;
+		p->choice[i].logits = chooses && !p->choice[i].on_device ? rows : NULL;
+		if (chooses && p->choice[i].on_device)
+			take_choice(&p->choice[i], *tokens, x->out_width);
 		p->choice[i].n_row = p->planned[i].n_out;
 		p->kept[i] = p->planned[i].n;
-		n += chooses;
+		n += p->choice[i].logits != NULL;
 		rows += (size_t)p->planned[i].n_out * x->out_width;
+		tokens += tokens ? p->planned[i].n_out : 0;
 	}
 	if (n > 1 && (uint64_t)n * x->out_width >= e->shared_logits)
 		lmi_inst_run_team(e->inst, choose_some, &job);

@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
 #include "core/engine/sample_args.h"
+#include "core/engine/sample_stages.h"
 #include "core/engine/shortlist.h"
 #include "core/engine/topk.h"
 
@@ -33,6 +34,7 @@ struct plan {
 	size_t top_k;         /* of the first `top_k`, if all members before it change the logits of
 			       * only a few tokens; 0: none */
 	struct lmi_engine_touched touched; /* those tokens */
+	struct lmi_sampler_stages stages;  /* what a device could run instead */
 	bool partial;
 	const char *learner;  /* name of a member that changes its state when it is applied, or NULL */
 	struct member m[LMI_SAMPLER_CHAIN_MAX];
@@ -131,6 +133,16 @@ static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, str
 	return LMD_OK;
 }
 
+static void find_stages(struct plan *p, const struct build *b)
+{
+	lmi_sampler_stages_init(&p->stages);
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct lmi_factory *f = p->m[i].factory;
+
+		lmi_sampler_stages_add(&p->stages, f->f->name, f->ops.sampler, &b->in[i]);
+	}
+}
+
 static enum lmd_status make_plan(struct plan *p, const struct lmi_sampler_chain_opts *o,
 				 struct build *b, struct lmd_error *err)
 {
@@ -145,6 +157,7 @@ static enum lmd_status make_plan(struct plan *p, const struct lmi_sampler_chain_
 			return fail_at(err, i, o->specs[i].name, st);
 	}
 	p->greedy = p->n == 1 && !strcmp(p->m[0].factory->f->name, "greedy");
+	find_stages(p, b);
 	return look_for_top_k(p, b, err);
 }
 
@@ -372,6 +385,16 @@ enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd
 const char *lmi_sampler_chain_learner(const struct lmi_sampler_chain *ch)
 {
 	return ch->plan->learner;
+}
+
+const struct lmi_sampler_stages *lmi_sampler_chain_stages(const struct lmi_sampler_chain *ch)
+{
+	return ch->plan->stages.complete ? &ch->plan->stages : NULL;
+}
+
+uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch)
+{
+	return ch->step;
 }
 
 enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const float *logits,

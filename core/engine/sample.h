@@ -24,6 +24,7 @@
 struct json_t; /* jansson */
 struct lmd_arena;
 struct lmd_model;
+struct lmi_sampler_stages;
 struct lmi_tokenizer;
 
 /* Maximum number of samplers in a chain. */
@@ -94,6 +95,13 @@ enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd
 /* Returns the name of a sampler that learns from the logits (mirostat), or NULL. Without one, the
  * state of a chain follows from the tokens that it has accepted. */
 const char *lmi_sampler_chain_learner(const struct lmi_sampler_chain *ch);
+
+/* Returns the parameters with which a device chooses the same tokens (sample_stages.h), valid as long as
+ * the chain; NULL: it cannot, because of a sampler or of their order. */
+const struct lmi_sampler_stages *lmi_sampler_chain_stages(const struct lmi_sampler_chain *ch);
+/* Returns the number of tokens that it has accepted, without the prompt: the step of its next random
+ * numbers. */
+uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch);
 
 /* Acts like lmi_sampler_chain_sample with a mask that allows only this token, for unknown logits:
  * samplers that remember their choices are updated. */

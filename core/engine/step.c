@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/engine/tail.h"
+
 /* What the row inputs of an architecture may query about sequences. */
 struct history {
 	const struct lmi_engine_rows *parts;
@@ -381,6 +383,32 @@ static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 						  : h->n_out;
 }
 
+/* Copies the results to the host, except those from which the device chooses tokens. */
+static enum lmd_status download(struct lmi_inst_device *d, const struct lmi_engine_exec *e,
+				const struct lmi_engine_slot *t, uint32_t slot,
+				const struct lmi_engine_shared *rows, struct lmd_error *err)
+{
+	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
+	uint64_t at = 0, n = 0; /* rows [at, at + n) are to be copied */
+	enum lmd_status st = LMD_OK;
+
+	if (!t->samples)
+		return lmi_engine_shared_download(d, rows, 0, result_rows(e, slot) * row_bytes,
+						  err);
+	for (uint32_t i = 0; i < t->n_part && st == LMD_OK; i++) {
+		if (!t->parts[i].stages) {
+			n += t->parts[i].n_out;
+			continue;
+		}
+		st = lmi_engine_shared_download(d, rows, at * row_bytes, n * row_bytes, err);
+		at += n + t->parts[i].n_out;
+		n = 0;
+	}
+	return st == LMD_OK ? lmi_engine_shared_download(d, rows, at * row_bytes, n * row_bytes,
+							 err)
+			    : st;
+}
+
 static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t index,
 				   uint32_t slot, struct lmd_error *err)
 {
@@ -410,7 +438,7 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	if (st != LMD_OK)
 		(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
 	if (st == LMD_OK && has_out)
-		st = lmi_engine_shared_download(d, rows, result_rows(e, slot) * row_bytes, err);
+		st = download(d, e, &inst->slot[slot], slot, rows, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_leave(inst, e, s, slot, err);
 	return lmi_inst_check(inst, d, st, err);
@@ -424,6 +452,9 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 
 	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)
 		st = run_segment(inst, e, i, slot, err);
+	if (st == LMD_OK && inst->slot[slot].samples)
+		st = lmi_engine_tail_run(inst, inst->tail, e, slot, inst->slot[slot].parts,
+					 inst->slot[slot].n_part, err);
 	return st;
 }
 
@@ -471,6 +502,11 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 		lmi_inst_hold(inst);
 	t->failed = (struct lmd_error){0};
 	t->exec = e;
+	t->parts = parts;
+	t->n_part = n_part;
+	t->samples = false;
+	for (uint32_t i = 0; i < n_part; i++)
+		t->samples |= parts[i].stages != NULL;
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)

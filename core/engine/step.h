@@ -27,6 +27,10 @@ struct lmi_engine_rows {
 	const int32_t *pos[4];	 /* position of each row from row 0; NULL: positions are row
 				  * numbers */
 	int32_t lora_slot;
+	/* the device chooses a token from its one output row, with these parameters and the random
+	 * numbers of this step of its chain; only for plans with exec.samples. NULL: the host does */
+	const struct lmi_sampler_stages *stages;
+	uint64_t draw;
 };
 
 /* Communication with another thread while the step runs; both members may be NULL. */
@@ -42,6 +46,7 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_step_watch *w);
 /* Waits for the oldest submitted step, whose slot is free afterwards. On success the results are
  * rows of inst->slot[slot].out: the output rows in order, or one row per part for plans that pool.
+ * Rows from which the device has chosen tokens are undefined; see lmi_engine_tail_tokens.
  * LMD_CANCELLED: stopped through w->cancel. LMD_IO: the model's file was truncated. Other error
  * messages are the backend's. */
 enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot,

@@ -9,8 +9,8 @@
  *
  * Several steps may be pending: planned and not yet committed. The device runs them in the order in
  * which they were planned, and they are committed in that order. A sequence is part of more than one
- * pending step if it has rows that depend on nothing but known tokens: the next chunk of a prompt,
- * not the row of a token that has yet to be sampled.
+ * pending step if it has more known rows: the next chunk of a prompt, or the row of a token that a
+ * pending step chooses on the device, which counts as known before anybody knows the token.
  *
  * Order: sequences that lack a single row come first, so that a long prompt never stalls the
  * others; if clients have different numbers of them, those of a client with many may take turns
@@ -129,7 +129,8 @@ void lmi_sched_destroy(struct lmi_sched *s);
  * full. */
 enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq *opts,
 				 uint32_t *seq, struct lmd_error *err);
-/* Adds one known row. Returns false at the limit. */
+/* Adds one known row, maybe while the step that chooses its token is pending; if that step fails, the
+ * sequence must be removed. Returns false at the limit. */
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
 /* Adds n known rows that may be rejected when their step is committed: drafts. Returns false if they
  * exceed the limit or LMI_KV_MAX_MARK, or if the sequence has drafts already. They are computed in one

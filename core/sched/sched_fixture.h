@@ -59,7 +59,7 @@ struct fixture {
 	lmd_token token[N_MAX + 1][N_CTX]; /* those of clients; the first is -1: free */
 	uint32_t row[N_PAGE * PT]; /* the first group in memory: the hash of the tokens so far */
 	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded,
-		n_ahead, n_void, n_held, n_dropped, n_rejected, n_accepted, n_truncated,
+		n_ahead, n_chained, n_void, n_held, n_dropped, n_rejected, n_accepted, n_truncated,
 		n_rewritten;
 };
 

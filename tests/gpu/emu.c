@@ -3,6 +3,7 @@
  * Runs kernels on the host: fibres and their scheduler. */
 #include "tests/gpu/emu.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,6 +20,13 @@ char *emu_shared_memory;
 
 enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
 
+#define MOST_COPIES 16u
+struct copy {
+	void *to;
+	const void *from;
+	unsigned group;
+};
+
 struct fibre {
 #ifdef __x86_64__
 	void *sp;
@@ -27,6 +35,9 @@ struct fibre {
 #endif
 	enum state state;
 	float value; /* what it shows to its warp */
+	const uint32_t *a, *b; /* its fragments */
+	struct copy copies[MOST_COPIES];
+	unsigned n_copy, group; /* begun; the number of its next group */
 };
 
 static struct {
@@ -147,6 +158,85 @@ float emu_shfl_xor(float v, unsigned mask)
 	return r;
 }
 
+struct gpu_four emu_load16(const void *p)
+{
+	struct gpu_four r;
+
+	if ((uintptr_t)p % sizeof(r))
+		fatal("a load of 16 bytes from an address that is not a multiple of 16");
+	memcpy(&r, p, sizeof(r));
+	return r;
+}
+
+/* Byte k of a row or column, whose four-byte words are those of four neighbouring lanes. */
+static int element(const struct fibre *lanes, bool b, unsigned line, unsigned k)
+{
+	/* a: rows q and q + 8 alternate, columns 0..15 before 16..31;  b: column q */
+	const struct fibre *f = &lanes[line % 8 * 4 + k % 16 / 4];
+	uint32_t word = b ? f->b[k / 16] : f->a[k / 16 * 2 + line / 8];
+
+	return (int8_t)(word >> 8 * (k % 4));
+}
+
+static void mma(int32_t *c, const uint32_t *a, const uint32_t *b, unsigned n)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
+	unsigned lane = emu_now.tid % 32;
+
+	if (emu_now.warp != 32)
+		fatal("a matrix instruction with warps that do not have 32 threads");
+	f->a = a;
+	f->b = b;
+	wait_as(AT_WARP);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = 0; k < n; k++)
+			c[i] += element(lanes, false, lane / 4 + i / 2 * 8, k) *
+				element(lanes, true, lane % 4 * 2 + i % 2, k);
+	}
+	wait_as(AT_WARP);
+}
+
+void emu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b)
+{
+	mma(c, a, b, 32);
+}
+
+void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b)
+{
+	mma(c, a, b, 16);
+}
+
+void emu_async16(void *shared, const void *from)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+
+	if ((uintptr_t)shared % 16 || (uintptr_t)from % 16)
+		fatal("a copy of 16 bytes from or to an address that is not a multiple of 16");
+	if (f->n_copy == MOST_COPIES)
+		fatal("too many copies that nobody has waited for");
+	f->copies[f->n_copy++] = (struct copy){shared, from, f->group};
+}
+
+void emu_async_commit(void)
+{
+	emu.fibres[emu_now.tid].group++;
+}
+
+void emu_async_wait(uint32_t n)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < f->n_copy; i++) {
+		if (f->copies[i].group + n < f->group)
+			memcpy(f->copies[i].to, f->copies[i].from, 16);
+		else
+			f->copies[kept++] = f->copies[i];
+	}
+	f->n_copy = kept;
+}
+
 /* ---- the scheduler ---- */
 
 static unsigned draw(unsigned n)
@@ -207,6 +297,7 @@ static void run_block(void)
 	emu.n_ended = 0;
 	for (unsigned i = 0; i < n; i++) {
 		emu.fibres[i].state = RUNNABLE;
+		emu.fibres[i].n_copy = emu.fibres[i].group = 0;
 		prepare(&emu.fibres[i], emu.stacks + (size_t)i * STACK_BYTES);
 	}
 	for (;;) {

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "backend/gpu/kern/args.h"
+
 #define GPU_EMULATION 1
 
 struct emu_grid {
@@ -37,6 +39,7 @@ void emu_sync(void);
 float emu_shfl_xor(float v, unsigned mask);
 
 #define GPU_KERNEL  static void
+#define GPU_BLOCK_OF(threads) static void
 #define GPU_FN      static inline
 #define GPU_SLOW    static
 #define GPU_CONST   static const
@@ -84,5 +87,40 @@ static inline float gpu_bits_float(uint32_t u)
 	memcpy(&f, &u, sizeof(f));
 	return f;
 }
+
+static inline int32_t gpu_dot4(uint32_t a, uint32_t b, int32_t c)
+{
+	for (int i = 0; i < 32; i += 8)
+		c += (int8_t)(a >> i) * (int8_t)(b >> i);
+	return c;
+}
+
+static inline uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
+{
+	uint64_t all = (uint64_t)hi << 32 | lo;
+	uint32_t r = 0;
+
+	for (int i = 0; i < 4; i++)
+		r |= (uint32_t)(all >> 8 * (pick >> 4 * i & 7) & 255) << 8 * i;
+	return r;
+}
+
+/* Ends the program if the address is not a multiple of 16, as a device would. */
+struct gpu_four emu_load16(const void *p);
+#define gpu_load16   emu_load16
+#define gpu_stream16 emu_load16
+
+/* Instructions of backend/gpu/kern/nv/mma.h.  A copy is done when the thread waits for its group,
+ * no sooner. */
+void emu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b);
+void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b);
+void emu_async16(void *shared, const void *from);
+void emu_async_commit(void);
+void emu_async_wait(uint32_t n);
+#define gpu_mma_k32      emu_mma_k32
+#define gpu_mma_k16      emu_mma_k16
+#define gpu_async16      emu_async16
+#define gpu_async_commit emu_async_commit
+#define gpu_async_wait   emu_async_wait
 
 #endif /* LLAMAD_TESTS_GPU_EMU_H */

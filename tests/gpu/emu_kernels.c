@@ -6,17 +6,21 @@
 #include "tests/gpu/emu.h"
 
 #include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/fast.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
 #include "backend/gpu/kern/norm.h"
+#include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/rope_kv.h"
 #include "backend/gpu/kern/rows.h"
 #include "backend/gpu/kern/select.h"
+#include "backend/gpu/kern/split.h"
 #include "backend/gpu/kern/state.h"
 #include "tests/gpu/emu_kernels.h"
 
 #define CALL(name, type)                                                                           \
+	static unsigned long n_run_##name;                                                         \
 	static void call_##name(void *args)                                                        \
 	{                                                                                          \
 		struct type a;                                                                     \
@@ -24,10 +28,11 @@
 		gpu_##name(a);                                                                     \
 	}
 GPU_KERNELS(CALL)
+GPU_NV_KERNELS(CALL)
 
 static const struct emu_kernel kernels[] = {
-#define ROW(name, type) {"gpu_" #name, call_##name, sizeof(struct type)},
-	GPU_KERNELS(ROW)};
+#define ROW(name, type) {"gpu_" #name, call_##name, sizeof(struct type), &n_run_##name},
+	GPU_KERNELS(ROW) GPU_NV_KERNELS(ROW)};
 
 const struct emu_kernel *emu_kernel_find(const char *name)
 {
@@ -36,4 +41,10 @@ const struct emu_kernel *emu_kernel_find(const char *name)
 			return &kernels[i];
 	}
 	return NULL;
+}
+
+void emu_kernels_print(FILE *to)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		(void)fprintf(to, "%8lu %s\n", *kernels[i].n_run, kernels[i].name);
 }

@@ -5,6 +5,8 @@
  * separated by commas:
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
  *   fail_alloc=N   the Nth allocation fails
+ *   graphs=0       launches cannot be captured
+ *   count=FILE     at the end, how often each kernel has run is appended to a file
  *   lose=N         the device is lost at the Nth launch, until nobody has a context; counting then
  *                  begins again
  *
@@ -37,7 +39,8 @@ static struct {
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
 	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
-	int lost;
+	int lost, no_graphs;
+	char count[128];
 } fake = {.devices = 1, .warp = 32, .memory = 1ull << 30};
 
 /* ---- settings ---- */
@@ -54,10 +57,25 @@ static void setting(const char *name, const char *value)
 		fake.fail_alloc = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "lose"))
 		fake.lose = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "graphs"))
+		fake.no_graphs = !strtoul(value, NULL, 10);
+	else if (!strcmp(name, "count"))
+		(void)snprintf(fake.count, sizeof(fake.count), "%s", value);
 	else if (!strcmp(name, "order"))
 		fake.order = !strcmp(value, "reverse")    ? EMU_REVERSE
 			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED
 							  : EMU_FORWARD;
+}
+
+/* At the end of the program: what has run. */
+static void __attribute__((destructor)) count(void)
+{
+	FILE *to = fake.count[0] ? fopen(fake.count, "a") : NULL;
+
+	if (!to)
+		return;
+	emu_kernels_print(to);
+	(void)fclose(to);
 }
 
 static void read_settings(void)
@@ -132,6 +150,7 @@ struct work {
 
 struct stream {
 	struct work *first, **end;
+	struct stream *captured; /* where work goes instead, or NULL */
 };
 
 static void run_first(struct stream *s);
@@ -158,6 +177,7 @@ static void do_work(struct work *w)
 			break;
 		w->launch.args = w->args;
 		emu_run(&w->launch, w->kernel->name);
+		++*w->kernel->n_run;
 		break;
 	case RECORD:
 		w->mark->stream = NULL;
@@ -192,6 +212,8 @@ static int submit(void *stream, const struct work *w)
 
 	if (fake.lost)
 		return LOST;
+	if (s && s->captured)
+		s = s->captured;
 	copy = s ? malloc(sizeof(*copy)) : NULL;
 	if (!copy)
 		return s ? OUT_OF_MEMORY : INVALID;
@@ -478,6 +500,85 @@ API(cuStreamWaitEvent, void *s, void *e, unsigned flags)
 {
 	(void)flags;
 	LOCKED(wait_event(s, e));
+}
+
+/* ---- graphs: a stream whose work is copied when it is launched ---- */
+
+static int begin_capture(struct stream *s)
+{
+	if (!s || s->captured)
+		return INVALID;
+	s->captured = calloc(1, sizeof(*s));
+	if (!s->captured)
+		return OUT_OF_MEMORY;
+	s->captured->end = &s->captured->first;
+	return OK;
+}
+
+API(cuStreamBeginCapture_v2, void *s, int mode)
+{
+	(void)mode;
+	LOCKED(fake.no_graphs ? NOT_FOUND : begin_capture(s));
+}
+
+static int end_capture(struct stream *s, void **out)
+{
+	*out = s->captured;
+	s->captured = NULL;
+	return *out ? OK : INVALID;
+}
+
+API(cuStreamEndCapture, void *s, void **out)
+{
+	LOCKED(end_capture(s, out));
+}
+
+static int copy_work(struct stream *to, const struct stream *from)
+{
+	int code = OK;
+
+	for (const struct work *w = from->first; !code && w; w = w->next)
+		code = w->kind == RECORD || w->kind == WAIT ? INVALID : submit(to, w);
+	return code;
+}
+
+API(cuGraphInstantiateWithFlags, void **out, void *graph, unsigned long long flags)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	(void)flags;
+	if (!s)
+		return OUT_OF_MEMORY;
+	s->end = &s->first;
+	*out = s;
+	LOCKED(copy_work(s, graph));
+}
+
+static int free_graph(struct stream *s)
+{
+	while (s->first) {
+		struct work *w = s->first;
+
+		s->first = w->next;
+		free(w);
+	}
+	free(s);
+	return OK;
+}
+
+API(cuGraphDestroy, void *graph)
+{
+	LOCKED(free_graph(graph));
+}
+
+API(cuGraphExecDestroy, void *graph)
+{
+	return cuGraphDestroy(graph);
+}
+
+API(cuGraphLaunch, void *graph, void *s)
+{
+	LOCKED(copy_work(s, graph));
 }
 
 API(cuModuleLoadData, void **out, const void *image)

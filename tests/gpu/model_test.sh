@@ -20,4 +20,13 @@ for backend in ref cuda; do
 	cp "$dir/out" "$dir/$backend.txt"
 done
 holds "$(cat "$dir/cuda.txt") instead of $(cat "$dir/ref.txt")" cmp -s "$dir/ref.txt" "$dir/cuda.txt"
+# Launches one by one, and as graphs once a number of rows comes again.
+for graphs in 0 1; do
+	LLAMAD_FAKE_GPU=graphs=$graphs
+	export LLAMAD_FAKE_GPU
+	call run "$dir/full.gguf" --raw -n 12 --temp 0 -p "A B" --backend cuda --plugin-dir "$plugins"
+	holds "a generation, graphs=$graphs: $(cat "$dir/err")" test $got -eq 0
+	cp "$dir/out" "$dir/graphs$graphs.txt"
+done
+holds "graphs change the text" cmp -s "$dir/graphs0.txt" "$dir/graphs1.txt"
 finish "models on an emulated GPU"

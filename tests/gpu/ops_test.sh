@@ -22,7 +22,8 @@ all() {
 }
 all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
 all "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
-all "attn " "linear q4_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
+all "attn " "linear q4_0" "linear q4_k" "linear q5_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
+all "linear iq4_nl" "linear iq4_xs" "linear bf16"
 all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
 all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
 LLAMAD_FAKE_GPU=devices=2
@@ -33,7 +34,7 @@ holds "copies are skipped by name" grep -q "^skip.*copies between devices.*LMD_D
 for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	LLAMAD_FAKE_GPU=$mode
 	export LLAMAD_FAKE_GPU
-	all "norm " "rope_kv " "linear q4_0" "linear f16" "attn "
+	all "norm " "rope_kv " "linear q4_0" "linear q6_k" "linear f16" "attn "
 done
 [ -z "${LMD_TEST_LONG:-}" ] || all "linear "
 

@@ -17,6 +17,10 @@ cat >"$dir/conf" <<EOF
 adapters = one=$dir/one.gguf, two=$dir/two.gguf:0.5
 [model tuned]
 adapter = one
+[model shelf]
+adapters_dir = $dir/folder
+[model onshelf]
+adapter = other
 [model broken]
 adapters = bad=$dir/missing.gguf
 EOF
@@ -24,6 +28,8 @@ start_http
 does add base "$dir/m.gguf"
 does alias base tuned
 does add broken "$dir/m.gguf"
+does add shelf "$dir/m.gguf"
+does alias shelf onshelf
 
 prompt="This is a prompt of more than one page of the cache, so that a second request finds it: $(seq 1 30 | tr '\n' ' ')"
 generate() {
@@ -90,6 +96,27 @@ for n in 1 20 2 19 3 18 4 17 5 16 6 15 7 14 8 13 9 12 10 11; do
 	cmp -s "$dir/out" "$dir/one.txt" || break
 done
 holds "more adapters than a model has room for" cmp "$dir/out" "$dir/one.txt"
+
+# a folder of adapters, which are loaded when they are asked for
+mkdir "$dir/folder"
+for n in $(seq 30); do
+	ln "$dir/files/one.gguf" "$dir/folder/a$n.gguf"
+done
+ln "$dir/files/two.gguf" "$dir/folder/other.gguf"
+for n in 1 17 30 2; do
+	generate shelf --adapter "a$n" >"$dir/out"
+	cmp -s "$dir/out" "$dir/one.txt" || break
+done
+holds "adapters of a folder" cmp "$dir/out" "$dir/one.txt"
+generate shelf --adapter other >"$dir/out"
+holds "another one of the folder" cmp "$dir/out" "$dir/whole.txt"
+generate shelf >"$dir/out"
+holds "the model of the folder without an adapter" cmp "$dir/out" "$dir/base.txt"
+generate onshelf >"$dir/out"
+holds "an alias for one of the folder" cmp "$dir/out" "$dir/whole.txt"
+refused 1 "model shelf has no adapter 'a31'" generate shelf --adapter a31 -p x
+refused 1 "model shelf has no adapter" generate shelf --adapter ../files/one -p x
+refused 1 "model shelf has no adapter" generate shelf --adapter .. -p x
 
 printf '%s' "$prompt" >"$dir/prompt"
 python3 "$src/tests/http/adapters.py" test "$src" "$http" "$dir"

@@ -140,24 +140,28 @@ void attn_chunk(struct attn_work *w, const struct attn_block *b, uint32_t c)
 	}
 }
 
-void attn_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t dv)
+void attn_merge(const struct attn *a, float *m, float *l, float *o, float m2, float l2,
+		const float *o2)
 {
-	float top = m2 > *m ? m2 : *m, a, b;
+	const struct cpu_float *fl = a->r->dev->fl;
+	float less;
 
 	if (m2 == -INFINITY)
 		return;
 	if (*m == -INFINITY) {
 		*m = m2;
 		*l = l2;
-		memcpy(o, o2, dv * sizeof(*o));
-		return;
+		memcpy(o, o2, a->dv * sizeof(*o));
+	} else if (m2 <= *m) {
+		less = expf(m2 - *m);
+		*l += l2 * less;
+		fl->madd(o, o, less, o2, a->dv);
+	} else {
+		less = expf(*m - m2);
+		*m = m2;
+		*l = *l * less + l2;
+		fl->madd(o, o2, less, o, a->dv);
 	}
-	a = expf(*m - top);
-	b = expf(m2 - top);
-	*m = top;
-	*l = *l * a + l2 * b;
-	for (uint32_t c = 0; c < dv; c++)
-		o[c] = o[c] * a + o2[c] * b;
 }
 
 void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)

@@ -52,7 +52,8 @@ bool attn_find_keys(struct attn_work *w, struct attn_block *b, int i);
 /* Sets w->part to the softmax over chunk number c of the block's keys. */
 void attn_chunk(struct attn_work *w, const struct attn_block *b, uint32_t c);
 /* Merges (m2, l2, o2) of another set of keys into (m, l, o) of one query. */
-void attn_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t dv);
+void attn_merge(const struct attn *a, float *m, float *l, float *o, float m2, float l2,
+		const float *o2);
 /* Writes y of query i from w->all, including the attention sink. */
 void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i);
 

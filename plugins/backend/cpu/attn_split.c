@@ -98,9 +98,9 @@ static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint3
 		w->all.m[i] = -INFINITY;
 	at -= (size_t)c * n;
 	for (uint32_t j = 0; j < total * n; j++)
-		attn_merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
-			   w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv,
-			   a->dv);
+		attn_merge(a, &w->all.m[j % n], &w->all.l[j % n],
+			   w->all.o + (size_t)(j % n) * a->dv, w->split.m[at + j],
+			   w->split.l[at + j], w->split.o + (at + j) * a->dv);
 	for (uint32_t i = 0; i < n; i++)
 		attn_finish(w, &b, i);
 }

@@ -188,9 +188,9 @@ static void whole_block(struct attn_work *w, struct attn_block *b)
 		     (int64_t)c * ATTN_CHUNK < b->keys.hi; c++) {
 			attn_chunk(w, b, c);
 			for (uint32_t i = 0; i < n; i++)
-				attn_merge(&w->all.m[i], &w->all.l[i], w->all.o + (size_t)i * a->dv,
-					   w->part.m[i], w->part.l[i],
-					   w->part.o + (size_t)i * a->dv, a->dv);
+				attn_merge(a, &w->all.m[i], &w->all.l[i],
+					   w->all.o + (size_t)i * a->dv, w->part.m[i],
+					   w->part.l[i], w->part.o + (size_t)i * a->dv);
 		}
 	}
 	for (uint32_t i = 0; i < n; i++)

@@ -10,7 +10,7 @@
 
 static const char *const kernel_names[] = {
 #define GPU_NAME(name, args) "gpu_" #name,
-	GPU_KERNELS(GPU_NAME)
+	GPU_KERNELS(GPU_NAME) GPU_NV_KERNELS(GPU_NAME)
 #undef GPU_NAME
 };
 
@@ -93,7 +93,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct lmd_error *err)
 {
 	char why[160] = "";
-	int count = 0, warp = 0, processors = 0, code;
+	int count = 0, warp = 0, processors = 0, major = 0, code;
 
 	dev->drv = gpu_driver_load(&gpu_vendor, why, sizeof(why));
 	if (!dev->drv)
@@ -109,6 +109,8 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 	if (!code)
 		code = dev->drv->device_attribute(&processors, gpu_vendor.attr_processors,
 						  dev->number);
+	if (!code)
+		code = dev->drv->device_attribute(&major, gpu_vendor.attr_major, dev->number);
 	if (!code && !dev->vendor->hip)
 		code = dev->drv->context_retain(&dev->context, dev->number);
 	if (code)
@@ -119,6 +121,7 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 				gpu_vendor.name, index, warp);
 	dev->warp = (uint32_t)warp;
 	dev->processors = (uint32_t)processors;
+	dev->mma = !gpu_vendor.hip && major >= 8 && warp == 32;
 	return LMD_OK;
 }
 
@@ -133,7 +136,7 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 			err, LMD_UNSUPPORTED,
 			"%s: the driver does not take the kernels (%zu bytes) for device %u: %s",
 			gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
-	for (uint32_t i = 0; i < GPU_N_KERNEL; i++) {
+	for (uint32_t i = 0; i < (dev->mma ? GPU_N_KERNEL : GPU_N_PORTABLE); i++) {
 		code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
 		if (code)
 			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
@@ -169,12 +172,16 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	struct gpu_dev *dev = state;
 	enum lmd_status st;
 
-	if (p->activations == LMD_ACTIVATIONS_INT8)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: activations of 8 bits", gpu_vendor.name);
+	if (p->activations > LMD_ACTIVATIONS_INT8)
+		return lmd_fail(err, LMD_INVALID, "%s: unknown activations %u, known are 0..%u",
+				gpu_vendor.name, p->activations, LMD_ACTIVATIONS_INT8);
 	if (p->attention != LMD_ATTENTION_DEFAULT)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision",
 				gpu_vendor.name);
-	*dev = (struct gpu_dev){.host = host, .vendor = &gpu_vendor, .index = p->index};
+	*dev = (struct gpu_dev){.host = host,
+				.vendor = &gpu_vendor,
+				.index = p->index,
+				.int8 = p->activations != LMD_ACTIVATIONS_F32};
 	st = find_device(dev, p->index, err);
 	if (st == LMD_OK)
 		st = gpu_enter(dev, err);

@@ -19,14 +19,18 @@ static struct {
 static const struct {
 	const char *cuda, *hip;
 	size_t at;
+	bool optional;
 } symbols[] = {
-#define GPU_SYMBOL(name, cuda, hip, args) {cuda, hip, offsetof(struct gpu_driver, name)},
+#define GPU_SYMBOL(name, cuda, hip, args) {cuda, hip, offsetof(struct gpu_driver, name), false},
 	GPU_DRIVER_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
-#define GPU_SYMBOL(name, symbol, args) {symbol, NULL, offsetof(struct gpu_driver, name)},
+#define GPU_SYMBOL(name, cuda, hip, args) {cuda, hip, offsetof(struct gpu_driver, name), true},
+	GPU_GRAPH_FUNCTIONS(GPU_SYMBOL)
+#undef GPU_SYMBOL
+#define GPU_SYMBOL(name, symbol, args) {symbol, NULL, offsetof(struct gpu_driver, name), false},
 		GPU_CUDA_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
-#define GPU_SYMBOL(name, symbol, args) {NULL, symbol, offsetof(struct gpu_driver, name)},
+#define GPU_SYMBOL(name, symbol, args) {NULL, symbol, offsetof(struct gpu_driver, name), false},
 			GPU_HIP_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
 };
@@ -48,7 +52,7 @@ static bool look_up(void *lib)
 		const char *name = loaded.vendor->hip ? symbols[i].hip : symbols[i].cuda;
 		void *p = name ? dlsym(lib, name) : NULL;
 
-		if (name && !p) {
+		if (name && !p && !symbols[i].optional) {
 			(void)snprintf(loaded.why, sizeof(loaded.why),
 				       "the driver library has no %s; it is too old or too new",
 				       name);

@@ -18,7 +18,9 @@ typedef uint64_t gpu_ptr; /* address on the device */
 
 /* Handles of the driver. */
 typedef void *gpu_context, *gpu_module, *gpu_function, *gpu_stream, *gpu_mark;
+typedef void *gpu_captured, *gpu_exec;
 
+enum { GPU_CAPTURE_RELAXED = 2 };
 enum gpu_code { GPU_CODE_OK = 0, GPU_CODE_NOMEM = 2, GPU_CODE_NOT_READY = 600 };
 
 /* X(name, CUDA's symbol, HIP's symbol, arguments): functions that return a code. */
@@ -69,6 +71,18 @@ enum gpu_code { GPU_CODE_OK = 0, GPU_CODE_NOMEM = 2, GPU_CODE_NOT_READY = 600 };
 	  (gpu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
 	   unsigned bz, unsigned shared, gpu_stream s, void **params, void **extra))
 
+/* Graphs of launches; NULL in a driver without them. */
+#define GPU_GRAPH_FUNCTIONS(X)                                                                     \
+	X(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture",                       \
+	  (gpu_stream s, int mode))                                                                \
+	X(capture_end, "cuStreamEndCapture", "hipStreamEndCapture",                                \
+	  (gpu_stream s, gpu_captured * out))                                                      \
+	X(captured_free, "cuGraphDestroy", "hipGraphDestroy", (gpu_captured g))                    \
+	X(graph_create, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags",             \
+	  (gpu_exec * out, gpu_captured g, unsigned long long flags))                              \
+	X(graph_free, "cuGraphExecDestroy", "hipGraphExecDestroy", (gpu_exec g))                   \
+	X(graph_launch, "cuGraphLaunch", "hipGraphLaunch", (gpu_exec g, gpu_stream s))
+
 /* Functions that only one of the vendors has. */
 #define GPU_CUDA_FUNCTIONS(X)                                                                      \
 	X(context_retain, "cuDevicePrimaryCtxRetain", (gpu_context * out, int dev))                \
@@ -80,6 +94,7 @@ enum gpu_code { GPU_CODE_OK = 0, GPU_CODE_NOMEM = 2, GPU_CODE_NOT_READY = 600 };
 struct gpu_driver {
 #define GPU_MEMBER(name, cuda, hip, args) int(*name) args;
 	GPU_DRIVER_FUNCTIONS(GPU_MEMBER)
+	GPU_GRAPH_FUNCTIONS(GPU_MEMBER)
 #undef GPU_MEMBER
 #define GPU_MEMBER(name, symbol, args) int(*name) args;
 	GPU_CUDA_FUNCTIONS(GPU_MEMBER)

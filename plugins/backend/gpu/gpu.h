@@ -20,11 +20,12 @@
 
 enum gpu_kernel {
 #define GPU_ENUM(name, args) GPU_K_##name,
-	GPU_KERNELS(GPU_ENUM)
+	GPU_KERNELS(GPU_ENUM) GPU_NV_KERNELS(GPU_ENUM)
 #undef GPU_ENUM
 		GPU_N_KERNEL
 };
-#define GPU_NO_KERNEL GPU_N_KERNEL
+#define GPU_NO_KERNEL  GPU_N_KERNEL
+#define GPU_N_PORTABLE GPU_K_tile_q4_0 /* the kernels before it run on every device */
 
 struct gpu_dev {
 	const struct lmd_host *host;
@@ -39,6 +40,9 @@ struct gpu_dev {
 	gpu_stream stream;      /* of calls without a queue */
 	struct gpu_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
+	bool mma;               /* the device can run GPU_NV_KERNELS */
+	bool int8;              /* activations before block types are rounded to 8 bits */
+	bool no_graphs;         /* the driver cannot capture launches */
 	bool lost;
 	struct lmd_error error; /* of the last plan_run or plan_observe */
 };
@@ -124,6 +128,11 @@ enum lmd_status gpu_weight_flatten(struct gpu_dev *dev, struct lmd_weight *w,
 				   struct lmd_error *err);
 /* Kernel of products with a type; GPU_NO_KERNEL: it is decoded to f32 when it is loaded. */
 uint32_t gpu_weight_kernel(uint32_t dtype);
+/* Kernel of coalesced products of 1 row, followed by those of 4 and of 8, and the number of values
+ * that it reads at once (32: x is rounded to 8 bits); GPU_NO_KERNEL: rows of k values have none. */
+uint32_t gpu_weight_fast(uint32_t dtype, uint32_t k, uint32_t *unit);
+/* Kernel of products of many rows on matrix units; GPU_NO_KERNEL: the type has none. */
+uint32_t gpu_weight_tile(uint32_t dtype);
 
 /* ---- pools (pool.c) ---- */
 

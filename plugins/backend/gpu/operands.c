@@ -246,6 +246,11 @@ void gpu_build_launch(struct gpu_build *b, uint32_t kernel, const void *args, si
 	p->args_bytes += (bytes + 15) / 16 * 16;
 }
 
+struct gpu_launch *gpu_build_last(struct gpu_build *b)
+{
+	return b->measure || b->status != LMD_OK ? NULL : &b->p->launches[b->p->n_launch - 1];
+}
+
 static const struct gpu_blocks single = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
 
 void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,

@@ -3,7 +3,11 @@
  * ROPE_KV and ATTN. */
 #include "plan.h"
 
-#define N_SUM 64u /* numbers that a sum over a block needs */
+#define N_SUM         64u   /* numbers that a sum over a block needs */
+#define SPLIT_ROWS    1024u /* rows times parts of the keys, unless there are more rows */
+#define SPLIT_THREADS 128u
+/* Bytes for a query: its scores, its sums in all threads, and less than 32 other numbers. */
+#define SPLIT_SHARED  ((GPU_CHUNK + 8 * SPLIT_THREADS + 32) * (uint32_t)sizeof(float))
 
 static struct gpu_rope rope_of(const struct gpu_build *b, const struct lmd_op_rope_kv *o)
 {
@@ -93,6 +97,46 @@ static struct gpu_attn_rel relation(struct gpu_build *b, const struct lmd_op_att
 	};
 }
 
+/* Can the rows of a cache be loaded as vectors of 16 bytes?  1: those of K, 2: those of V. */
+static uint32_t aligned(const struct gpu_cache *c)
+{
+	uint64_t k = c->mem | c->unit_bytes | c->k_off | c->k_row | c->k_head;
+	uint64_t v = c->mem | c->unit_bytes | c->v_off | c->v_row | c->v_head;
+
+	return (k % 16 ? 0u : 1u) | (v % 16 ? 0u : 2u);
+}
+
+/* Divides the keys among blocks; false if this attention is not over the keys of one cache alone. */
+static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
+{
+	uint64_t rows = gpu_build_max_rows(b, &a->y), cells = SPLIT_ROWS;
+	struct gpu_blocks x = {.space = a->y.space, .div = a->y.div, .times = 1, .per = 1};
+	struct gpu_blocks y = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
+	struct gpu_launch *last;
+
+	if (most > 256 || a->src[0].kind != LMD_KV_CACHE || a->src[1].kind != LMD_KV_NONE ||
+	    (a->src[0].list.flags & GPU_VIEW_SET))
+		return false;
+	cells = rows > cells ? rows : rows * GPU_MAX_PART < cells ? rows * GPU_MAX_PART : cells;
+	a->part_rows = (uint32_t)cells;
+	a->part = gpu_build_temp(b, cells * a->q.n_head, 4 * ((uint64_t)a->y.width + 2));
+	a->aligned = aligned(&a->src[0].cache);
+	gpu_build_launch(b,
+			 most <= 64    ? GPU_K_split_64_1
+			 : most <= 128 ? GPU_K_split_128_1
+				       : GPU_K_split_256_1,
+			 a, sizeof(*a), SPLIT_THREADS, SPLIT_SHARED, x, y);
+	last = gpu_build_last(b);
+	if (last) {
+		last->pick = GPU_PICK_PACK;
+		last->n_kv_head = a->n_kv_head;
+		last->per_kv = a->q.n_head / a->n_kv_head;
+	}
+	gpu_build_block(b, GPU_K_merge, a, sizeof(*a), a->y.width <= 64 ? 64 : 128, 0, &a->y,
+			a->q.n_head);
+	return true;
+}
+
 void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_attn *o = &op->u.attn;
@@ -120,6 +164,8 @@ void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 		a.bias_w = gpu_build_flat(b, o->bias_w);
 	if (most > 1024)
 		gpu_build_fail(b, "heads of %u columns; at most 1024 are supported", most);
+	if (split(b, &a, most))
+		return;
 	gpu_build_block(b,
 			most <= 64    ? GPU_K_attn_64
 			: most <= 128 ? GPU_K_attn_128

@@ -4,37 +4,106 @@
  * are prepared, multiplied, passed through an activation and multiplied again. */
 #include <string.h>
 
+#include "backend/common/int8_types.h"
 #include "plan.h"
 
 #define N_SUM   (64 * sizeof(float))
 #define THREADS 128u /* of a block of a product */
 #define TILE    8u   /* rows that a warp multiplies at once */
 
-/* f32 rows that a product reads. */
+#define FAST_THREADS 256u
+#define FAST_OUTPUTS 4u /* of a warp */
+#define FAST_ROWS    8u /* at most, of a block */
+
+/* Rows that a product reads: f32, and what was made of them. */
 struct rows {
 	gpu_ptr at;
 	uint32_t stride; /* floats */
+	uint32_t heads, k;
+	gpu_ptr q8;      /* rounded to 8 bits; 0 = not yet */
+	gpu_ptr rounded; /* the rounded numbers as f32 [rows][k]; 0 = not yet */
 };
 
+/* Does the weight's kernel read rows that are rounded to 8 bits? */
+static bool reads_q8(const struct gpu_build *b, uint32_t dtype, uint32_t k)
+{
+	uint32_t unit;
+
+	return b->p->dev->int8 && gpu_weight_fast(dtype, k, &unit) != GPU_NO_KERNEL && unit == 32;
+}
+
+static bool any_reads_q8(const struct gpu_build *b, const uint32_t *refs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmd_weight_ref *w;
+
+		if (refs[i] == LMD_NONE)
+			continue;
+		w = &b->plan->weight_refs[refs[i]];
+		if (reads_q8(b, w->dtype, w->k))
+			return true;
+	}
+	return false;
+}
+
+static gpu_ptr q8_rows(struct gpu_build *b, const struct gpu_view *like, uint32_t heads, uint32_t k)
+{
+	return gpu_build_temp(b, gpu_build_max_rows(b, like) * heads,
+			      ((uint64_t)k + k / 4 + 15) / 16 * 16);
+}
+
+/* Rounds rows: to 8 bits, or to floats with the values of such. */
+static void round_rows(struct gpu_build *b, struct rows *x, const struct gpu_view *like, bool q8)
+{
+	struct gpu_round_args a = {
+		.run = b->p->run,
+		.x = x->at,
+		.x_stride = x->stride,
+		.k = x->k,
+		.space = like->space,
+		.fold = like->div,
+		.heads = x->heads,
+	};
+	const struct gpu_blocks gx = {.space = like->space,
+				      .div = like->div,
+				      .times = (uint64_t)x->heads * (x->k / 32),
+				      .per = 256 / 32};
+	const struct gpu_blocks gy = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
+
+	if (q8)
+		a.q8 = x->q8 = q8_rows(b, like, x->heads, x->k);
+	else
+		a.y = x->rounded =
+			gpu_build_temp(b, gpu_build_max_rows(b, like) * x->heads, 4ull * x->k);
+	gpu_build_launch(b, GPU_K_round, &a, sizeof(a), 256, 0, gx, gy);
+}
+
 /* Prepares the rows of x: where they are if nothing is to be done to them, else in memory of the
- * op. */
+ * op.  refs[n]: the weights that will read them. */
 static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
-			   const struct lmd_norm *norm, const struct gpu_view *like, uint32_t from)
+			   const struct lmd_norm *norm, const struct gpu_view *like, uint32_t from,
+			   const uint32_t *refs, uint32_t n)
 {
 	struct gpu_norm_args a = {.run = b->p->run, .x = *x, .rows = from};
+	struct rows rows = {.heads = x->n_head, .k = x->width};
 	bool plain = !norm || norm->kind == LMD_NORM_NONE;
-	gpu_ptr temp;
 
 	if (norm)
 		a.norm = gpu_build_norm(b, norm);
 	plain = plain && !(a.norm.g.flags & GPU_VIEW_SET) && !(a.norm.b.flags & GPU_VIEW_SET);
 	if (plain && from == GPU_ROWS_SAME && x->n_head == 1 && x->fold == 1 && x->row_bytes &&
-	    !x->input && !(x->flags & GPU_VIEW_I32))
-		return (struct rows){x->base + 4 * (uint64_t)x->col0, x->row_bytes / 4};
-	temp = gpu_build_temp(b, gpu_build_max_rows(b, like) * x->n_head, 4 * (uint64_t)x->width);
-	a.y = gpu_build_rows(like, temp, x->n_head, x->width);
+	    !x->input && !(x->flags & GPU_VIEW_I32)) {
+		rows.at = x->base + 4 * (uint64_t)x->col0;
+		rows.stride = x->row_bytes / 4;
+		return rows;
+	}
+	rows.at = gpu_build_temp(b, gpu_build_max_rows(b, like) * x->n_head, 4ull * x->width);
+	rows.stride = x->width;
+	a.y = gpu_build_rows(like, rows.at, x->n_head, x->width);
+	if (any_reads_q8(b, refs, n))
+		a.q8 = rows.q8 = q8_rows(b, like, x->n_head, x->width);
 	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, x->n_head);
-	return (struct rows){temp, x->width};
+	return rows;
 }
 
 /* Computes what adapters add to a product. */
@@ -65,8 +134,53 @@ static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t si
 			like, a->heads);
 }
 
+/* Warps that share an output: as many as keep the device busy, as long as each thread has a unit
+ * to read.  Nothing of the step decides, so that the order of sums is always the same. */
+static uint32_t split_of(const struct gpu_build *b, uint64_t outputs, uint32_t units)
+{
+	const struct gpu_dev *dev = b->p->dev;
+	uint64_t groups = (outputs + FAST_OUTPUTS - 1) / FAST_OUTPUTS;
+	uint32_t split = 1;
+
+	while (split < FAST_THREADS / dev->warp && groups * split < 32ull * dev->processors &&
+	       units > split * dev->warp)
+		split *= 2;
+	return split;
+}
+
+/* Launches the product of few rows whose loads are coalesced; false if there is none. */
+static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x,
+			  const struct gpu_view *like, uint64_t outputs, struct gpu_blocks gy)
+{
+	uint32_t unit, kernel = gpu_weight_fast(a->w.dtype, a->w.k, &unit);
+	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .times = outputs};
+	struct gpu_launch *last;
+
+	if (kernel == GPU_NO_KERNEL)
+		return false;
+	if (unit == 32 ? !b->p->dev->int8 : x->at % 16 || x->stride % 4)
+		return false;
+	if (unit == 32 && !x->q8)
+		round_rows(b, x, like, true);
+	a->q8 = x->q8;
+	a->split = split_of(b, outputs, a->w.k / unit);
+	gx.per = FAST_THREADS / b->p->dev->warp / a->split * FAST_OUTPUTS;
+	gy.per = 1;
+	gpu_build_launch(b, kernel, a, sizeof(*a), FAST_THREADS,
+			 FAST_THREADS / b->p->dev->warp * FAST_OUTPUTS * FAST_ROWS *
+				 (uint32_t)sizeof(float),
+			 gx, gy);
+	last = gpu_build_last(b);
+	if (last && a->mode == GPU_LINEAR_FLAT) {
+		last->pick = GPU_PICK_ROWS;
+		last->many = b->p->dev->mma ? gpu_weight_tile(a->w.dtype) : GPU_NO_KERNEL;
+		last->outputs = outputs;
+	}
+	return true;
+}
+
 /* Multiplies; a->w, a->e, mode and heads are set.  site: of adapters, or LMD_NONE. */
-static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows x, uint32_t x_div,
+static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x, uint32_t x_div,
 		     const struct gpu_view *like, uint32_t site)
 {
 	uint32_t kernel = gpu_weight_kernel(a->w.dtype);
@@ -81,12 +195,20 @@ static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows
 	    !b->measure) /* such a weight is f32 when it has been loaded */
 		gpu_build_fail(b, "a product with type %u", a->w.dtype);
 	a->run = b->p->run;
-	a->x = x.at;
-	a->x_stride = x.stride;
+	a->x = x->at;
+	a->x_stride = x->stride;
 	a->x_div = x_div;
 	a->space = like->space;
 	a->fold = like->div;
 	adapters(b, a, site, outputs, like);
+	if (multiply_fast(b, a, x, like, outputs, gy))
+		return;
+	if (b->p->dev->int8 && host_mem_int8_type(a->w.dtype)) {
+		if (!x->rounded)
+			round_rows(b, x, like, false);
+		a->x = x->rounded;
+		a->x_stride = x->k;
+	}
 	gpu_build_launch(b, kernel, a, sizeof(*a), THREADS, 0, gx, gy);
 }
 
@@ -103,7 +225,7 @@ void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op)
 	struct gpu_view like =
 		gpu_build_view(b, l->y[0].src != LMD_SRC_NONE ? &l->y[0] : &l->r_out[0]);
 	bool stacked = l->ids.src != LMD_SRC_NONE;
-	struct rows rows = prepare(b, &x, &l->pro, &like, GPU_ROWS_SAME);
+	struct rows rows = prepare(b, &x, &l->pro, &like, GPU_ROWS_SAME, l->w, l->n_w);
 
 	for (uint32_t i = 0; i < l->n_w; i++) {
 		struct gpu_linear_args a = {
@@ -125,7 +247,7 @@ void gpu_lower_linear(struct gpu_build *b, const struct lmd_op *op)
 		};
 
 		memcpy(a.e.p, l->p, sizeof(a.e.p));
-		multiply(b, &a, rows, stacked && x.n_head == 1 ? a.heads : 1, &like,
+		multiply(b, &a, &rows, stacked && x.n_head == 1 ? a.heads : 1, &like,
 			 l->lora_site[i]);
 	}
 }
@@ -139,7 +261,9 @@ void gpu_lower_bmm(struct gpu_build *b, const struct lmd_op *op)
 				    .heads = y.n_head,
 				    .e = store(&y)};
 
-	multiply(b, &a, prepare(b, &x, NULL, &y, GPU_ROWS_SAME), 1, &y, LMD_NONE);
+	struct rows rows = prepare(b, &x, NULL, &y, GPU_ROWS_SAME, &m->w, 1);
+
+	multiply(b, &a, &rows, 1, &y, LMD_NONE);
 }
 
 void gpu_lower_head(struct gpu_build *b, const struct lmd_op *op)
@@ -147,19 +271,21 @@ void gpu_lower_head(struct gpu_build *b, const struct lmd_op *op)
 	const struct lmd_op_head *h = &op->u.head;
 	struct gpu_view x = gpu_build_view(b, &h->x), y = gpu_build_view(b, &h->y);
 	struct gpu_linear_args a = {.w = gpu_build_weight(b, h->w), .heads = 1, .e = store(&y)};
+	struct rows rows = prepare(b, &x, &h->norm, &y, GPU_ROWS_OUT_ROW, &h->w, 1);
 
 	a.e.scale = h->scale;
 	a.e.softcap = h->softcap;
 	a.e.extra = gpu_build_flat(b, h->bias);
-	multiply(b, &a, prepare(b, &x, &h->norm, &y, GPU_ROWS_OUT_ROW), 1, &y, h->lora_site);
+	multiply(b, &a, &rows, 1, &y, h->lora_site);
 }
 
 /* Passes gate and up [rows * heads][width] through the activation, into gate, or into up without a
  * gate. */
 static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
-			    const struct gpu_view *gate, const struct gpu_view *up)
+			    const struct gpu_view *gate, const struct gpu_view *up, uint32_t down)
 {
 	struct gpu_glu_args a = {.run = b->p->run, .act = act};
+	struct rows rows = {.stride = up->width, .heads = up->n_head, .k = up->width};
 
 	memcpy(a.p, p, sizeof(a.p));
 	a.a = gate->flags & GPU_VIEW_SET ? *gate : *up;
@@ -171,8 +297,11 @@ static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
 	a.y.head_stride = up->width;
 	a.y.col0 = 0;
 	a.y.value_width = up->n_head * up->width;
+	if (any_reads_q8(b, &down, 1))
+		a.q8 = rows.q8 = q8_rows(b, up, up->n_head, up->width);
 	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
-	return (struct rows){a.y.base, up->width};
+	rows.at = a.y.base;
+	return rows;
 }
 
 void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
@@ -182,7 +311,7 @@ void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
 	struct gpu_view like = gpu_build_view(b, f->y.src != LMD_SRC_NONE ? &f->y : &f->r_out);
 	const uint32_t refs[2] = {f->gate, f->up};
 	uint32_t width = b->plan->weight_refs[f->up].n;
-	struct rows rows = prepare(b, &x, &f->norm, &like, GPU_ROWS_SAME);
+	struct rows rows = prepare(b, &x, &f->norm, &like, GPU_ROWS_SAME, refs, 2), h;
 	struct gpu_linear_args down = {.w = gpu_build_weight(b, f->down), .heads = like.n_head};
 
 	for (int i = 0; i < 2; i++) {
@@ -196,7 +325,7 @@ void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
 			gpu_build_temp(b, gpu_build_max_rows(b, &like) * like.n_head, 4ull * width),
 			like.n_head, width);
 		a.e = store(&v[i]);
-		multiply(b, &a, rows, 1, &like, f->lora_site[i]);
+		multiply(b, &a, &rows, 1, &like, f->lora_site[i]);
 	}
 	down.e = (struct gpu_epilogue){
 		.y = gpu_build_view(b, &f->y),
@@ -205,7 +334,8 @@ void gpu_lower_ffn(struct gpu_build *b, const struct lmd_op *op)
 		.scale = 1,
 		.a = f->a,
 	};
-	multiply(b, &down, activate(b, f->act, f->p, &v[0], &v[1]), 1, &like, f->lora_site[2]);
+	h = activate(b, f->act, f->p, &v[0], &v[1], f->down);
+	multiply(b, &down, &h, 1, &like, f->lora_site[2]);
 }
 
 void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
@@ -220,6 +350,7 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
 	};
 	struct gpu_linear_args l = {.w = gpu_build_weight(b, o->w), .heads = 1};
 	uint32_t k = b->plan->weight_refs[o->w].k;
+	struct rows rows = {.stride = k, .heads = 1, .k = k};
 
 	memcpy(a.kernel, o->kernel, sizeof(a.kernel));
 	memcpy(a.stride, o->stride, sizeof(a.stride));
@@ -234,7 +365,8 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
 	y.width *= y.n_head;
 	y.n_head = 1;
 	l.e = store(&y);
-	multiply(b, &l, (struct rows){a.out, k}, 1, &y, LMD_NONE);
+	rows.at = a.out;
+	multiply(b, &l, &rows, 1, &y, LMD_NONE);
 }
 
 /* ---- MOE_FFN ---- */
@@ -243,22 +375,25 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op)
 static struct rows expert_rows(struct gpu_build *b, const struct lmd_op_moe_ffn *m,
 			       const struct gpu_view *ids, uint32_t k)
 {
+	const uint32_t refs[3] = {m->gate_up, m->gate, m->up};
 	struct gpu_view x = gpu_build_view(b, &m->x);
 	struct gpu_norm_args a = {
 		.run = b->p->run, .x = x, .times = gpu_build_view(b, &m->weights), .one_head = 1};
-	gpu_ptr temp;
+	struct rows rows = {.stride = x.width, .heads = k, .k = x.width};
 
 	if (!m->weight_before)
-		return prepare(b, &x, NULL, ids, GPU_ROWS_SAME);
-	temp = gpu_build_temp(b, gpu_build_max_rows(b, ids) * k, 4 * (uint64_t)x.width);
-	a.y = gpu_build_rows(ids, temp, k, x.width);
+		return prepare(b, &x, NULL, ids, GPU_ROWS_SAME, refs, 3);
+	rows.at = gpu_build_temp(b, gpu_build_max_rows(b, ids) * k, 4 * (uint64_t)x.width);
+	a.y = gpu_build_rows(ids, rows.at, k, x.width);
+	if (any_reads_q8(b, refs, 3))
+		a.q8 = rows.q8 = q8_rows(b, ids, k, x.width);
 	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, k);
-	return (struct rows){temp, x.width};
+	return rows;
 }
 
 /* Multiplies the pairs with a stacked weight; returns [pairs][n]. */
 static struct gpu_view expert_product(struct gpu_build *b, uint32_t ref, const struct gpu_view *ids,
-				      uint32_t k, struct rows rows, uint32_t x_div, uint32_t site)
+				      uint32_t k, struct rows *rows, uint32_t x_div, uint32_t site)
 {
 	struct gpu_linear_args a = {
 		.w = gpu_build_weight(b, ref), .ids = *ids, .mode = GPU_LINEAR_IDS, .heads = k};
@@ -293,16 +428,16 @@ void gpu_lower_moe_ffn(struct gpu_build *b, const struct lmd_op *op)
 	};
 
 	if (m->gate_up != LMD_NONE) {
-		gate = up = expert_product(b, m->gate_up, &ids, k, rows, div, m->lora_site[0]);
+		gate = up = expert_product(b, m->gate_up, &ids, k, &rows, div, m->lora_site[0]);
 		gate.width = up.width = width;
 		up.col0 = width;
 	} else {
 		if (m->gate != LMD_NONE)
-			gate = expert_product(b, m->gate, &ids, k, rows, div, m->lora_site[0]);
-		up = expert_product(b, m->up, &ids, k, rows, div, m->lora_site[1]);
+			gate = expert_product(b, m->gate, &ids, k, &rows, div, m->lora_site[0]);
+		up = expert_product(b, m->up, &ids, k, &rows, div, m->lora_site[1]);
 	}
-	h = activate(b, m->act, m->p, &gate, &up);
-	d = expert_product(b, m->down, &ids, k, h, 1, m->lora_site[2]);
+	h = activate(b, m->act, m->p, &gate, &up, m->down);
+	d = expert_product(b, m->down, &ids, k, &h, 1, m->lora_site[2]);
 	sum.d = d.base;
 	gpu_build_each(b, GPU_K_moe_sum, &sum, sizeof(sum), &ids, sum.dim);
 }

@@ -263,6 +263,7 @@ void gpu_plan_destroy(void *state, struct lmd_compiled_plan *p)
 	if (!p)
 		return;
 	(void)gpu_enter(dev, NULL);
+	gpu_graph_fini(p);
 	for (uint32_t i = 0; i < p->plan->n_rope; i++) {
 		if (p->freq)
 			gpu_free(dev, p->freq[i]);

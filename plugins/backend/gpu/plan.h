@@ -17,12 +17,39 @@ struct gpu_blocks {
 	uint32_t per;
 };
 
+/* Which kernel a launch uses. */
+enum gpu_pick {
+	GPU_PICK_ONE = 0,
+	GPU_PICK_ROWS = 1, /* the first of three, for 1, 4 and 8 rows of y in a block; `many` for
+			    * more rows */
+	GPU_PICK_PACK = 2  /* the first of three, for 1, 4 and 8 queries in a block; shared memory is
+			    * for one; x is the number of rows, y the parts of the keys */
+};
+
 struct gpu_launch {
 	uint32_t kernel; /* enum gpu_kernel */
 	uint32_t op;     /* index in the plan */
+	enum gpu_pick pick;
+	uint32_t many;   /* enum gpu_kernel of nv/tile.h, or GPU_NO_KERNEL */
+	uint64_t outputs;
 	uint32_t threads, shared;
+	uint32_t n_kv_head, per_kv; /* GPU_PICK_PACK: heads that share a head of keys */
 	struct gpu_blocks x, y;
 	size_t args; /* where they are in `args` */
+};
+
+/* The live rows of a step. */
+struct gpu_live {
+	uint32_t rows[LMD_N_SPACE];
+	uint32_t parts; /* of the keys of a row, at most: a power of two */
+};
+/* The launches of a plan as the driver's graph, with grids for so many rows (graph.c). */
+#define GPU_N_GRAPH 24
+struct gpu_graph {
+	struct gpu_live live;
+	uint64_t used; /* number of the run that used it last; 0 = free */
+	bool seen;     /* more than once */
+	gpu_exec exec; /* NULL until then */
 };
 
 struct lmd_compiled_plan {
@@ -40,6 +67,8 @@ struct lmd_compiled_plan {
 	uint32_t n_launch, cap_launch;
 	char *args;
 	size_t args_bytes, cap_args;
+	struct gpu_graph graphs[GPU_N_GRAPH];
+	uint64_t n_run;
 };
 
 struct gpu_build {
@@ -74,6 +103,8 @@ uint64_t gpu_build_max_rows(const struct gpu_build *b, const struct gpu_view *v)
 /* Appends a launch; args [bytes] is copied. */
 void gpu_build_launch(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
 		      uint32_t threads, uint32_t shared, struct gpu_blocks x, struct gpu_blocks y);
+/* The launch that was appended last, to change it; NULL if nothing is emitted. */
+struct gpu_launch *gpu_build_last(struct gpu_build *b);
 /* A thread for each element of the rows of `like`, `times` of them in a row. */
 void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
 		    const struct gpu_view *like, uint64_t times);
@@ -111,10 +142,6 @@ void gpu_lower_cast_copy(struct gpu_build *b, const struct lmd_op *op);
 
 /* ---- running (run.c) ---- */
 
-/* The live rows of a step. */
-struct gpu_live {
-	uint32_t rows[LMD_N_SPACE];
-};
 /* Checks the step and the inputs, copies the block and makes the page table changes. */
 enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
 			      const struct lmd_step *step, const struct lmd_binding *in,
@@ -122,5 +149,9 @@ enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
 enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 			       const struct gpu_launch *l, const struct gpu_live *live,
 			       struct lmd_error *err);
+/* Launches everything in the list, as a graph where that is worth it. */
+enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
+			      const struct gpu_live *live, struct lmd_error *err);
+void gpu_graph_fini(struct lmd_compiled_plan *p);
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_PLAN_H */

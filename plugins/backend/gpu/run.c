@@ -9,7 +9,35 @@
 #define MOST_BLOCKS_X 0x7fffffffull
 #define MOST_BLOCKS_Y 65535ull
 
+/* Products of more rows than TILE_FROM run on matrix units. */
+#define TILE_FROM        16u
+#define TILE_ROWS        64u
+#define TILE_OUTPUTS     128u
+#define TILE_OUTPUTS_FEW 32u /* with at most TILE_ROWS rows */
+#define TILE_THREADS     256u
+#define TILE_SHARED      (TILE_ROWS * (TILE_OUTPUTS + 1) * (uint32_t)sizeof(float))
+
 /* ---- the step ---- */
+
+/* The most chunks of keys that a row of a group sees. */
+static void count_parts(const struct lmd_compiled_plan *p, const struct lmd_step *step, uint32_t g,
+			struct gpu_live *live)
+{
+	const struct lmd_step_group_layout *l = &p->layout.group[g];
+	const char *block = (const char *)step->head;
+	const int32_t *lo, *hi;
+	uint32_t space = p->plan->groups[g].q_space;
+
+	if (!l->kv_lo || !l->kv_hi || space >= LMD_N_SPACE)
+		return;
+	lo = (const int32_t *)(const void *)(block + l->kv_lo);
+	hi = (const int32_t *)(const void *)(block + l->kv_hi);
+	for (uint32_t i = 0; i < live->rows[space]; i++) {
+		while (live->parts < GPU_MAX_PART &&
+		       hi[i] - (int64_t)lo[i] > (int64_t)live->parts * GPU_CHUNK)
+			live->parts *= 2;
+	}
+}
 
 static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struct lmd_step *step,
 				  struct gpu_live *live, struct lmd_error *err)
@@ -35,7 +63,7 @@ static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struc
 					"%s: group %u has %u page table changes, at most %u fit",
 					p->dev->vendor->name, g, h->n_change[g], l->max_change);
 	}
-	*live = (struct gpu_live){.rows = {h->n_tok, h->n_out, h->n_seq}};
+	*live = (struct gpu_live){.rows = {h->n_tok, h->n_out, h->n_seq}, .parts = 1};
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		uint32_t most = p->plan->max_rows[LMD_SPACE_X0 + k];
 		int32_t end = step->x_off[k] && l->x_off[k] ? step->x_off[k][h->n_seq] : 0;
@@ -45,6 +73,8 @@ static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struc
 					h->n_seq, end, most);
 		live->rows[LMD_SPACE_X0 + k] = (uint32_t)end;
 	}
+	for (uint32_t g = 0; g < p->plan->n_group; g++)
+		count_parts(p, step, g, live);
 	return LMD_OK;
 }
 
@@ -108,12 +138,57 @@ static uint64_t blocks(const struct gpu_blocks *b, const struct gpu_live *live)
 	return (n * b->times + b->per - 1) / b->per;
 }
 
+/* Of three kernels, the one for n rows or queries; how many it takes at once. */
+static uint32_t pick(uint64_t n, uint32_t *of_block)
+{
+	*of_block = n > 4 ? 8 : n > 1 ? 4 : 1;
+	return n > 4 ? 2 : n > 1 ? 1 : 0;
+}
+
+/* Queries of a block: the heads that share keys, and more rows of a sequence if there are any. */
+static uint32_t queries(const struct gpu_launch *l, const struct gpu_live *live)
+{
+	bool decode = live->rows[LMD_SPACE_TOKENS] <= live->rows[LMD_SPACE_SEQS];
+
+	return decode && l->x.space == LMD_SPACE_TOKENS ? l->per_kv : 8;
+}
+
+/* A product of many rows: the shapes are those of kern/nv/tile.h. */
+static enum lmd_status launch_tile(struct lmd_compiled_plan *p, gpu_stream s,
+				   const struct gpu_launch *l, uint64_t rows, struct lmd_error *err)
+{
+	uint64_t outputs = rows <= TILE_ROWS ? TILE_OUTPUTS_FEW : TILE_OUTPUTS;
+
+	return launch(p->dev, s, l->many, (l->outputs + outputs - 1) / outputs,
+		      (rows + TILE_ROWS - 1) / TILE_ROWS, TILE_THREADS, TILE_SHARED,
+		      p->args + l->args, err);
+}
+
 enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 			       const struct gpu_launch *l, const struct gpu_live *live,
 			       struct lmd_error *err)
 {
-	return launch(p->dev, s, l->kernel, blocks(&l->x, live), blocks(&l->y, live), l->threads,
-		      l->shared, p->args + l->args, err);
+	uint64_t x = blocks(&l->x, live), y = blocks(&l->y, live);
+	uint32_t kernel = l->kernel, shared = l->shared, n, tile;
+
+	switch (l->pick) {
+	case GPU_PICK_ONE:
+		break;
+	case GPU_PICK_ROWS:
+		if (y > TILE_FROM && l->many != GPU_NO_KERNEL)
+			return launch_tile(p, s, l, y, err);
+		kernel += pick(y, &n);
+		y = (y + n - 1) / n;
+		break;
+	case GPU_PICK_PACK:
+		kernel += pick(queries(l, live), &n);
+		shared *= n;
+		tile = n > l->per_kv ? n / l->per_kv : 1;
+		x = (x + tile - 1) / tile * l->n_kv_head * ((l->per_kv + n - 1) / n);
+		y = live->parts;
+		break;
+	}
+	return launch(p->dev, s, kernel, x, y, l->threads, shared, p->args + l->args, err);
 }
 
 /* ---- results ---- */
@@ -169,8 +244,8 @@ enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 			      dev->vendor->name);
 	if (st == LMD_OK)
 		st = gpu_run_begin(p, s, step, in, n_in, &live, &dev->error);
-	for (uint32_t i = 0; st == LMD_OK && i < p->n_launch; i++)
-		st = gpu_run_launch(p, s, &p->launches[i], &live, &dev->error);
+	if (st == LMD_OK)
+		st = gpu_graph_run(p, s, &live, &dev->error);
 	for (uint32_t i = 0; st == LMD_OK && i < n_out; i++)
 		st = copy_output(p, s, &live, &out[i], &dev->error);
 	return st == LMD_OK ? gpu_queue_done(dev, q, done, &dev->error) : st;

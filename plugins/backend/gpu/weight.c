@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights are copied to the device row by row, without the gaps between their pieces.  Types that
- * kernels do not decode, and transposed weights, are decoded to f32 on the way: the same numbers
- * in more memory. */
+ * Weights are copied to the device row by row, without the gaps between their pieces.  The common
+ * block types are repacked on the way (repack.h), and their rows and those of 16-bit floats begin
+ * at multiples of 16 bytes.  Types that kernels do not decode, and transposed weights, are decoded
+ * to f32: the same numbers in more memory. */
 #include <string.h>
 
 #include "gpu.h"
+#include "repack.h"
 
 static const struct {
 	uint32_t dtype, kernel;
@@ -27,8 +29,45 @@ static const struct {
 	_Static_assert((uint32_t)LMD_DTYPE_##constant == (number), #name);
 DEVICE_TYPES(CHECK_NUMBER, _)
 
+#define FAST(TYPE, name) {LMD_DTYPE_##TYPE, GPU_K_fast_##name##_1, 32, GPU_K_tile_##name}
+static const struct {
+	uint32_t dtype, kernel, unit, tile;
+} fast[] = {
+	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL},
+	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_NO_KERNEL},
+	{LMD_DTYPE_BF16, GPU_K_fast_bf16_1, 8, GPU_NO_KERNEL},
+	FAST(Q4_0, q4_0),
+	FAST(Q8_0, q8_0),
+	FAST(Q4_K, q4_k),
+	FAST(Q5_K, q5_k),
+	FAST(Q6_K, q6_k),
+	FAST(IQ4_NL, iq4_nl),
+	FAST(IQ4_XS, iq4_xs),
+	FAST(MXFP4, mxfp4),
+};
+
+uint32_t gpu_weight_tile(uint32_t dtype)
+{
+	for (size_t i = 0; i < LMD_LEN(fast); i++) {
+		if (fast[i].dtype == dtype % GPU_PLANES)
+			return fast[i].tile;
+	}
+	return GPU_NO_KERNEL;
+}
+
+uint32_t gpu_weight_fast(uint32_t dtype, uint32_t k, uint32_t *unit)
+{
+	for (size_t i = 0; i < LMD_LEN(fast); i++) {
+		*unit = fast[i].unit;
+		if (fast[i].dtype == dtype % GPU_PLANES)
+			return k % *unit ? GPU_NO_KERNEL : fast[i].kernel;
+	}
+	return GPU_NO_KERNEL;
+}
+
 uint32_t gpu_weight_kernel(uint32_t dtype)
 {
+	dtype %= GPU_PLANES;
 	for (size_t i = 0; i < LMD_LEN(native); i++) {
 		if (native[i].dtype == dtype)
 			return native[i].kernel;
@@ -39,6 +78,7 @@ uint32_t gpu_weight_kernel(uint32_t dtype)
 /* How a weight lies on the device. */
 struct plan {
 	bool decode;             /* to f32 */
+	bool planes;             /* repacked */
 	bool transpose, stacked; /* pieces follow each other in the stack, not in N */
 	uint32_t cols;           /* values of a row in the file */
 	uint64_t file_row, row_bytes, slice_bytes, bytes;
@@ -91,7 +131,11 @@ static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weigh
 		    (p->transpose || gpu_weight_kernel(d->dtype) == GPU_NO_KERNEL);
 	p->file_row =
 		h->dtype_head(h->ctx, (enum lmd_dtype)d->dtype) + (uint64_t)p->cols / elems * bytes;
+	p->planes = !p->decode && gpu_repack_has(d->dtype);
 	p->row_bytes = p->decode ? 4 * (uint64_t)ref->k : p->file_row;
+	if (p->planes ||
+	    (!p->decode && (d->dtype == LMD_DTYPE_F16 || d->dtype == LMD_DTYPE_BF16)))
+		p->row_bytes = (p->row_bytes + 15) / 16 * 16;
 	if (p->row_bytes > UINT32_MAX)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %llu bytes", ref->name,
 				(unsigned long long)p->row_bytes);
@@ -145,8 +189,13 @@ static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_we
 	for (uint32_t i = 0; i < n; i++) {
 		const char *from = file_row(d, p, slice, i);
 
+		if (p->planes) {
+			gpu_repack_row(d->dtype, (const uint8_t *)from, p->cols,
+				       (uint8_t *)out + i * p->row_bytes);
+			continue;
+		}
 		if (!p->decode) {
-			memcpy(out + i * p->row_bytes, from, (size_t)p->row_bytes);
+			memcpy(out + i * p->row_bytes, from, (size_t)p->file_row);
 			continue;
 		}
 		if (h->dequant_rows(h->ctx, (enum lmd_dtype)d->dtype, from, row, p->cols) != LMD_OK)
@@ -221,7 +270,7 @@ enum lmd_status gpu_weight_load(void *state, const struct lmd_weight_desc *d,
 		.bias = d->bias ? w->memory + p.bias_at : 0,
 		.slice_bytes = p.slice_bytes,
 		.row_bytes = (uint32_t)p.row_bytes,
-		.dtype = p.decode ? LMD_DTYPE_F32 : d->dtype,
+		.dtype = p.decode ? LMD_DTYPE_F32 : d->dtype + (p.planes ? GPU_PLANES : 0),
 		.n_stack = ref->n_stack,
 		.n = ref->n,
 		.k = ref->k,

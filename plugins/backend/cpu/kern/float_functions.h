@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* e^x = 2^n times a polynomial of degree 6 in the remainder, |remainder| <= ln(2)/2; relative error
- * 2e-7.  Returns 0 below -87.3 and infinity above 88.7. */
-static inline vf exp_v(vf x)
+ * 2e-7.  Returns 0 below -87.3 and infinity above 88.7, or above 88.3 unless `large`. */
+static inline vf exp_of(vf x, bool large)
 {
 	const vf magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
 	vf lo = splat(-87.3f), hi = splat(88.7f);
@@ -29,6 +29,8 @@ static inline vf exp_v(vf x)
 	p = p * r + splat(0.5f);
 	p = p * r + splat(1.0f);
 	p = p * r + splat(1.0f);
+	if (!large)
+		return blend(x < lo, (vf){0}, p * (vf)((bits + 127) << 23));
 	/* 2^n as two factors, because n reaches 128. */
 	n = (vf)(((bits >> 1) + 127) << 23);
 	p = p * n;
@@ -36,6 +38,11 @@ static inline vf exp_v(vf x)
 	p = p * n;
 	p = blend(x < lo, (vf){0}, p);
 	return blend(x > hi, splat(INFINITY), p);
+}
+
+static inline vf exp_v(vf x)
+{
+	return exp_of(x, true);
 }
 
 static float max_k(const float *s, size_t n)
@@ -63,7 +70,7 @@ static float exp_sum_k(float *s, size_t n, float max)
 	size_t i = 0;
 
 	for (; i + W <= n; i += W) {
-		vf e = exp_v(load(s + i) - splat(max));
+		vf e = exp_of(load(s + i) - splat(max), false);
 
 		store(s + i, e);
 		sum += e;
@@ -72,7 +79,7 @@ static float exp_sum_k(float *s, size_t n, float max)
 		vf tail = splat(-INFINITY);
 
 		memcpy(&tail, s + i, (n - i) * sizeof(*s));
-		tail = exp_v(tail - splat(max));
+		tail = exp_of(tail - splat(max), false);
 		sum += tail;
 		memcpy(s + i, &tail, (n - i) * sizeof(*s));
 	}

@@ -8,12 +8,13 @@
  *     LOAD_SOME(p, n)             the first n < W floats, then zeros; reads nothing after them
  *     STORE(p, v)                 W floats at any address
  *     SUM(v)                      sum of the lanes in a fixed order
- *     TILE                        rows of x that are multiplied together, 2 or 4
+ *     TILE                        rows of x that are multiplied together, 2, 4 or 6
  *     ISA, FLAGS, TABLE           of the kernels
  *
  * Value i of a row goes to lane i mod W, whatever is computed beside it.  Few rows of x multiply
  * the weights in place.  For more rows, and for types that only the host decodes, a strip of
- * weight rows is decoded to floats first. */
+ * weight rows is decoded to floats first.  It is multiplied SPAN values at a time, so that those of
+ * the rows of x stay in the first-level cache. */
 #include <string.h>
 
 #include "slice.h"
@@ -21,8 +22,10 @@
 
 #define INLINE      static inline __attribute__((always_inline))
 #define ROWS        4
-#define IN_PLACE    4       /* up to this many rows of x, weights are not decoded beforehand */
+#define IN_PLACE    (TILE > 4 ? TILE : 4) /* rows of x up to which weights are not decoded first */
 #define STRIP_BYTES 0x40000 /* size of decoded rows, at least ROWS of them */
+#define STRIP_ROWS  64      /* at most */
+#define SPAN        512     /* a multiple of W */
 #define AHEAD       0x8000  /* distance of prefetches in bytes */
 
 INLINE vec load(uint32_t dtype, const uint8_t *w, size_t i)
@@ -43,21 +46,28 @@ INLINE vec load_some(uint32_t dtype, const uint8_t *w, size_t i, uint32_t n)
 	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
 }
 
-/* ROWS weight rows of dtype times n_col rows of x.  dtype is F32, F16 or BF16, n_col is 1..TILE;
- * both are constants.  later: where to prefetch as many bytes as are read; NULL: nowhere. */
-INLINE void tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
-		 const void *const *x, uint32_t k, uint32_t n_col, float out[TILE][ROWS])
+/* The sums of ROWS weight rows times up to TILE rows of x, lane by lane. */
+struct sums {
+	vec v[TILE][ROWS];
+};
+
+/* Adds values [from, to) of ROWS weight rows of dtype times those of n_col rows of x; from is a
+ * multiple of W, sums begin at 0.  dtype is F32, F16 or BF16, n_col is 1..TILE; both are constants.
+ * later: where to prefetch as many bytes as are read; NULL: nowhere. */
+INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
+		     const void *const *x, uint32_t from, uint32_t to, uint32_t n_col,
+		     struct sums *s)
 {
 	const size_t bytes = dtype == LMD_DTYPE_F32 ? 4 : 2;
 	vec sum[TILE][ROWS], wv[ROWS];
-	uint32_t i = 0;
+	uint32_t i = from;
 
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < ROWS; r++)
-			sum[c][r] = ZERO;
-	for (; i + W <= k; i += W) {
+			sum[c][r] = from ? s->v[c][r] : ZERO;
+	for (; i + W <= to; i += W) {
 		if (later)
 			for (size_t b = 0; b < ROWS * W * bytes; b += 64)
 				__builtin_prefetch(later + ROWS * bytes * i + b, 0, 2);
@@ -73,13 +83,13 @@ INLINE void tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *la
 				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
 		}
 	}
-	if (i < k) {
+	if (i < to) {
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < ROWS; r++)
-			wv[r] = load_some(dtype, w[r], i, k - i);
+			wv[r] = load_some(dtype, w[r], i, to - i);
 #pragma GCC unroll 8
 		for (uint32_t c = 0; c < n_col; c++) {
-			vec xv = LOAD_SOME((const float *)x[c] + i, k - i);
+			vec xv = LOAD_SOME((const float *)x[c] + i, to - i);
 
 #pragma GCC unroll 8
 			for (uint32_t r = 0; r < ROWS; r++)
@@ -90,63 +100,90 @@ INLINE void tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *la
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < ROWS; r++)
-			out[c][r] = SUM(sum[c][r]);
+			s->v[c][r] = sum[c][r];
 }
 
-/* Rows [r, r + n) of the slice, n <= ROWS, at addresses w, times rows [c, c + n_col) of x. */
-INLINE void put_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
-		     const struct kern_product *p, uint32_t r, uint32_t n, uint32_t c,
-		     uint32_t n_col)
+/* add_tile for an n_col that is not constant. */
+INLINE void add(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
+		const void *const *x, uint32_t from, uint32_t to, uint32_t n_col, struct sums *s)
 {
-	float out[TILE][ROWS];
+#define ADD_CASE(n)                                                                                \
+	case n:                                                                                    \
+		add_tile(dtype, w, later, x, from, to, n, s);                                      \
+		break;
+	switch (n_col) {
+		ADD_CASE(1)
+		ADD_CASE(2)
+#if TILE > 2
+		ADD_CASE(3)
+		ADD_CASE(4)
+#endif
+#if TILE > 4
+		ADD_CASE(5)
+		ADD_CASE(6)
+#endif
+	}
+#undef ADD_CASE
+}
 
-	tile(dtype, w, later, p->x + c, p->k, n_col, out);
+/* Writes n <= ROWS outputs from r on of rows [c, c + n_col) of x. */
+INLINE void finish(const struct sums *s, const struct kern_product *p, uint32_t r, uint32_t n,
+		   uint32_t c, uint32_t n_col)
+{
 	for (uint32_t i = 0; i < n_col; i++)
-		memcpy(p->y[c + i] + r, out[i], n * sizeof(**out));
+		for (uint32_t j = 0; j < n; j++)
+			p->y[c + i][r + j] = SUM(s->v[i][j]);
+}
+
+/* How many of the n rows of x that are left are multiplied next: tiles are about equal. */
+INLINE uint32_t tile_of(uint32_t n)
+{
+	uint32_t n_tile = (n + TILE - 1) / TILE;
+
+	return (n + n_tile - 1) / n_tile;
 }
 
 /* Few rows of x: the weights stream by once for up to TILE of them. */
 INLINE void in_place(uint32_t dtype, const struct kern_product *p)
 {
 	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
-		n_col = p->n_col - c >= TILE ? TILE : p->n_col - c;
+		n_col = tile_of(p->n_col - c);
 		for (uint32_t r = 0; r < p->n_row; r += ROWS) {
 			uint32_t n = p->n_row - r < ROWS ? p->n_row - r : ROWS;
 			const uint8_t *w[ROWS], *later = kern_later_rows(p, r, AHEAD);
+			struct sums s;
 
 			kern_row_addresses(p, r, ROWS, w);
-			if (n_col == TILE)
-				put_tile(dtype, w, later, p, r, n, c, TILE);
-			else if (n_col == 1)
-				put_tile(dtype, w, later, p, r, n, c, 1);
-#if TILE == 4
-			else if (n_col == 2)
-				put_tile(dtype, w, later, p, r, n, c, 2);
-			else
-				put_tile(dtype, w, later, p, r, n, c, 3);
-#endif
+			add(dtype, w, later, p->x + c, 0, p->k, n_col, &s);
+			finish(&s, p, r, n, c, n_col);
 		}
 	}
 }
 
-/* Rows [r, r + n_row) of the slice, floats that begin at w and are `stride` bytes apart, times all
- * rows of x.  Tiles of x stay in the cache while the rows stream by. */
+/* Rows [r, r + n_row) of the slice, n_row <= STRIP_ROWS, floats that begin at w and are `stride`
+ * bytes apart, times all rows of x.  Tiles of x stay in the cache while the rows stream by. */
 INLINE void strip(const uint8_t *w, size_t stride, const struct kern_product *p, uint32_t r,
 		  uint32_t n_row)
 {
-	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
-		n_col = p->n_col - c >= TILE ? TILE : 1;
-		for (uint32_t i = 0; i < n_row; i += ROWS) {
-			uint32_t n = n_row - i < ROWS ? n_row - i : ROWS;
-			const uint8_t *rows[ROWS];
+	struct sums s[STRIP_ROWS / ROWS];
 
-			for (uint32_t j = 0; j < ROWS; j++)
-				rows[j] = w + (i + (j < n ? j : n - 1)) * stride;
-			if (n_col == TILE)
-				put_tile(LMD_DTYPE_F32, rows, NULL, p, r + i, n, c, TILE);
-			else
-				put_tile(LMD_DTYPE_F32, rows, NULL, p, r + i, n, c, 1);
+	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
+		n_col = tile_of(p->n_col - c);
+		for (uint32_t from = 0; from < p->k; from += SPAN) {
+			uint32_t to = p->k - from < SPAN ? p->k : from + SPAN;
+
+			for (uint32_t i = 0; i < n_row; i += ROWS) {
+				const uint8_t *rows[ROWS];
+
+				for (uint32_t j = 0; j < ROWS; j++)
+					rows[j] = w + (i + j < n_row ? i + j : n_row - 1) * stride;
+				add(LMD_DTYPE_F32, rows, NULL, p->x + c, from, to, n_col,
+				    &s[i / ROWS]);
+			}
 		}
+		for (uint32_t i = 0; i < n_row; i += ROWS)
+			finish(&s[i / ROWS], p, r + i, n_row - i < ROWS ? n_row - i : ROWS, c,
+			       n_col);
 	}
 }
 
@@ -154,7 +191,7 @@ static uint32_t strip_rows(uint32_t k)
 {
 	size_t n = STRIP_BYTES / sizeof(float) / k / ROWS * ROWS;
 
-	return n < ROWS ? ROWS : n > 64 ? 64 : (uint32_t)n;
+	return n < ROWS ? ROWS : n > STRIP_ROWS ? STRIP_ROWS : (uint32_t)n;
 }
 
 static size_t scratch_strip(uint32_t k)

@@ -3,18 +3,17 @@
  * packed_avx512.h - exact products with repacked weights (packed.h) with AVX-512 and VNNI.
  *
  * Each lane belongs to a weight row from the start, so nothing is added across lanes.  Up to eight
- * rows of x are multiplied in one pass over a group; more rows take several passes of about equal
- * size, for which the group stays in the first-level cache.  Many rows of x are multiplied strip by
- * strip. */
+ * rows of x are multiplied in one pass over a group; a few more take two passes, for which the
+ * group stays in the first-level cache.  For many rows of x, groups are unpacked to panels. */
 #ifndef LLAMAD_CPU_KERN_PACKED_AVX512_H
 #define LLAMAD_CPU_KERN_PACKED_AVX512_H
 
 #include "codes_avx512.h"
 #include "packed.h"
+#include "panel_avx512.h"
 
-#define PASS       8u /* largest number of rows of x in a pass */
-#define STRIP_ROWS 64u /* rows of the weight and of x that stay in the second-level cache */
-#define STRIP_COLS 64u
+#define PASS          8u  /* largest number of rows of x in a pass */
+#define MOST_IN_PLACE 16u /* with more rows of x, groups are unpacked to panels */
 
 INLINE __m512i vector(const char *p)
 {
@@ -120,16 +119,6 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, struct facto
 	}
 }
 
-INLINE __m512i every(const char *array, size_t i)
-{
-	return _mm512_set1_epi32((int)load32((const uint8_t *)array + 4 * i));
-}
-
-INLINE __m512 every_float(const char *array, size_t i)
-{
-	return _mm512_castsi512_ps(every(array, i));
-}
-
 /* Sum of P*q over block b of sixteen rows. */
 INLINE __m512i packed_sum(uint32_t dtype, const __m512i q[8], const struct factors *f,
 			  const char *x, uint32_t k, size_t b)
@@ -139,15 +128,15 @@ INLINE __m512i packed_sum(uint32_t dtype, const __m512i q[8], const struct facto
 	__m512i s[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
 
 	if (kern_has_halves(dtype)) {
-		s[0] = _mm512_slli_epi32(every(x + KERN_Q8_H(k), 2 * b), shift);
-		s[1] = _mm512_slli_epi32(every(x + KERN_Q8_H(k), 2 * b + 1), shift);
+		s[0] = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b), shift);
+		s[1] = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b + 1), shift);
 	} else if (shift) {
-		s[0] = _mm512_slli_epi32(every(x + KERN_Q8_N(k), b), shift);
+		s[0] = _mm512_slli_epi32(all(x + KERN_Q8_N(k), b), shift);
 	}
 #pragma GCC unroll 4
 	for (size_t j = 0; j < 4; j++) {
-		s[0] = _mm512_dpbusd_epi32(s[0], q[j], every(v, j));
-		s[1] = _mm512_dpbusd_epi32(s[1], q[j + 4], every(v, j + 4));
+		s[0] = _mm512_dpbusd_epi32(s[0], q[j], all(v, j));
+		s[1] = _mm512_dpbusd_epi32(s[1], q[j + 4], all(v, j + 4));
 	}
 	return kern_has_halves(dtype) ? _mm512_add_epi32(_mm512_mullo_epi32(s[0], f->sc[0]),
 							 _mm512_mullo_epi32(s[1], f->sc[1]))
@@ -179,12 +168,12 @@ INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const voi
 		for (uint32_t i = 0; i < n_col; i++) {
 			const char *xi = x[i];
 			__m512i s = packed_sum(dtype, q, &f, xi, k, b);
-			__m512 t = _mm512_mul_ps(f.d, every_float(xi + KERN_Q8_D(k), b));
+			__m512 t = _mm512_mul_ps(f.d, all_floats(xi + KERN_Q8_D(k), b));
 
 			t = _mm512_mul_ps(t, _mm512_cvtepi32_ps(s));
 			if (kern_has_min(dtype))
 				t = _mm512_add_ps(
-					t, _mm512_mul_ps(f.m, every_float(xi + KERN_Q8_E(k), b)));
+					t, _mm512_mul_ps(f.m, all_floats(xi + KERN_Q8_E(k), b)));
 			sum[i] = _mm512_add_ps(sum[i], t);
 		}
 	}
@@ -227,28 +216,56 @@ INLINE void packed_group(uint32_t dtype, const struct kern_product *p, uint32_t 
 	}
 }
 
-INLINE void packed_product(uint32_t dtype, const struct kern_product *p)
+/* Blocks [b, b + n) of the two groups of rows [r, r + 32). */
+INLINE void group_panels(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b,
+			 size_t n, struct panels *to)
 {
-	for (uint32_t r0 = 0; r0 < p->n_row; r0 += STRIP_ROWS) {
-		uint32_t end = p->n_row - r0 < STRIP_ROWS ? p->n_row : r0 + STRIP_ROWS;
+	const size_t codes = kern_packed_codes(dtype), nb = p->k / 32;
 
-		for (uint32_t c = 0; c < p->n_col; c += STRIP_COLS) {
-			uint32_t n_col = p->n_col - c < STRIP_COLS ? p->n_col - c : STRIP_COLS;
+#pragma GCC unroll 1
+	for (uint32_t j = 0; j < 2; j++) {
+		const uint32_t g = r + 16 * j < p->n_row ? r / 16 + j : r / 16;
+		const char *group = (const char *)p->w + g * p->w_stride;
+		char *out = to->mem + j * panel_bytes(dtype);
 
-			for (uint32_t r = r0; r < end; r += 16)
-				packed_group(dtype, p, r, c, n_col,
-					     c ? (const char *)p->w : kern_packed_later(p, r));
+		for (size_t i = b; i < b + n; i++, out += panel_block(dtype)) {
+			const char *scales = group + nb * codes + kern_packed_scale(dtype, i);
+			struct factors f;
+			__m512i q[8];
+
+			packed_codes(dtype, group + i * codes, q);
+			packed_factors(dtype, scales, i, &f);
+#pragma GCC unroll 8
+			for (size_t v = 0; v < 8; v++)
+				_mm512_store_si512(out + 64 * v, q[v]);
+			_mm512_store_ps(out + 512, f.d);
+			if (kern_has_m(dtype))
+				_mm512_store_ps(out + 576, f.m);
+			for (size_t h = 0; kern_has_halves(dtype) && h < 2; h++)
+				_mm512_store_si512(out + panel_sc(dtype) + 64 * h, f.sc[h]);
 		}
 	}
 }
 
+INLINE void packed_product(uint32_t dtype, const struct panel_type *type,
+			   const struct kern_product *p)
+{
+	if (p->n_col > MOST_IN_PLACE) {
+		panel_product(type, p);
+		return;
+	}
+	for (uint32_t r = 0; r < p->n_row; r += 16)
+		packed_group(dtype, p, r, 0, p->n_col, kern_packed_later(p, r));
+}
+
 /* Defines the kernel of a type and its entry in a list. */
 #define KERN_PACKED_VNNI(type)                                                                     \
+	PANEL_TYPE(type, group_panels)                                                             \
 	static void run_##type(const struct kern_packed *self, const struct kern_product *p)       \
 	{                                                                                          \
 		(void)self;                                                                        \
 		if (p->n_col)                                                                      \
-			packed_product(LMD_DTYPE_##type, p);                                      \
+			packed_product(LMD_DTYPE_##type, &panels_##type, p);                       \
 	}
 #define KERN_PACKED_VNNI_ENTRY(type)                                                               \
 	{                                                                                          \

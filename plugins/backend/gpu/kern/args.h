@@ -12,6 +12,14 @@
 #define GPU_MAX_INPUT 24 /* external inputs of a plan */
 #define GPU_MAX_GROUP 8
 #define GPU_N_SPACE   9
+#define GPU_MAX_PART  32  /* parts of the keys of a row (kern/split.h) */
+#define GPU_CHUNK     256 /* keys of a chunk */
+#define GPU_PLANES    256u /* in a type: its rows lie in planes (kern/planes.h) */
+
+/* 16 bytes, as one load brings them. */
+struct gpu_four {
+	uint32_t v[4];
+};
 
 /* ---- the running step ---- */
 
@@ -73,7 +81,7 @@ struct gpu_weight {
 	uint64_t scale, bias;     /* f32; 0 = none */
 	uint64_t slice_bytes;
 	uint32_t row_bytes;
-	uint32_t dtype;
+	uint32_t dtype;           /* enum lmd_dtype, plus GPU_PLANES if it lies in planes */
 	uint32_t n_stack, n, k;
 	uint32_t n_scale, n_bias;
 	uint32_t reserved;
@@ -113,6 +121,17 @@ struct gpu_norm_args {
 	struct gpu_view times;    /* y's head j: x is multiplied by column j; NONE: 1 */
 	uint32_t one_head;        /* x has one head for all heads of y */
 	uint32_t over_rows;
+	uint64_t q8;              /* y rounded to 8 bits as well, a row for each head; 0 = no */
+};
+
+/* Rows rounded to 8 bits (kern/q8.h), from f32 rows. */
+struct gpu_round_args {
+	uint64_t run;
+	uint64_t x;               /* f32 rows, x_stride floats apart */
+	uint64_t q8;              /* 0 = none */
+	uint64_t y;               /* the rounded numbers as f32 [rows][k]; 0 = none */
+	uint32_t x_stride, k;
+	uint32_t space, fold, heads, reserved;
 };
 
 /* Product of rows with a weight. */
@@ -124,6 +143,7 @@ enum gpu_linear_mode {
 struct gpu_linear_args {
 	uint64_t run;
 	uint64_t x;               /* f32 rows, x_stride floats apart */
+	uint64_t q8;              /* the same rows rounded to 8 bits, for the kernels that use them */
 	uint32_t x_stride;
 	uint32_t x_div;           /* item i reads row i / x_div */
 	struct gpu_weight w;
@@ -133,6 +153,7 @@ struct gpu_linear_args {
 	uint32_t mode;            /* enum gpu_linear_mode */
 	uint32_t heads;           /* items of a row */
 	uint32_t space, fold;     /* of the rows */
+	uint32_t split, reserved; /* warps that share an output (fast.h) */
 };
 
 struct gpu_embed_args {
@@ -201,11 +222,15 @@ struct gpu_attn_args {
 	uint32_t bias, n_bucket, bidirectional;
 	float max_distance;
 	uint32_t tree;
+	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
+	uint32_t part_rows;       /* rows times parts that there is memory for */
+	uint32_t aligned;         /* 1: keys can be loaded as vectors, 2: values can */
 };
 
 struct gpu_glu_args {
 	uint64_t run;
 	struct gpu_view a, b, y;
+	uint64_t q8;              /* y rounded to 8 bits as well, a row for each head; 0 = no */
 	float p[4];
 	uint32_t act, reserved;
 };
@@ -372,6 +397,31 @@ struct gpu_lora_args {
 	X(linear_iq4_xs, gpu_linear_args) X(linear_mxfp4, gpu_linear_args) \
 	DEVICE_TYPES(GPU_LINEAR_KERNEL, X)
 
+/* Products whose loads are coalesced (fast.h): for 1, at most 4 and at most 8 rows. */
+#define GPU_FAST_KERNEL(X, name) \
+	X(fast_##name##_1, gpu_linear_args) X(fast_##name##_4, gpu_linear_args) \
+	X(fast_##name##_8, gpu_linear_args)
+#define GPU_FAST_KERNELS(X) \
+	GPU_FAST_KERNEL(X, f32) GPU_FAST_KERNEL(X, f16) GPU_FAST_KERNEL(X, bf16) \
+	GPU_FAST_KERNEL(X, q4_0) GPU_FAST_KERNEL(X, q8_0) GPU_FAST_KERNEL(X, q4_k) \
+	GPU_FAST_KERNEL(X, q5_k) GPU_FAST_KERNEL(X, q6_k) GPU_FAST_KERNEL(X, iq4_nl) \
+	GPU_FAST_KERNEL(X, iq4_xs) GPU_FAST_KERNEL(X, mxfp4)
+
+/* Attention over the keys of one cache (split.h): for 1, 4 and 8 queries that share them. */
+#define GPU_SPLIT_KERNEL(X, width) \
+	X(split_##width##_1, gpu_attn_args) X(split_##width##_4, gpu_attn_args) \
+	X(split_##width##_8, gpu_attn_args)
+#define GPU_SPLIT_KERNELS(X) \
+	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
+	X(merge, gpu_attn_args)
+
+/* Products of many rows on NVIDIA's matrix units (nv/tile.h). */
+#define GPU_NV_KERNELS(X) \
+	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
+	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
+	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
+	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args)
+
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \
 	X(embed, gpu_embed_args) X(rope_kv, gpu_rope_kv_args) \
@@ -383,6 +433,7 @@ struct gpu_lora_args {
 	X(mix, gpu_mix_args) X(conv, gpu_conv_args) X(conv_keep, gpu_conv_args) \
 	X(scan, gpu_scan_args) X(patch, gpu_patch_args) X(index, gpu_index_args) \
 	X(sample, gpu_sample_args) X(remember, gpu_sample_args) X(lora, gpu_lora_args) \
-	GPU_LINEAR_KERNELS(X)
+	X(round, gpu_round_args) GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
+	GPU_SPLIT_KERNELS(X)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_ARGS_H */

@@ -7,54 +7,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DECODE_H
 
-#include "backend/common/device_types.h"
-#include "backend/gpu/kern/view.h"
-
-/* Numbers of enum lmd_dtype, which the devices' compilers need not read. */
-enum gpu_type {
-	GPU_F32 = 0,
-	GPU_F16 = 1,
-	GPU_Q4_0 = 2,
-	GPU_Q4_1 = 3,
-	GPU_Q5_0 = 6,
-	GPU_Q5_1 = 7,
-	GPU_Q8_0 = 8,
-	GPU_Q2_K = 10,
-	GPU_Q3_K = 11,
-	GPU_Q4_K = 12,
-	GPU_Q5_K = 13,
-	GPU_Q6_K = 14,
-	GPU_IQ4_NL = 20,
-	GPU_IQ4_XS = 23,
-	GPU_BF16 = 30,
-	GPU_MXFP4 = 39,
-#define GPU_TYPE(_, constant, name, number, head, bytes, groups) GPU_##constant = number,
-	DEVICE_TYPES(GPU_TYPE, _)
-};
-
-GPU_CONST int8_t gpu_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-				     1,    13,   25,  38,  53,  69,  89,  113};
-GPU_CONST int8_t gpu_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-GPU_FN uint32_t gpu_u16(const uint8_t *p)
-{
-	return (uint32_t)(p[0] | p[1] << 8);
-}
-
-GPU_FN uint32_t gpu_u32(const uint8_t *p)
-{
-	return gpu_u16(p) | gpu_u16(p + 2) << 16;
-}
-
-GPU_FN float gpu_f16(const uint8_t *p)
-{
-	return gpu_half_to_float((uint16_t)gpu_u16(p));
-}
-
-GPU_FN float gpu_bf16(const uint8_t *p)
-{
-	return gpu_bits_float(gpu_u16(p) << 16);
-}
+#include "backend/gpu/kern/planes.h"
 
 /* ---- the types of device_types.h ---- */
 
@@ -94,18 +47,6 @@ GPU_FN int gpu_decode_shared(uint32_t type, const uint8_t *row, uint32_t part, f
 
 /* ---- the others ---- */
 
-/* Scale and minimum of group j of a K block: 6 bits each, in 12 bytes. */
-GPU_FN void gpu_k_scale(const uint8_t *s, uint32_t j, uint32_t *scale, uint32_t *min)
-{
-	if (j < 4) {
-		*scale = s[j] & 63u;
-		*min = s[j + 4] & 63u;
-	} else {
-		*scale = (uint32_t)((s[j + 4] & 15) | s[j - 4] >> 6 << 4);
-		*min = (uint32_t)(s[j + 4] >> 4 | s[j] >> 6 << 4);
-	}
-}
-
 /* Values of plain types; the ones after the end of the row, which has k, are 0. */
 GPU_FN void gpu_decode_plain(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k, float *w)
 {
@@ -134,15 +75,6 @@ GPU_FN void gpu_decode_nibbles(const uint8_t *qs, float d, float m, float *w)
 	for (uint32_t j = 0; j < 16; j++) {
 		w[j] = (float)(qs[j] & 15) * d + m;
 		w[j + 16] = (float)(qs[j] >> 4) * d + m;
-	}
-}
-
-GPU_FN void gpu_decode_book(const uint8_t *qs, float d, const int8_t *book, float *w)
-{
-	GPU_UNROLL
-	for (uint32_t j = 0; j < 16; j++) {
-		w[j] = d * (float)book[qs[j] & 15];
-		w[j + 16] = d * (float)book[qs[j] >> 4];
 	}
 }
 
@@ -186,75 +118,16 @@ GPU_FN void gpu_decode_q3_k(const uint8_t *b, uint32_t g, float *w)
 	}
 }
 
-GPU_FN void gpu_decode_q4_k(const uint8_t *b, uint32_t g, float *w)
-{
-	const uint8_t *qs = b + 16 + 32 * (g / 2);
-	uint32_t sc, m;
-	float d, off;
-
-	gpu_k_scale(b + 4, g, &sc, &m);
-	d = gpu_f16(b) * (float)sc;
-	off = gpu_f16(b + 2) * (float)m;
-	GPU_UNROLL
-	for (uint32_t l = 0; l < 32; l++)
-		w[l] = d * (float)(qs[l] >> 4 * (g % 2) & 15) - off;
-}
-
-GPU_FN void gpu_decode_q5_k(const uint8_t *b, uint32_t g, float *w)
-{
-	const uint8_t *qh = b + 16, *qs = b + 48 + 32 * (g / 2);
-	uint32_t sc, m;
-	float d, off;
-
-	gpu_k_scale(b + 4, g, &sc, &m);
-	d = gpu_f16(b) * (float)sc;
-	off = gpu_f16(b + 2) * (float)m;
-	GPU_UNROLL
-	for (uint32_t l = 0; l < 32; l++)
-		w[l] = d * (float)((qs[l] >> 4 * (g % 2) & 15) | (qh[l] >> g & 1) << 4) - off;
-}
-
-GPU_FN void gpu_decode_q6_k(const uint8_t *b, uint32_t g, float *w)
-{
-	uint32_t h = g / 4, part = g % 4;
-	const uint8_t *ql = b + 64 * h + 32 * (part % 2), *qh = b + 128 + 32 * h;
-	const int8_t *scales = (const int8_t *)b + 192 + 2 * g;
-	float d = gpu_f16(b + 208);
-
-	GPU_UNROLL
-	for (uint32_t l = 0; l < 32; l++) {
-		int q = (ql[l] >> 4 * (part / 2) & 15) | (qh[l] >> 2 * part & 3) << 4;
-
-		w[l] = d * (float)scales[l / 16] * (float)(q - 32);
-	}
-}
-
-GPU_FN void gpu_decode_iq4_xs(const uint8_t *b, uint32_t g, float *w)
-{
-	int low = b[4 + g / 2] >> 4 * (g % 2) & 15, high = (int)(gpu_u16(b + 2) >> 2 * g & 3);
-
-	gpu_decode_book(b + 8 + 16 * g, gpu_f16(b) * (float)((low | high << 4) - 32), gpu_book_iq4,
-			w);
-}
-
-/* 2^(e - 128); denormal for e = 0 and 1. */
-GPU_FN float gpu_e8m0_half(uint32_t e)
-{
-	return gpu_bits_float(e < 2 ? 0x200000u << e : (e - 1) << 23);
-}
-
 /* Decodes values 32*g .. 32*g+31 of a row of k values. */
 GPU_FN void gpu_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k, float *w)
 {
 	const uint8_t *b;
-	float d;
 
+	if (type & GPU_PLANES) {
+		gpu_planes_decode32(type - GPU_PLANES, row, g, k, w);
+		return;
+	}
 	switch (type) {
-	case GPU_Q4_0:
-		b = row + 18 * g;
-		d = gpu_f16(b);
-		gpu_decode_nibbles(b + 2, d, -8 * d, w);
-		break;
 	case GPU_Q4_1:
 		b = row + 20 * g;
 		gpu_decode_nibbles(b + 4, gpu_f16(b), gpu_f16(b + 2), w);
@@ -267,38 +140,11 @@ GPU_FN void gpu_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t
 		b = row + 24 * g;
 		gpu_decode_fifth(b + 8, gpu_u32(b + 4), gpu_f16(b), 0, gpu_f16(b + 2), w);
 		break;
-	case GPU_Q8_0:
-		b = row + 34 * g;
-		d = gpu_f16(b);
-		GPU_UNROLL
-		for (uint32_t j = 0; j < 32; j++)
-			w[j] = (float)((const int8_t *)b)[2 + j] * d;
-		break;
 	case GPU_Q2_K:
 		gpu_decode_q2_k(row + 84 * (g / 8), g % 8, w);
 		break;
 	case GPU_Q3_K:
 		gpu_decode_q3_k(row + 110 * (g / 8), g % 8, w);
-		break;
-	case GPU_Q4_K:
-		gpu_decode_q4_k(row + 144 * (g / 8), g % 8, w);
-		break;
-	case GPU_Q5_K:
-		gpu_decode_q5_k(row + 176 * (g / 8), g % 8, w);
-		break;
-	case GPU_Q6_K:
-		gpu_decode_q6_k(row + 210 * (g / 8), g % 8, w);
-		break;
-	case GPU_IQ4_NL:
-		b = row + 18 * g;
-		gpu_decode_book(b + 2, gpu_f16(b), gpu_book_iq4, w);
-		break;
-	case GPU_IQ4_XS:
-		gpu_decode_iq4_xs(row + 136 * (g / 8), g % 8, w);
-		break;
-	case GPU_MXFP4:
-		b = row + 17 * g;
-		gpu_decode_book(b + 1, gpu_e8m0_half(b[0]), gpu_book_fp4, w);
 		break;
 	default:
 		if (!gpu_decode_shared(type, row, g, w))

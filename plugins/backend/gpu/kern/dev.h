@@ -6,8 +6,9 @@
  *
  * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP
  * threads; shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
- * GPU_SHARED(type).  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  Each
- * kernel strides over its work by the size of the grid, so any grid is right. */
+ * GPU_SHARED(type).  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
+ * GPU_BLOCK_OF(n) kernel is launched with blocks of at most n threads.  Each kernel strides over
+ * its work by the size of the grid, so any grid is right. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
 
@@ -16,6 +17,7 @@
 #if defined(__CUDACC__) && !defined(__HIP__)
 
 #define GPU_KERNEL  extern "C" __global__ void
+#define GPU_BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define GPU_FN      static __device__ __forceinline__
 #define GPU_SLOW    static __device__ __noinline__
 #define GPU_CONST   static __device__ const
@@ -66,11 +68,47 @@ GPU_FN float gpu_bits_float(uint32_t u)
 	return __uint_as_float(u);
 }
 
+/* c + the sum of the products of four signed bytes. */
+GPU_FN int32_t gpu_dot4(uint32_t a, uint32_t b, int32_t c)
+{
+	return __dp4a((int)a, (int)b, c);
+}
+
+/* Byte i of the result is the byte of hi:lo that the low 3 bits of nibble i of `pick` name. */
+GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
+{
+	return __byte_perm(lo, hi, pick);
+}
+
+/* Numbers that are read once: they leave the cache to the others. */
+GPU_FN struct gpu_four gpu_stream16(const uint8_t *p)
+{
+	struct gpu_four r;
+
+	asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+	    : "=r"(r.v[0]), "=r"(r.v[1]), "=r"(r.v[2]), "=r"(r.v[3])
+	    : "l"(p));
+	return r;
+}
+
+GPU_FN struct gpu_four gpu_load16(const void *p)
+{
+	uint4 v = *(const uint4 *)p;
+	struct gpu_four r;
+
+	r.v[0] = v.x;
+	r.v[1] = v.y;
+	r.v[2] = v.z;
+	r.v[3] = v.w;
+	return r;
+}
+
 #elif defined(__HIP__)
 
 #include <hip/hip_runtime.h>
 
 #define GPU_KERNEL       extern "C" __global__ void
+#define GPU_BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define GPU_FN           static __device__ __forceinline__
 #define GPU_SLOW         static __device__ __noinline__
 #define GPU_CONST        static __device__ const
@@ -116,6 +154,51 @@ GPU_FN uint32_t gpu_float_bits(float f)
 GPU_FN float gpu_bits_float(uint32_t u)
 {
 	return __builtin_bit_cast(float, u);
+}
+
+GPU_FN int32_t gpu_dot4(uint32_t a, uint32_t b, int32_t c)
+{
+#if defined(__gfx1100__) || defined(__gfx1101__) || defined(__gfx1102__) || defined(__GFX11__) ||  \
+	defined(__GFX12__)
+	return __builtin_amdgcn_sudot4(true, (int)a, true, (int)b, c, false);
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) ||  \
+	defined(__gfx1030__)
+	return __builtin_amdgcn_sdot4((int)a, (int)b, c, false);
+#else
+	for (int i = 0; i < 32; i += 8)
+		c += (int8_t)(a >> i) * (int8_t)(b >> i);
+	return c;
+#endif
+}
+
+GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
+{
+	pick = (pick & 0xff) | (pick & 0xff00) << 8;
+	pick = (pick | pick << 4) & 0x07070707u;
+	return __builtin_amdgcn_perm(hi, lo, pick);
+}
+
+typedef unsigned gpu_vector __attribute__((ext_vector_type(4)));
+
+GPU_FN struct gpu_four gpu_four_of(gpu_vector v)
+{
+	struct gpu_four r;
+
+	r.v[0] = v.x;
+	r.v[1] = v.y;
+	r.v[2] = v.z;
+	r.v[3] = v.w;
+	return r;
+}
+
+GPU_FN struct gpu_four gpu_stream16(const uint8_t *p)
+{
+	return gpu_four_of(__builtin_nontemporal_load((const gpu_vector *)(const void *)p));
+}
+
+GPU_FN struct gpu_four gpu_load16(const void *p)
+{
+	return gpu_four_of(*(const gpu_vector *)p);
 }
 
 #elif !defined(GPU_EMULATION) /* its header is included before this one */

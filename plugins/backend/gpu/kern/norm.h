@@ -4,7 +4,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NORM_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NORM_H
 
-#include "backend/gpu/kern/view.h"
+#include "backend/gpu/kern/q8.h"
 
 enum { GPU_NORM_NONE = 0, GPU_NORM_RMS = 1, GPU_NORM_LAYER = 2, GPU_NORM_L2 = 3 };
 
@@ -92,6 +92,21 @@ GPU_FN void gpu_norm_views(struct gpu_norm_args *a, const struct gpu_run *r)
 	gpu_norm_open(r, &a->norm);
 }
 
+/* Rounds row i of y to 8 bits, once this block has written it. */
+GPU_FN void gpu_norm_round(const struct gpu_norm_args *a, uint32_t row, uint32_t head)
+{
+	uint64_t q8 = a->q8 + ((uint64_t)row * a->y.n_head + head) * GPU_Q8_BYTES(a->y.width);
+
+	gpu_sync();
+	for (uint32_t at = 0; at < a->y.width; at += GPU_THREADS) {
+		uint32_t c = at + GPU_TID;
+		int ok = c < a->y.width;
+
+		gpu_q8_round(ok ? gpu_get(&a->y, row, head, c) : 0.0f, ok ? q8 : 0, a->y.width,
+			     c / 32);
+	}
+}
+
 /* A block computes a (row, head) of y.  Shared: one number for each warp. */
 GPU_KERNEL gpu_norm(struct gpu_norm_args a)
 {
@@ -119,6 +134,8 @@ GPU_KERNEL gpu_norm(struct gpu_norm_args a)
 		for (uint32_t at = 0; at < a.y.width; at += size)
 			gpu_norm_group(&a, row, from, head, at,
 				       a.y.width - at < size ? a.y.width - at : size, red);
+		if (a.q8)
+			gpu_norm_round(&a, row, head);
 		gpu_sync();
 	}
 }

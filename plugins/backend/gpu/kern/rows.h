@@ -8,6 +8,7 @@
 #include "backend/gpu/kern/act.h"
 #include "backend/gpu/kern/decode.h"
 #include "backend/gpu/kern/lora.h"
+#include "backend/gpu/kern/q8.h"
 
 /* One block.  Tells the plan where its inputs are and makes the page table changes of the step,
  * those of a sequence in order. */
@@ -140,6 +141,7 @@ GPU_KERNEL gpu_embed(struct gpu_embed_args a)
 	}
 }
 
+/* With q8, rows have whole groups of 32 columns. */
 GPU_KERNEL gpu_glu(struct gpu_glu_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
@@ -149,13 +151,24 @@ GPU_KERNEL gpu_glu(struct gpu_glu_args a)
 	gpu_open(r, &a.a);
 	gpu_open(r, &a.b);
 	n = (uint64_t)gpu_n_row(r, &a.y) * cols;
-	for (uint64_t i = (uint64_t)GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n; i += step) {
+	for (uint64_t at = (uint64_t)GPU_BLOCK_X * GPU_THREADS; at < n; at += step) {
+		uint64_t i = at + GPU_TID;
 		uint32_t row = (uint32_t)(i / cols), h = (uint32_t)(i % cols) / a.y.width,
 			 c = (uint32_t)(i % cols) % a.y.width;
 		int has_b = gpu_is_set(&a.b);
-		float b = has_b ? gpu_get(&a.b, row, h, c) : 0.0f;
+		float v = 0;
 
-		gpu_put(&a.y, row, h, c, gpu_act(a.act, a.p, gpu_get(&a.a, row, h, c), b, has_b));
+		if (i < n) {
+			v = gpu_act(a.act, a.p, gpu_get(&a.a, row, h, c),
+				    has_b ? gpu_get(&a.b, row, h, c) : 0.0f, has_b);
+			gpu_put(&a.y, row, h, c, v);
+		}
+		if (a.q8)
+			gpu_q8_round(v,
+				     i < n ? a.q8 + ((uint64_t)row * a.y.n_head + h) *
+							    GPU_Q8_BYTES(a.y.width)
+					   : 0,
+				     a.y.width, c / 32);
 	}
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Graphs: the driver takes the launches of a step as one, which costs less than launching each.  The
+ * arguments of launches never change and kernels stride over what the step block counts, so a graph
+ * is right for every step; only the numbers of blocks are chosen for some number of rows.  Rows are
+ * rounded up, so that few graphs serve all steps in which each sequence has one row.  A plan keeps
+ * the graphs that it used last.  A graph is made when its rows come for the second time. */
+#include <string.h>
+
+#include "plan.h"
+
+static enum lmd_status launch_all(struct lmd_compiled_plan *p, gpu_stream s,
+				  const struct gpu_live *live, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; st == LMD_OK && i < p->n_launch; i++)
+		st = gpu_run_launch(p, s, &p->launches[i], live, err);
+	return st;
+}
+
+/* The limits between kernels that are chosen by the number of rows are among these numbers. */
+static uint32_t round_up(uint32_t n)
+{
+	if (n > 8)
+		return (n + 15) / 16 * 16;
+	return n > 4 ? 8 : n > 2 ? 4 : n;
+}
+
+/* Rounds the rows of a step up; false if it is not one that graphs are for. */
+static bool round_rows(const struct gpu_live *live, struct gpu_live *out)
+{
+	*out = *live;
+	if (live->rows[LMD_SPACE_TOKENS] > live->rows[LMD_SPACE_SEQS])
+		return false;
+	for (uint32_t i = 0; i < LMD_N_SPACE; i++) {
+		if (i >= LMD_SPACE_X0 && live->rows[i])
+			return false;
+		out->rows[i] = round_up(live->rows[i]);
+	}
+	return true;
+}
+
+/* The graph for some rows, or the one that was used longest ago, made free. */
+static struct gpu_graph *find(struct lmd_compiled_plan *p, const struct gpu_live *live)
+{
+	struct gpu_graph *oldest = &p->graphs[0];
+
+	for (uint32_t i = 0; i < GPU_N_GRAPH; i++) {
+		struct gpu_graph *g = &p->graphs[i];
+
+		if (g->used && !memcmp(&g->live, live, sizeof(*live))) {
+			g->seen = true;
+			return g;
+		}
+		if (g->used < oldest->used)
+			oldest = g;
+	}
+	if (oldest->exec)
+		(void)p->dev->drv->graph_free(oldest->exec);
+	*oldest = (struct gpu_graph){.live = *live};
+	return oldest;
+}
+
+/* Makes a graph of the launches; without one they are launched one by one from now on. */
+static enum lmd_status capture(struct lmd_compiled_plan *p, gpu_stream s, struct gpu_graph *g,
+			       struct lmd_error *err)
+{
+	const struct gpu_driver *drv = p->dev->drv;
+	gpu_captured captured = NULL;
+	enum lmd_status st;
+	int code = drv->capture_begin(s, GPU_CAPTURE_RELAXED);
+
+	if (code) {
+		p->dev->no_graphs = true;
+		return LMD_OK;
+	}
+	st = launch_all(p, s, &g->live, err);
+	code = drv->capture_end(s, &captured);
+	if (st == LMD_OK && !code)
+		code = drv->graph_create(&g->exec, captured, 0);
+	if (captured)
+		(void)drv->captured_free(captured);
+	if (code) {
+		g->exec = NULL;
+		p->dev->no_graphs = true;
+	}
+	return st;
+}
+
+enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
+			      const struct gpu_live *live, struct lmd_error *err)
+{
+	const struct gpu_driver *drv = p->dev->drv;
+	enum lmd_status st = LMD_OK;
+	struct gpu_graph *g;
+	struct gpu_live rows;
+
+	if (p->dev->no_graphs || !drv->capture_begin || !drv->capture_end || !drv->captured_free ||
+	    !drv->graph_create || !drv->graph_free || !drv->graph_launch ||
+	    !round_rows(live, &rows))
+		return launch_all(p, s, live, err);
+	g = find(p, &rows);
+	g->used = ++p->n_run;
+	if (!g->exec && g->seen)
+		st = capture(p, s, g, err);
+	if (st != LMD_OK)
+		return st;
+	if (!g->exec)
+		return launch_all(p, s, live, err);
+	return gpu_check(p->dev, drv->graph_launch(g->exec, s), "a graph", err);
+}
+
+void gpu_graph_fini(struct lmd_compiled_plan *p)
+{
+	for (uint32_t i = 0; i < GPU_N_GRAPH; i++) {
+		if (p->graphs[i].exec)
+			(void)p->dev->drv->graph_free(p->graphs[i].exec);
+		p->graphs[i].exec = NULL;
+	}
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tile.h - products of many rows with block types on NVIDIA's matrix units: 8-bit integers, exact
+ * sums of 32 products (16 for Q6_K), then the formula of plugins/backend/ref/op_linear_int8.c.
+ * kern/fast.h computes the same without them.
+ *
+ * A block of 8 warps computes GPU_TILE_M outputs of GPU_TILE_N rows of x, a warp 16 outputs of them.
+ * With few rows, `share` warps have the same outputs and divide the groups, so that more blocks
+ * read the weight.  A step is GPU_TILE_G groups of 32: rows of x are copied to shared memory
+ * while the last step is computed; weights go from memory to fragments, since a warp's words of
+ * a group are its fragment. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE_H
+
+#include "backend/gpu/kern/linear.h"
+#include "backend/gpu/kern/nv/mma.h"
+#include "backend/gpu/kern/q8.h"
+
+#define GPU_TILE_THREADS 256
+#define GPU_TILE_M       128
+#define GPU_TILE_N       64
+#define GPU_TILE_G       4
+/* A row of x in shared memory: 64 + 64 bytes of values, 32 of factors, and 16 that keep the rows of
+ * a fragment in different banks. */
+#define GPU_TILE_ROW     176
+
+/* Starts the copies of step g of rows [item, item + GPU_TILE_N). */
+GPU_FN void gpu_tile_copy(const struct gpu_linear_args *a, uint32_t item, uint32_t items, uint32_t g,
+			  uint8_t *to)
+{
+	uint32_t groups = a->w.k / 32;
+
+	for (uint32_t v = GPU_TID; v < GPU_TILE_N * 10; v += GPU_THREADS) {
+		uint32_t t = v / 10, j = v % 10, i = item + t < items ? item + t : items - 1;
+		uint32_t group = g + (j < 8 ? j % 4 : 2 * (j - 8));
+		uint64_t row = a->q8 + (uint64_t)(i / a->x_div) * GPU_Q8_BYTES(a->w.k);
+
+		if (group >= groups)
+			continue;
+		row += j < 8 ? 16 * (j / 4 * groups + group) : 32 * groups + 8 * group;
+		gpu_async16(to + t * GPU_TILE_ROW + 16 * j, GPU_PTR(const void, row));
+	}
+	gpu_async_commit();
+}
+
+/* In types with a minimum: the sums of x become floats, times d. */
+GPU_FN void gpu_tile_sums(uint8_t *x)
+{
+	for (uint32_t i = GPU_TID; i < GPU_TILE_N * GPU_TILE_G; i += GPU_THREADS) {
+		uint32_t *p = (uint32_t *)(void *)(x + i / GPU_TILE_G * GPU_TILE_ROW + 128 +
+						   8 * (i % GPU_TILE_G));
+		int32_t sum = (int16_t)p[1] + (int16_t)(p[1] >> 16);
+
+		p[1] = gpu_float_bits(gpu_bits_float(p[0]) * (float)sum);
+	}
+}
+
+/* Subtracts from each of four bytes, which are less than 128. */
+GPU_FN uint32_t gpu_tile_minus(uint32_t bytes, uint32_t offset)
+{
+	return ((bytes | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u;
+}
+
+/* This thread's words of group g of a row. */
+GPU_FN void gpu_tile_weight(uint32_t type, const uint8_t *row, uint32_t g, uint32_t n, uint32_t i,
+			    uint32_t *lo, uint32_t *hi, struct gpu_ints *f)
+{
+	uint32_t word = gpu_plane4(row + 16 * g + 4 * i), second = 0;
+	struct gpu_raw raw;
+
+	if (type == GPU_Q8_0)
+		second = gpu_plane4(row + 16 * (n + g) + 4 * i);
+	gpu_planes_load_rest(type, row, g, n, &raw);
+	gpu_planes_word(type, &raw, i, word, second, lo, hi);
+	if (gpu_planes_offset(type)) {
+		*lo = gpu_tile_minus(*lo, (uint32_t)gpu_planes_offset(type));
+		*hi = gpu_tile_minus(*hi, (uint32_t)gpu_planes_offset(type));
+	}
+	gpu_planes_factors(type, &raw, g, f);
+}
+
+/* Adds group g to acc[row tile][4]; it is group j of the step, whose rows of x are at x. */
+GPU_FN void gpu_tile_group(uint32_t type, const uint8_t *const *w, uint32_t g, uint32_t n,
+			   const uint8_t *x, uint32_t j, float *acc)
+{
+	uint32_t lane = GPU_TID % 32, q = lane / 4, i = lane % 4, a[4];
+	struct gpu_ints f[2];
+
+	gpu_tile_weight(type, w[0], g, n, i, &a[0], &a[2], &f[0]);
+	gpu_tile_weight(type, w[1], g, n, i, &a[1], &a[3], &f[1]);
+	GPU_UNROLL
+	for (uint32_t t = 0; t < GPU_TILE_N / 8; t++) {
+		const uint8_t *col = x + (8 * t + q) * GPU_TILE_ROW + 16 * j + 4 * i;
+		const uint8_t *of = x + (8 * t + 2 * i) * GPU_TILE_ROW + 128 + 8 * j;
+		int32_t c[4] = {0, 0, 0, 0}, s[4] = {0, 0, 0, 0};
+		uint32_t b[2];
+
+		b[0] = gpu_plane4(col);
+		b[1] = gpu_plane4(col + 64);
+		if (type == GPU_Q6_K) {
+			gpu_mma_k16(c, a, b);
+			gpu_mma_k16(s, a + 2, b + 1);
+		} else {
+			gpu_mma_k32(c, a, b);
+		}
+		GPU_UNROLL
+		for (uint32_t e = 0; e < 4; e++) {
+			const uint8_t *d = of + e % 2 * GPU_TILE_ROW;
+			const struct gpu_ints *y = &f[e / 2];
+
+			if (type == GPU_Q6_K)
+				c[e] = y->s0 * c[e] + y->s1 * s[e];
+			acc[4 * t + e] += (y->d * gpu_bits_float(gpu_plane4(d))) * (float)c[e];
+			if (type == GPU_Q4_K || type == GPU_Q5_K)
+				acc[4 * t + e] += y->m * gpu_bits_float(gpu_plane4(d + 4));
+		}
+	}
+}
+
+/* Rows of the weight of this thread's fragments: of outputs o + lane / 4 and o + lane / 4 + 8. */
+GPU_FN void gpu_tile_rows(const struct gpu_linear_args *a, uint32_t o, uint32_t outputs,
+			  const uint8_t **w)
+{
+	for (uint32_t j = 0; j < 2; j++) {
+		uint32_t at = o + GPU_TID % 32 / 4 + 8 * j;
+
+		at = at < outputs ? at : outputs - 1;
+		w[j] = gpu_weight_row(&a->w, at / a->w.n, at % a->w.n);
+	}
+}
+
+/* sums[row][GPU_TILE_M + 1]: what each warp has, then the epilogue. */
+GPU_FN void gpu_tile_store(const struct gpu_linear_args *a, uint32_t share, uint32_t first,
+			   uint32_t outputs, uint32_t item, uint32_t items, const float *acc,
+			   float *sums)
+{
+	uint32_t lane = GPU_TID % 32, m = GPU_TILE_M / share;
+	uint32_t n = items - item < GPU_TILE_N ? items - item : GPU_TILE_N;
+
+	GPU_UNROLL
+	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++) {
+		uint32_t t = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+
+		sums[t * (GPU_TILE_M + 1) + GPU_TID / 32 * 16 + lane / 4 + 8 * (i / 2 % 2)] = acc[i];
+	}
+	gpu_sync();
+	for (uint32_t i = GPU_TID; i < n * m; i += GPU_THREADS) {
+		uint32_t t = i / m, o = i % m;
+		const float *s = sums + t * (GPU_TILE_M + 1) + o / 16 * share * 16 + o % 16;
+		float v = 0;
+
+		for (uint32_t j = 0; j < share; j++)
+			v += s[16 * j];
+		if (first + o < outputs)
+			gpu_linear_emit(a, item + t, (first + o) / a->w.n, (first + o) % a->w.n, v);
+	}
+	gpu_sync();
+}
+
+/* Shared: two buffers of rows of x, or the sums. */
+GPU_FN void gpu_tile(struct gpu_linear_args *a, uint32_t type)
+{
+	const struct gpu_run *r = gpu_run_of(a->run);
+	uint32_t outputs = a->w.n_stack * a->w.n, groups = a->w.k / 32, warp = GPU_TID / 32;
+	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
+	uint32_t share = items <= GPU_TILE_N ? GPU_TILE_G : 1, m = GPU_TILE_M / share;
+	uint8_t *x = GPU_SHARED(uint8_t);
+
+	gpu_open(r, &a->e.r_in);
+	for (uint32_t first = GPU_BLOCK_X * m; first < outputs; first += GPU_GRID_X * m) {
+		for (uint32_t item = GPU_BLOCK_Y * GPU_TILE_N; item < items;
+		     item += GPU_GRID_Y * GPU_TILE_N) {
+			const uint8_t *w[2];
+			float acc[GPU_TILE_N / 2];
+
+			GPU_UNROLL
+			for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
+				acc[i] = 0;
+			gpu_tile_rows(a, first + warp / share * 16, outputs, w);
+			gpu_tile_copy(a, item, items, 0, x);
+			for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
+				uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
+				uint8_t *next = x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N *
+							    GPU_TILE_ROW;
+
+				gpu_tile_copy(a, item, items, g + GPU_TILE_G, next);
+				gpu_async_wait(1);
+				gpu_sync();
+				if (type == GPU_Q4_K || type == GPU_Q5_K) {
+					gpu_tile_sums(now);
+					gpu_sync();
+				}
+				for (uint32_t j = warp % share; j < GPU_TILE_G && g + j < groups;
+				     j += share)
+					gpu_tile_group(type, w, g + j, groups, now, j, acc);
+				gpu_sync();
+			}
+			gpu_async_wait(0);
+			gpu_tile_store(a, share, first, outputs, item, items, acc,
+				       GPU_SHARED(float));
+		}
+	}
+}
+
+#define GPU_TILE_OF(name, TYPE)                                                                    \
+	GPU_BLOCK_OF(GPU_TILE_THREADS) gpu_tile_##name(struct gpu_linear_args a)                   \
+	{                                                                                          \
+		gpu_tile(&a, TYPE);                                                                \
+	}
+
+GPU_TILE_OF(q4_0, GPU_Q4_0)
+GPU_TILE_OF(q8_0, GPU_Q8_0)
+GPU_TILE_OF(q4_k, GPU_Q4_K)
+GPU_TILE_OF(q5_k, GPU_Q5_K)
+GPU_TILE_OF(q6_k, GPU_Q6_K)
+GPU_TILE_OF(iq4_nl, GPU_IQ4_NL)
+GPU_TILE_OF(iq4_xs, GPU_IQ4_XS)
+GPU_TILE_OF(mxfp4, GPU_MXFP4)
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE_H */

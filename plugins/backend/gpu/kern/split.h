@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * split.h - kernels of ATTN over the keys of one cache, for heads of at most 256 columns.  A block
+ * takes a kv head, `pack` queries that share its keys - the heads of a group, and neighbouring rows
+ * of a sequence if there is room - and a part of the keys: chunk c, keys [GPU_CHUNK c, GPU_CHUNK
+ * (c + 1)), belongs to part c % parts.  `lanes` neighbouring threads hold a key, 8 columns each.
+ * For each chunk scores are computed into shared memory, then their greatest and the weights, then
+ * the weighted sum of the values.  A part is stored as sums, greatest score and denominator;
+ * gpu_merge puts the parts of a row together. */
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_SPLIT_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_SPLIT_H
+
+#include "backend/gpu/kern/attn.h"
+
+#define GPU_SPLIT_THREADS 128
+#define GPU_BATCH         4   /* keys whose loads are under way */
+#define GPU_PACK          8   /* queries of a block, at most */
+
+/* The queries of a block: query j is head first + j % heads of row + j / heads. */
+struct gpu_pack {
+	uint32_t row, n_row;      /* rows of one sequence */
+	uint32_t kv, first, heads; /* heads [first, first + heads) of the group of a kv head */
+	uint32_t seq;
+	int32_t lo, hi;           /* keys that any of the rows sees */
+};
+
+/* Parts of a row: as many as there is memory for, a power of two. */
+GPU_FN uint32_t gpu_split_parts(const struct gpu_attn_args *a, uint32_t rows)
+{
+	uint32_t n = 1;
+
+	while (2 * n <= GPU_MAX_PART && 2 * n * rows <= a->part_rows)
+		n *= 2;
+	return n;
+}
+
+/* Address of a part: y.width sums, the greatest score, the denominator. */
+GPU_FN float *gpu_split_part(const struct gpu_attn_args *a, uint32_t parts, uint32_t row,
+			     uint32_t head, uint32_t part)
+{
+	return GPU_PTR(float, a->part) +
+	       (((uint64_t)row * a->q.n_head + head) * parts + part) * (a->y.width + 2);
+}
+
+GPU_FN uint32_t gpu_split_head(const struct gpu_attn_args *a, uint32_t kv, uint32_t j)
+{
+	return a->kv_map == 1 ? j * a->n_kv_head + kv : kv * (a->q.n_head / a->n_kv_head) + j;
+}
+
+/* Columns [c, c + 8) of a cached row, of which `width` exist; aligned: vectors may be loaded. */
+GPU_FN void gpu_split_load(uint32_t type, int aligned, const uint8_t *p, uint32_t c, uint32_t width,
+			   float *v)
+{
+	if (c + 8 > width) {
+		for (uint32_t i = 0; i < 8; i++)
+			v[i] = c + i < width ? gpu_element(type, p, c + i, 1u << 30) : 0.0f;
+	} else if (aligned && (type == GPU_F16 || type == GPU_BF16)) {
+		struct gpu_four four = gpu_load16(p + 2 * c);
+
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t x = four.v[i];
+
+			v[2 * i] = type == GPU_F16 ? gpu_half_to_float((uint16_t)x)
+						   : gpu_bits_float(x << 16);
+			v[2 * i + 1] = type == GPU_F16 ? gpu_half_to_float((uint16_t)(x >> 16))
+						       : gpu_bits_float(x & 0xffff0000u);
+		}
+	} else if (type == GPU_Q8_0) {
+		const uint8_t *b = p + 34 * (c / 32);
+		float d = gpu_half_to_float((uint16_t)gpu_plane2(b));
+
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t x = gpu_plane2(b + 2 + c % 32 + 2 * i);
+
+			v[2 * i] = d * (float)(int8_t)x;
+			v[2 * i + 1] = d * (float)(int8_t)(x >> 8);
+		}
+	} else {
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 8; i++)
+			v[i] = gpu_element(type, p, c + i, 1u << 30);
+	}
+}
+
+/* Where keys of a sequence lie. */
+struct gpu_keys {
+	const uint32_t *table;
+	const struct gpu_cache *cache;
+	uint32_t shift, kv; /* 2^shift keys in a page */
+};
+
+GPU_FN const uint8_t *gpu_split_key(const struct gpu_keys *k, uint32_t key, int is_v)
+{
+	const struct gpu_cache *c = k->cache;
+	uint64_t p = c->mem + c->unit_bytes * k->table[key >> k->shift];
+
+	key &= (1u << k->shift) - 1;
+	p += is_v ? c->v_off + (uint64_t)key * c->v_row + (uint64_t)k->kv * c->v_head
+		  : c->k_off + (uint64_t)key * c->k_row + (uint64_t)k->kv * c->k_head;
+	return GPU_PTR(const uint8_t, p);
+}
+
+/* The score of query j with a key, from the product alone; -INFINITY if the query does not see it. */
+GPU_FN float gpu_split_score(const struct gpu_attn_args *a, const struct gpu_run *r,
+			     const struct gpu_pack *p, uint32_t j, uint32_t key, float dot)
+{
+	const struct gpu_group *g = &r->group[a->src[0].group];
+	struct gpu_attn_row w;
+	float score;
+
+	w.row = p->row + j / p->heads;
+	w.head = gpu_split_head(a, p->kv, p->first + j % p->heads);
+	w.kv_head = p->kv;
+	w.seq = p->seq;
+	w.lane = w.warp = w.n_warp = 0;
+	if (p->n_row > 1 && ((int32_t)key < gpu_int(g->kv_lo, w.row) ||
+			     (int32_t)key >= gpu_int(g->kv_hi, w.row)))
+		return -INFINITY;
+	if (a->tree && gpu_attn_hidden(a, r, &a->src[0], &w, key))
+		return -INFINITY;
+	score = gpu_softcap(a->scale * dot + gpu_attn_bias(a, r, &a->src[0], &w, key), a->softcap);
+	return score > GPU_LOWEST ? score : -INFINITY;
+}
+
+/* Scores of keys [from, from + n) into score[query][GPU_CHUNK]. */
+GPU_FN void gpu_split_scores(const struct gpu_attn_args *a, const struct gpu_run *r,
+			     const struct gpu_pack *p, const struct gpu_keys *keys, uint32_t lanes,
+			     uint32_t pack, const float *q, uint32_t from, uint32_t n, float *score)
+{
+	uint32_t lane = GPU_TID % lanes, sub = GPU_TID / lanes, subs = GPU_THREADS / lanes;
+
+	for (uint32_t at = 0; at < n; at += subs * GPU_BATCH) {
+		float k[GPU_BATCH][8];
+
+		GPU_UNROLL
+		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+			uint32_t i = at + b * subs + sub;
+
+			gpu_split_load(a->src[0].cache.k_dtype, a->aligned & 1,
+				       gpu_split_key(keys, from + (i < n ? i : n - 1), 0), 8 * lane,
+				       a->q.width, k[b]);
+		}
+		GPU_UNROLL
+		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+			uint32_t i = at + b * subs + sub;
+
+			GPU_UNROLL
+			for (uint32_t j = 0; j < pack; j++) {
+				float dot = 0;
+
+				GPU_UNROLL
+				for (uint32_t c = 0; c < 8; c++)
+					dot += q[8 * j + c] * k[b][c];
+				for (uint32_t m = lanes / 2; m; m /= 2)
+					dot += gpu_shfl_xor(dot, m);
+				if (i < n && j % lanes == lane && j < p->n_row * p->heads)
+					score[j * GPU_CHUNK + i] =
+						gpu_split_score(a, r, p, j, from + i, dot);
+			}
+		}
+	}
+}
+
+/* Scores become weights.  stat[query]: greatest score so far, denominator so far, and what sums so
+ * far are multiplied with. */
+GPU_FN void gpu_split_weights(uint32_t queries, uint32_t n, float *score, float *stat)
+{
+	uint32_t lane = GPU_TID % GPU_WARP, warps = GPU_THREADS / GPU_WARP;
+
+	for (uint32_t j = GPU_TID / GPU_WARP; j < queries; j += warps) {
+		float *s = score + j * GPU_CHUNK, old = stat[3 * j], most = old, sum = 0;
+
+		for (uint32_t i = lane; i < n; i += GPU_WARP)
+			most = fmaxf(most, s[i]);
+		most = gpu_warp_max(most);
+		for (uint32_t i = lane; i < n; i += GPU_WARP) {
+			s[i] = expf(s[i] - most);
+			sum += s[i];
+		}
+		sum = gpu_warp_sum(sum);
+		if (lane == 0) {
+			float keep = expf(old - most);
+
+			stat[3 * j] = most;
+			stat[3 * j + 1] = stat[3 * j + 1] * keep + sum;
+			stat[3 * j + 2] = keep;
+		}
+	}
+}
+
+GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_keys *keys,
+			     uint32_t lanes, uint32_t pack, uint32_t from, uint32_t n,
+			     const float *score, const float *stat, float *acc)
+{
+	uint32_t lane = GPU_TID % lanes, sub = GPU_TID / lanes, subs = GPU_THREADS / lanes;
+	int own = a->src[0].cache.has_v != 0;
+
+	GPU_UNROLL
+	for (uint32_t j = 0; j < pack; j++) {
+		GPU_UNROLL
+		for (uint32_t c = 0; c < 8; c++)
+			acc[8 * j + c] *= stat[3 * j + 2];
+	}
+	for (uint32_t at = sub; at < n; at += subs * GPU_BATCH) {
+		float v[GPU_BATCH][8];
+
+		GPU_UNROLL
+		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+			uint32_t i = at + b * subs;
+
+			gpu_split_load(own ? a->src[0].cache.v_dtype : a->src[0].cache.k_dtype,
+				       own ? a->aligned & 2 : a->aligned & 1,
+				       gpu_split_key(keys, from + (i < n ? i : n - 1), own),
+				       8 * lane, a->y.width, v[b]);
+		}
+		GPU_UNROLL
+		for (uint32_t b = 0; b < GPU_BATCH; b++) {
+			uint32_t i = at + b * subs;
+
+			GPU_UNROLL
+			for (uint32_t j = 0; j < pack; j++) {
+				float w = i < n ? score[j * GPU_CHUNK + i] : 0.0f;
+
+				GPU_UNROLL
+				for (uint32_t c = 0; c < 8; c++)
+					acc[8 * j + c] += w * v[b][c];
+			}
+		}
+	}
+}
+
+/* Adds what the threads with the same columns have and stores a part. */
+GPU_FN void gpu_split_store(const struct gpu_attn_args *a, const struct gpu_pack *p, uint32_t lanes,
+			    uint32_t pack, uint32_t parts, uint32_t part, const float *acc,
+			    const float *stat, float *sums)
+{
+	uint32_t lane = GPU_TID % lanes, sub = GPU_TID / lanes, subs = GPU_THREADS / lanes;
+	uint32_t width = 8 * lanes;
+
+	GPU_UNROLL
+	for (uint32_t j = 0; j < pack; j++) {
+		GPU_UNROLL
+		for (uint32_t c = 0; c < 8; c++)
+			sums[(sub * pack + j) * width + 8 * lane + c] = acc[8 * j + c];
+	}
+	gpu_sync();
+	for (uint32_t i = GPU_TID; i < p->n_row * p->heads * (a->y.width + 2); i += GPU_THREADS) {
+		uint32_t j = i / (a->y.width + 2), c = i % (a->y.width + 2);
+		float v = 0;
+
+		for (uint32_t s = 0; c < a->y.width && s < subs; s++)
+			v += sums[(s * pack + j) * width + c];
+		if (c >= a->y.width)
+			v = stat[3 * j + c - a->y.width];
+		gpu_split_part(a, parts, p->row + j / p->heads,
+			       gpu_split_head(a, p->kv, p->first + j % p->heads), part)[c] = v;
+	}
+}
+
+/* The first chunk from `lo` on that belongs to a part. */
+GPU_FN uint32_t gpu_split_first(uint32_t lo, uint32_t part, uint32_t parts)
+{
+	return lo + (part + parts - lo % parts) % parts;
+}
+
+/* Where the keys of a pack are, and its q: columns [8 lane, 8 lane + 8) of each query. */
+GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run *r,
+			    const struct gpu_pack *p, uint32_t lane, uint32_t pack,
+			    struct gpu_keys *keys, float *q)
+{
+	const struct gpu_group *g = &r->group[a->src[0].group];
+
+	keys->table = GPU_PTR(const uint32_t, g->table) +
+		      (uint64_t)(uint32_t)gpu_int(r->seq_slot, p->seq) * g->n_index;
+	keys->cache = &a->src[0].cache;
+	keys->kv = p->kv;
+	for (keys->shift = 0; 1u << keys->shift < g->page_tokens; keys->shift++)
+		;
+	GPU_UNROLL
+	for (uint32_t i = 0; i < 8 * pack; i++) {
+		uint32_t j = i / 8, c = 8 * lane + i % 8;
+
+		q[i] = j < p->n_row * p->heads && c < a->q.width
+			       ? gpu_get(&a->q, p->row + j / p->heads,
+					 gpu_split_head(a, p->kv, p->first + j % p->heads), c)
+			       : 0.0f;
+	}
+}
+
+/* Shared: scores [pack][GPU_CHUNK], stat [pack][3] in 32 numbers, sums [threads / lanes][pack]
+ * [8 lanes]. */
+GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *r,
+			   const struct gpu_pack *p, uint32_t lanes, uint32_t pack, uint32_t parts)
+{
+	float *score = GPU_SHARED(float), *stat = score + pack * GPU_CHUNK, *sums = stat + 32;
+	uint32_t lo = (uint32_t)p->lo / GPU_CHUNK,
+		 hi = ((uint32_t)p->hi + GPU_CHUNK - 1) / GPU_CHUNK;
+	uint32_t queries = p->n_row * p->heads;
+	float q[8 * GPU_PACK], acc[8 * GPU_PACK];
+	struct gpu_keys keys;
+
+	gpu_split_begin(a, r, p, GPU_TID % lanes, pack, &keys, q);
+	for (uint32_t i = queries * GPU_CHUNK + GPU_TID; i < pack * GPU_CHUNK; i += GPU_THREADS)
+		score[i] = 0; /* of queries that do not exist */
+	for (uint32_t part = GPU_BLOCK_Y; part < parts; part += GPU_GRID_Y) {
+		uint32_t c = gpu_split_first(lo, part, parts);
+
+		if (c >= hi)
+			continue;
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 8 * pack; i++)
+			acc[i] = 0;
+		gpu_sync(); /* the last part has been stored */
+		if (GPU_TID < pack) {
+			stat[3 * GPU_TID] = GPU_LOWEST;
+			stat[3 * GPU_TID + 1] = 0;
+			stat[3 * GPU_TID + 2] = 1;
+		}
+		for (; c < hi; c += parts) {
+			uint32_t from = c == lo ? (uint32_t)p->lo : c * GPU_CHUNK;
+			uint32_t to = c + 1 == hi ? (uint32_t)p->hi : (c + 1) * GPU_CHUNK;
+
+			gpu_split_scores(a, r, p, &keys, lanes, pack, q, from, to - from, score);
+			gpu_sync();
+			gpu_split_weights(queries, to - from, score, stat);
+			gpu_sync();
+			gpu_split_values(a, &keys, lanes, pack, from, to - from, score, stat, acc);
+			gpu_sync();
+		}
+		gpu_split_store(a, p, lanes, pack, parts, part, acc, stat, sums);
+	}
+}
+
+/* Keys that rows [p->row, p->row + p->n_row) see. */
+GPU_FN void gpu_split_range(const struct gpu_attn_args *a, const struct gpu_run *r,
+			    struct gpu_pack *p)
+{
+	const struct gpu_group *g = &r->group[a->src[0].group];
+
+	p->lo = 0x7fffffff;
+	p->hi = 0;
+	for (uint32_t i = 0; i < p->n_row; i++) {
+		int32_t lo = gpu_int(g->kv_lo, p->row + i), hi = gpu_int(g->kv_hi, p->row + i);
+
+		p->lo = lo < hi && lo < p->lo ? lo : p->lo;
+		p->hi = lo < hi && hi > p->hi ? hi : p->hi;
+	}
+	if (p->hi < p->lo)
+		p->lo = p->hi = 0;
+}
+
+GPU_FN void gpu_split(struct gpu_attn_args *a, uint32_t lanes, uint32_t pack)
+{
+	const struct gpu_run *r = gpu_run_of(a->run);
+	uint32_t per_kv = a->q.n_head / a->n_kv_head, rows, tile, packs, parts;
+
+	gpu_attn_open(a, r);
+	rows = gpu_n_row(r, &a->y);
+	tile = pack > per_kv ? pack / per_kv : 1; /* rows of a block */
+	packs = (per_kv + pack - 1) / pack;
+	parts = gpu_split_parts(a, rows);
+	for (uint32_t i = GPU_BLOCK_X; i < (rows + tile - 1) / tile * a->n_kv_head * packs;
+	     i += GPU_GRID_X) {
+		uint32_t at = i / packs / a->n_kv_head * tile;
+		uint32_t end = at + tile < rows ? at + tile : rows;
+		struct gpu_pack p;
+
+		p.kv = i / packs % a->n_kv_head;
+		p.first = i % packs * pack;
+		p.heads = per_kv - p.first < pack ? per_kv - p.first : pack;
+		for (; at < end; at += p.n_row) { /* rows of one sequence at a time */
+			p.row = at;
+			p.seq = gpu_seq_of(r, a->q.space, at);
+			for (p.n_row = 1; at + p.n_row < end; p.n_row++) {
+				if (gpu_seq_of(r, a->q.space, at + p.n_row) != p.seq)
+					break;
+			}
+			gpu_split_range(a, r, &p);
+			gpu_split_pack(a, r, &p, lanes, pack, parts);
+		}
+	}
+}
+
+/* A block puts the parts of a (row, head) together. */
+GPU_KERNEL gpu_merge(struct gpu_attn_args a)
+{
+	const struct gpu_run *r = gpu_run_of(a.run);
+	const struct gpu_group *g = &r->group[a.src[0].group];
+	uint32_t heads = a.q.n_head, rows = gpu_n_row(r, &a.y), parts = gpu_split_parts(&a, rows);
+
+	for (uint32_t i = GPU_BLOCK_X; i < rows * heads; i += GPU_GRID_X) {
+		uint32_t row = i / heads, head = i % heads, step = a.y.width + 2;
+		int32_t lo = gpu_int(g->kv_lo, row), hi = gpu_int(g->kv_hi, row);
+		uint32_t first = (uint32_t)lo / GPU_CHUNK,
+			 n = lo < hi ? ((uint32_t)hi + GPU_CHUNK - 1) / GPU_CHUNK - first : 0;
+		const float *part = gpu_split_part(&a, parts, row, head, 0);
+		float most = a.sinks ? GPU_PTR(const float, a.sinks)[head] : GPU_LOWEST, sum = 0;
+
+		n = n < parts ? n : parts;
+		for (uint32_t j = 0; j < n; j++)
+			most = fmaxf(most, part[(first + j) % parts * step + a.y.width]);
+		for (uint32_t j = 0; j < n; j++) {
+			const float *stat = part + (first + j) % parts * step + a.y.width;
+
+			sum += stat[1] * expf(stat[0] - most);
+		}
+		if (a.sinks && sum > 0)
+			sum += expf(GPU_PTR(const float, a.sinks)[head] - most);
+		for (uint32_t c = GPU_TID; c < a.y.width; c += GPU_THREADS) {
+			float v = 0;
+
+			for (uint32_t j = 0; j < n; j++) {
+				const float *p = part + (first + j) % parts * step;
+
+				v += p[c] * expf(p[a.y.width] - most);
+			}
+			gpu_put(&a.y, row, head, c, sum > 0 ? v / sum : 0.0f);
+		}
+	}
+}
+
+#define GPU_SPLIT_PACK(width, pack)                                                                \
+	GPU_BLOCK_OF(GPU_SPLIT_THREADS) gpu_split_##width##_##pack(struct gpu_attn_args a)         \
+	{                                                                                          \
+		gpu_split(&a, width / 8, pack);                                                    \
+	}
+#define GPU_SPLIT(width)                                                                           \
+	GPU_SPLIT_PACK(width, 1)                                                                   \
+	GPU_SPLIT_PACK(width, 4)                                                                   \
+	GPU_SPLIT_PACK(width, 8)
+
+GPU_SPLIT(64)
+GPU_SPLIT(128)
+GPU_SPLIT(256)
+
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_SPLIT_H */
