@@ -418,10 +418,10 @@ static const struct lmi_config_row before[] = {
 	{.section = "engine",
 	 .opt = {.name = "activations",
 		 .type = LMI_OPT_CHOICE,
-		 .value = "default|f32|int8",
+		 .value = "default|f32|int8|int16",
 		 .def = "default",
 		 .doc = "Data type of the activations that are multiplied with quantised weights: "
-			"f32, int8 (rounded to 8 bits), or the backend's default."},
+			"f32, int8 or int16 (rounded to 8 or 16 bits), or the backend's default."},
 	 .at = AT(activations),
 	 .live = true},
 	{.section = "engine",

@@ -81,6 +81,7 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 		.resume_bytes = (uint64_t)c->http_resume,
 		.resume_number = (uint32_t)c->http_resume_number,
 		.resume_ms = (uint64_t)c->http_resume_ms,
+		.durable_ms = c->service.durable_age_ms,
 		.limiter = &d->connections,
 		.limits = lmi_daemon_http_limits(c),
 		.ops = {.login = lmi_daemon_login,

@@ -342,6 +342,8 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 		l.activations = LMD_ACTIVATIONS_F32;
 	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT8)
 		l.activations = LMD_ACTIVATIONS_INT8;
+	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT16)
+		l.activations = LMD_ACTIVATIONS_INT16;
 	copy(l.devices, sizeof(l.devices), &q->devices);
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);

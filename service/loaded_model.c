@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
 #include "service/event.h"
+#include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
@@ -340,6 +341,8 @@ static void closed(void *arg)
 			 "model unloaded; model=%s engine=%llu",
 			 lmi_svc_model_record_name(r->record), (unsigned long long)r->number);
 	lmi_svc_event(svc, "model_unloaded", NULL, lmi_svc_model_record_name(r->record), "");
+	lmi_svc_event_ring_model(svc, LMI_WIRE_EVENT_KIND_UNLOAD,
+				 lmi_svc_model_record_name(r->record), NULL);
 	lmi_svc_loaded_model_destroy(svc, r);
 	while (g) {
 		struct lmi_svc_unload_waiter *next = g->next;

@@ -176,6 +176,8 @@ void lmi_service_open(struct lmi_service *svc);
 /* Returns whether nothing is running or pending, and every stream was read to its end or given
  * up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
+/* May users save sessions? */
+bool lmi_service_has_sessions(const struct lmi_service *svc);
 /* Ends every stream that has not ended, with finish "shutdown"; they can still be read. */
 void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 

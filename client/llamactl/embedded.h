@@ -109,10 +109,11 @@ struct lmi_embedded_name;
 	}
 #define LMI_CTL_OPT_ACTIVATIONS                                                                    \
 	{                                                                                          \
-		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8",        \
+		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8|int16",  \
 		.def = "default",                                                                  \
 		.doc = "Arithmetic for quantised weights: f32 keeps the activations in float, "    \
-		       "int8 rounds them to 8 bits, default leaves the choice to the backend."     \
+		       "int8 and int16 round them to 8 or 16 bits, default leaves the choice to "  \
+		       "the backend."                                                              \
 	}
 #define LMI_CTL_OPT_ATTENTION                                                                      \
 	{                                                                                          \

@@ -320,10 +320,10 @@ static enum lmd_status second_device(struct session *s, struct lmd_error *err)
 /* Runs all cases with one kind of activations. */
 static enum lmd_status run_setting(struct session *s, uint32_t activations, struct lmd_error *err)
 {
-	bool int8 = activations == LMD_ACTIVATIONS_INT8;
+	bool f32 = activations == LMD_ACTIVATIONS_F32;
 	enum lmd_status st;
 
-	s->setting = int8 ? "int8" : "f32";
+	s->setting = f32 ? "f32" : activations == LMD_ACTIVATIONS_INT8 ? "int8" : "int16";
 	s->activations = activations;
 	s->index = 0;
 	st = oc_backend_open(&s->b, s->o->b, 0, s->o->host, s->o->team, activations, err);
@@ -332,10 +332,10 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	st = oc_backend_open(&s->a, s->o->a, 0, s->o->host, s->o->team, activations, err);
 	s->a.cuts = true;
 	if (st == LMD_OK)
-		all_cases(s, int8 ? OC_INT8 : 0);
-	if (st == LMD_OK && !int8 && s->a.state)
+		all_cases(s, f32 ? 0 : OC_INT8);
+	if (st == LMD_OK && f32 && s->a.state)
 		st = oc_device_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
-	if (st == LMD_OK && !int8 && s->a.state)
+	if (st == LMD_OK && f32 && s->a.state)
 		st = second_device(s, err);
 	oc_backend_close(&s->a);
 	oc_backend_close(&s->b);
@@ -353,8 +353,10 @@ enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcas
 	st = run_setting(&s, LMD_ACTIVATIONS_F32, err);
 	if (st != LMD_OK)
 		return st;
-	st = run_setting(&s, LMD_ACTIVATIONS_INT8, &without);
-	if (st == LMD_OK || st == LMD_UNSUPPORTED) /* a backend may support only float */
-		return LMD_OK;
-	return lmd_fail(err, st, "%s", without.text);
+	for (uint32_t i = LMD_ACTIVATIONS_INT8; i <= LMD_ACTIVATIONS_INT16; i++) {
+		st = run_setting(&s, i, &without);
+		if (st != LMD_OK && st != LMD_UNSUPPORTED) /* a backend may support only float */
+			return lmd_fail(err, st, "%s", without.text);
+	}
+	return LMD_OK;
 }

@@ -22,7 +22,7 @@ struct lmi_opcase_result {
 	const char *op;	     /* "linear" */
 	const char *name;    /* "q4_0, four weights" */
 	const char *layout;  /* "3 sequences" */
-	const char *setting; /* "f32" or "int8": kind of activations */
+	const char *setting; /* "f32", "int8" or "int16": kind of activations */
 	enum lmi_opcase_verdict verdict;
 	double nmse, max_abs; /* of the worst output: squared error over sum of squares; error over
 			       * RMS */

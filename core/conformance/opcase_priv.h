@@ -19,7 +19,7 @@ typedef void (*opcase_build_fn)(struct oc *c, const int *v);
 #define OC_LORA	  2u  /* rows carry adapters */
 #define OC_TREE	  4u  /* with step.tree */
 #define OC_SETS	  8u  /* i32 outputs are sets: any order is accepted */
-#define OC_INT8	  16u /* runs additionally with activations rounded to int8 */
+#define OC_INT8	  16u /* runs additionally with activations rounded to int8 and int16 */
 #define OC_ENCODE 32u /* an ENCODE plan */
 #define OC_AGAIN  64u /* the step is run twice */
 #define OC_TWO_PLANS 128u /* another compiled plan of the same pools runs the step before */

@@ -72,6 +72,7 @@ struct lmi_http_opts {
 	/* Streams that can be resumed: bytes of each, number per owner; none if resume_bytes is 0. */
 	uint64_t resume_bytes, resume_ms;
 	uint32_t resume_number;
+	uint64_t durable_ms; /* as resume_ms, for durable streams */
 	struct lmi_conn_limiter *limiter; /* shared by all listeners of the daemon; outlives this */
 	struct lmi_http_limits limits;
 	struct lmi_http_ops ops;

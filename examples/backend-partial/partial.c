@@ -55,6 +55,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND, "partial: device %u, there is only device 0",
 				p->index);
+	if (p->activations > LMD_ACTIVATIONS_F32)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"partial: activations are not rounded; use f32");
 	((struct device *)state)->host = host;
 	return LMD_OK;
 }

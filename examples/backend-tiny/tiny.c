@@ -47,6 +47,9 @@ static enum lmd_status tiny_open(void *state, const struct lmd_host *host,
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND, "tiny: there is no device %u, only device 0",
 				p->index);
+	if (p->activations > LMD_ACTIVATIONS_F32)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"tiny: activations are not rounded; use f32");
 	d->host = host;
 	return LMD_OK;
 }

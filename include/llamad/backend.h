@@ -84,11 +84,14 @@ struct lmd_device_info {
 	uint32_t reserved[7];
 };
 
-/* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types */
+/* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types.  A
+ * backend refuses those that it lacks with LMD_UNSUPPORTED */
 enum lmd_activations {
 	LMD_ACTIVATIONS_DEFAULT = 0,
 	LMD_ACTIVATIONS_F32 = 1,  /* f32 throughout: shows wrong formulas */
-	LMD_ACTIVATIONS_INT8 = 2  /* rounded to 8 bits in blocks of 32, integer dot products */
+	LMD_ACTIVATIONS_INT8 = 2, /* rounded to 8 bits in blocks of 32, integer dot products */
+	LMD_ACTIVATIONS_INT16 = 3 /* rounded to 8 bits, and the errors of that to 8 bits as well;
+				   * since ABI 0.10 */
 };
 
 /* attention: the arithmetic of ATTN over keys that were not selected by a list */

@@ -123,6 +123,33 @@ post 200 '^{"embedding":\[[-0-9.]' /api/embeddings '{"model":"tiny","prompt":"a"
 for path in embed embeddings; do
 	post 400 '^{"error":"[a-z]*: is missing"}' /api/$path '{"model":"tiny"}'
 done
+for path in realtime audio/transcriptions audio/translations audio/speech images/generations moderations \
+	chat/completions/control; do
+	post 501 '^{"error":{"message":"not implemented: [A-Z][a-z ]*\.' /v1/$path '{}'
+done
+fetch 501 'no realtime sessions' "$u/v1/realtime"
+fetch 501 'no cloud' "$u/api/status"
+for path in me signout; do
+	post 501 '^{"error":"not implemented: There are no accounts\."}' /api/$path '{}'
+done
+admin 501 'not uploaded' -d x http://localhost/api/blobs/sha256:00
+admin 501 '' -I http://localhost/api/blobs/sha256:00
+fetch 501 'ask /models' "$u/models/sse"
+admin 501 '/api/pull' -d '{}' http://localhost/models
+admin 501 '/api/delete' -X DELETE http://localhost/models
+# llama.cpp's server has these without /v1 as well, and counts tokens of conversations
+hi='"messages":[{"role":"user","content":"hi"}],"chat_template":"chatml"'
+post 200 '"object":"chat.completion"' /chat/completions "{$hi,\"max_tokens\":2}"
+post 200 '^{"object":"response.input_tokens","input_tokens":[1-9]' /v1/chat/completions/input_tokens "{$hi}"
+post 200 '"input_tokens":[1-9]' /chat/completions/input_tokens "{$hi}"
+post 200 '"object":"response"' /responses '{"input":"a","chat_template":"chatml","max_output_tokens":2}'
+post 200 '"input_tokens":[1-9]' /responses/input_tokens '{"input":"a","chat_template":"chatml"}'
+post 403 'role admin' /models/unload '{"model":"tiny"}'
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/unload
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/load
+fetch 200 '"status":{"value":"loaded"}' "$u/models"
+admin 404 'nosuch' -d '{"model":"nosuch"}' http://localhost/models/load
+admin 400 'model: is missing' -d '{}' http://localhost/models/load
 for path in push; do
 	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
 done

@@ -6,7 +6,8 @@
 
 Environment: LMD_TEST_BUILDDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all cases; default: a selection),
 LMD_TEST_CASES (only cases with this text in "WAY MODEL/CASE"; WAY: batch, step, greedy, perplexity),
-LMD_TEST_BACKEND (default: ref), LMD_TEST_ACTIVATIONS (f32 or int8; determines the tolerances).
+LMD_TEST_BACKEND, LMD_TEST_ACTIVATIONS (f32, int16 or int8; determines the tolerances); default: ref with
+f32, then cpu with int16.
 """
 import json
 import math
@@ -29,9 +30,13 @@ if os.path.isdir(os.path.join(cache, "models")):  # as scripts/fetch-model does
     cache = os.path.join(cache, "models")
 long_run = os.environ.get("LMD_TEST_LONG") == "1"
 only = os.environ.get("LMD_TEST_CASES", "")
-backend = os.environ.get("LMD_TEST_BACKEND", "ref")
-kind = os.environ.get("LMD_TEST_ACTIVATIONS", "f32")
-options = ["--backend", backend, "--activations", kind, "--kv-type", "f32"]
+SETTINGS = [("ref", "f32"), ("cpu", "int16")]
+if os.environ.get("LMD_TEST_BACKEND") or os.environ.get("LMD_TEST_ACTIVATIONS"):
+    SETTINGS = [(os.environ.get("LMD_TEST_BACKEND", "ref"), os.environ.get("LMD_TEST_ACTIVATIONS", "f32"))]
+# what compare.py calls rounding that is finer than int8 and coarser than single precision
+LIMITS = {"int16": "f16"}
+backend, kind = SETTINGS[0]
+options = []
 out = os.path.join(build, "tests", "real", "got.%d.f32" % os.getpid())
 count = {"passed": 0, "failed": 0, "skipped": 0}
 
@@ -44,7 +49,7 @@ def ctl(*args):
 
 
 def judge(*args):
-    r = subprocess.run([sys.executable, os.path.join(pack, "compare.py"), "--as", kind, *args],
+    r = subprocess.run([sys.executable, os.path.join(pack, "compare.py"), "--as", LIMITS.get(kind, kind), *args],
                        capture_output=True, text=True)
     if r.returncode:
         raise RuntimeError((r.stdout + r.stderr).strip()[-600:])
@@ -78,7 +83,7 @@ def greedy(name, model, case):
 def perplexity(name, model, want, *how):
     got = json.loads(ctl("perplexity", model, "--text", os.path.join(pack, "text.txt"), "--json",
                          *how, *options))["perplexity"]
-    limit = 1e-4 if kind == "f32" else 0.02
+    limit = 0.02 if kind == "int8" else 1e-4
     if abs(got / want - 1) > limit:
         raise RuntimeError("perplexity %.4f, expected %.4f" % (got, want))
 
@@ -96,7 +101,7 @@ def run(way, name, fn, *args):
         count["passed"] += 1
     except (RuntimeError, ValueError, KeyError) as e:
         count["failed"] += 1
-        print("FAIL: %s, %s: %s" % (name, way, e))
+        print("FAIL: %s, %s, %s %s: %s" % (name, way, backend, kind, e))
     sys.stdout.flush()
 
 
@@ -105,6 +110,20 @@ def main():
         cases = json.load(f)
     with open(os.path.join(pack, "ppl.json")) as f:
         ppl = json.load(f)
+    for setting in SETTINGS:
+        use(*setting)
+        run_all(cases, ppl)
+    print("CASES: real models: %(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] else 0
+
+
+def use(*setting):
+    global backend, kind, options
+    backend, kind = setting
+    options = ["--backend", backend, "--activations", kind, "--kv-type", "f32"]
+
+
+def run_all(cases, ppl):
     for c in cases:
         name = c["model"] + "/" + c["name"]
         run("batch", name, logits, c)
@@ -116,8 +135,6 @@ def main():
         for part, how in (("windows", ()), ("plain", ("--plain",))):
             want = expected_perplexity(ppl[model], part)
             run("perplexity", model + "/" + part, perplexity, want, *how)
-    print("CASES: real models: %(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
-    return 1 if count["failed"] else 0
 
 
 def expected_perplexity(p, part):

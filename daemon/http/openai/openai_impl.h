@@ -66,6 +66,7 @@ void lmi_openai_completions(struct lmi_http_exchange *x);
 void lmi_openai_embeddings(struct lmi_http_exchange *x);
 void lmi_openai_responses(struct lmi_http_exchange *x);
 void lmi_openai_response_tokens(struct lmi_http_exchange *x);
+void lmi_openai_chat_tokens(struct lmi_http_exchange *x);
 void lmi_openai_models(struct lmi_http_exchange *x);
 void lmi_openai_rerank(struct lmi_http_exchange *x);
 void lmi_openai_score(struct lmi_http_exchange *x);

@@ -157,14 +157,15 @@ static bool equal(struct oc_backend be[2], const struct opcase_set *set, const s
 START_TEST(threads_change_nothing)
 {
 	const struct lmi_team_opts opts = {.n = 5, .spin_ns = 0};
-	uint32_t activations = _i ? LMD_ACTIVATIONS_INT8 : LMD_ACTIVATIONS_F32;
+	static const uint32_t activations[] = {LMD_ACTIVATIONS_F32, LMD_ACTIVATIONS_INT8,
+					       LMD_ACTIVATIONS_INT16};
 	struct oc_backend be[2];
 	struct lmd_team *team;
 	uint32_t n[2] = {0};
 
 	ck_assert_int_eq(lmi_team_create(&team, &opts, NULL), LMD_OK);
-	open_cpu(&be[0], fx.cpu, NULL, activations);
-	open_cpu(&be[1], fx.cpu, team, activations);
+	open_cpu(&be[0], fx.cpu, NULL, activations[_i]);
+	open_cpu(&be[1], fx.cpu, team, activations[_i]);
 	for (uint32_t i = 0; i < n_opcase_sets; i++) {
 		const struct opcase_set *set = opcase_sets[i];
 
@@ -198,7 +199,7 @@ START_TEST(copies_change_nothing)
 
 	for (int i = 0; i < 2; i++) {
 		ck_assert(!setenv("LLAMAD_CPU_REPACK", how[i], 1));
-		open_cpu(&be[i], fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+		open_cpu(&be[i], fx.cpu, NULL, _i ? LMD_ACTIVATIONS_INT16 : LMD_ACTIVATIONS_INT8);
 	}
 	for (size_t i = 0; i < LMD_LEN(sets); i++)
 		for (uint32_t j = 0; j < sets[i]->n; j++)
@@ -376,8 +377,8 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, matches_ref, 0, (int)LMD_LEN(variants));
-	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
-	tcase_add_test(t, copies_change_nothing);
+	tcase_add_loop_test(t, threads_change_nothing, 0, 3);
+	tcase_add_loop_test(t, copies_change_nothing, 0, 2);
 	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);

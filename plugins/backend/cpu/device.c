@@ -54,16 +54,18 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND,
 				"cpu: device %u does not exist, there is only device 0", p->index);
-	if (p->activations > LMD_ACTIVATIONS_INT8)
+	if (p->activations > LMD_ACTIVATIONS_INT16)
 		return lmd_fail(err, LMD_INVALID, "cpu: unknown activations %u, known are 0..%u",
-				p->activations, LMD_ACTIVATIONS_INT8);
+				p->activations, LMD_ACTIVATIONS_INT16);
 	if (p->attention > LMD_ATTENTION_HALF)
 		return lmd_fail(err, LMD_INVALID, "cpu: unknown attention %u, known are 0..%d",
 				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
-	dev->int8 = p->activations != LMD_ACTIVATIONS_F32;
+	dev->n_q8 = p->activations == LMD_ACTIVATIONS_INT16 ? 2
+		    : p->activations == LMD_ACTIVATIONS_F32 ? 0
+							     : 1;
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);

@@ -44,12 +44,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	enum lmd_status st = LMD_OK;
 
 	b->host_mem.n_phase = 5;
-	cpu_x_need(&b->host_mem.shared_bytes, n, f->x.width, b->dev->int8);
-	cpu_x_need(&b->host_mem.shared_bytes, n, width, b->dev->int8);
+	cpu_x_need(&b->host_mem.shared_bytes, n, f->x.width, b->dev->n_q8);
+	cpu_x_need(&b->host_mem.shared_bytes, n, width, b->dev->n_q8);
 	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
 	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / width, width, b->dev->int8);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->n_q8);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / width, width, b->dev->n_q8);
 	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
@@ -94,7 +94,7 @@ static void setup_memory(struct ffn *f, char *scratch)
 	const struct lmd_op_ffn *o = f->op;
 	const uint32_t weight_ref[3] = {o->gate, o->up, o->down};
 	char *shared = f->r->host_mem.shared;
-	bool q8_x, q8_h;
+	uint32_t q8_x, q8_h;
 
 	for (int i = 0; i < 3; i++)
 		f->w[i] = weight_ref[i] == LMD_NONE
@@ -103,9 +103,8 @@ static void setup_memory(struct ffn *f, char *scratch)
 	f->y = host_mem_view(&f->r->host_mem, &o->y);
 	f->r_in = host_mem_view(&f->r->host_mem, &o->r_in);
 	f->r_out = host_mem_view(&f->r->host_mem, &o->r_out);
-	q8_x = cpu_wants_q8(f->r->dev, f->w[UP]) ||
-	       (f->w[GATE] && cpu_wants_q8(f->r->dev, f->w[GATE]));
-	q8_h = cpu_wants_q8(f->r->dev, f->w[DOWN]);
+	q8_x = cpu_n_q8(f->r->dev, f->w + GATE, 2);
+	q8_h = cpu_n_q8(f->r->dev, f->w + DOWN, 1);
 	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, q8_x);
 	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, q8_h);
 	f->gate = host_mem_take(&shared, f->n, f->width * sizeof(float));

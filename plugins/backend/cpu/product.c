@@ -8,7 +8,8 @@
 #include "kern/float.h"
 #include "repack.h"
 
-/* Without a `place` callback, outputs are computed in tiles of this many items and rows. */
+/* Without a `place` callback, and with 16-bit activations, outputs are computed in tiles of this
+ * many items and rows. */
 #define TILE_ITEMS 64u
 #define TILE_ROWS  128u
 /* Smallest number of items in a list, and smallest number of chunks for each part. */
@@ -19,40 +20,54 @@
 
 /* ---- prepared rows ---- */
 
-bool cpu_wants_q8(const struct cpu_dev *dev, const struct lmd_weight *w)
-{
-	return cpu_kernel_of(dev, w)->act == KERN_ACT_Q8;
-}
-
 const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w)
 {
-	return dev->int8 && w->lin_q8 ? w->lin_q8 : w->lin_f32;
+	return dev->n_q8 && w->lin_q8 ? w->lin_q8 : w->lin_f32;
 }
 
-void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8)
+uint32_t cpu_n_q8(const struct cpu_dev *dev, const struct lmd_weight *const *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (w[i] && cpu_kernel_of(dev, w[i])->act == KERN_ACT_Q8)
+			return dev->n_q8;
+	}
+	return 0;
+}
+
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, uint32_t n_q8)
 {
 	host_mem_need(bytes, n, k * sizeof(float));
 	host_mem_need(bytes, n, sizeof(void *));
-	if (q8)
-		host_mem_need(bytes, n, KERN_Q8_BYTES(k));
+	host_mem_need(bytes, n * n_q8, KERN_Q8_BYTES(k));
 }
 
-struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8)
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, uint32_t n_q8)
 {
-	struct cpu_x x = {.n = (uint32_t)n, .k = k};
+	struct cpu_x x = {.n = (uint32_t)n, .k = k, .n_q8 = n_q8};
 
 	x.f = host_mem_take(cursor, n, k * sizeof(float));
 	x.row = host_mem_take(cursor, n, sizeof(void *));
-	if (q8)
-		x.q = host_mem_take(cursor, n, KERN_Q8_BYTES(k));
+	if (n_q8)
+		x.q = host_mem_take(cursor, n * n_q8, KERN_Q8_BYTES(k));
 	return x;
+}
+
+/* Row i of x as the first of its n_q8 rows of 8 bits. */
+static char *q8_row(const struct cpu_x *x, uint64_t i)
+{
+	return x->q + i * x->n_q8 * KERN_Q8_BYTES(x->k);
+}
+
+static void quantise(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
+{
+	if (x->n_q8)
+		r->dev->act->row(x->row[i], x->k, x->n_q8, q8_row(x, i));
 }
 
 void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
 {
 	x->row[i] = x->f + i * x->k;
-	if (x->q)
-		r->dev->act->row(x->row[i], x->k, x->q + i * KERN_Q8_BYTES(x->k));
+	quantise(r, x, i);
 }
 
 void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
@@ -66,8 +81,7 @@ void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
 		from = own;
 	}
 	x->row[i] = from;
-	if (x->q)
-		r->dev->act->row(from, x->k, x->q + i * KERN_Q8_BYTES(x->k));
+	quantise(r, x, i);
 }
 
 /* ---- products ---- */
@@ -75,13 +89,14 @@ void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
 void cpu_product_need(struct cpu_build *b, uint64_t *bytes, const struct lmd_weight *w,
 		      uint64_t n_item)
 {
+	const uint32_t n_row = b->dev->n_q8 ? b->dev->n_q8 : 1; /* for each item */
 	size_t kern = w->lin_f32->scratch_bytes(w->k);
 
-	if (b->dev->int8 && w->lin_q8 && w->lin_q8->scratch_bytes(w->k) > kern)
+	if (b->dev->n_q8 && w->lin_q8 && w->lin_q8->scratch_bytes(w->k) > kern)
 		kern = w->lin_q8->scratch_bytes(w->k);
-	host_mem_need(bytes, n_item, sizeof(void *));
-	host_mem_need(bytes, n_item, sizeof(void *));
-	host_mem_need(bytes, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	host_mem_need(bytes, n_item * n_row, sizeof(void *));
+	host_mem_need(bytes, n_item * n_row, sizeof(void *));
+	host_mem_need(bytes, TILE_ITEMS * n_row, TILE_ROWS * sizeof(float));
 	host_mem_need(bytes, 1, kern);
 }
 
@@ -92,43 +107,52 @@ struct scratch {
 	void *kern;
 };
 
-/* `packed` if the rows are repacked, else NULL. */
+/* `packed` if the rows are repacked, else NULL.  n_row: rows that it multiplies for each item. */
 struct kernel {
 	const struct kern_linear *lin;
 	const struct kern_packed *packed;
+	uint32_t n_row;
 };
 
 /* Multiplies rows [lo, lo + n) of a slice, which are contiguous, for items [first, first + count)
- * of the list. */
-static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t first,
-		  uint32_t count, const struct kernel *kern, struct kern_product p, uint32_t slice,
-		  uint32_t lo, const struct scratch *s, const struct cpu_emit *emit)
+ * of the list.  With 16 bits, the second rows of all items follow the first ones. */
+static void piece(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
+		  uint32_t first, uint32_t count, const struct kernel *kern, struct kern_product p,
+		  uint32_t slice, uint32_t lo, const struct scratch *s,
+		  const struct cpu_emit *emit)
 {
 	uint32_t n = p.n_row;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t item = cpu_item(items, first + i), row = item / items->div;
 
-		s->x[i] = kern->lin->act == KERN_ACT_Q8 ? x->q + row * KERN_Q8_BYTES(x->k) : x->row[row];
+		s->x[i] = kern->lin->act == KERN_ACT_Q8 ? q8_row(x, row) : x->row[row];
 		s->y[i] = emit->place ? emit->place(emit->arg, item, slice, lo, n)
 				      : s->tile + (size_t)i * TILE_ROWS;
+		if (kern->n_row > 1) {
+			s->x[count + i] = q8_row(x, row) + KERN_Q8_BYTES(x->k);
+			s->y[count + i] = s->tile + (size_t)(TILE_ITEMS + i) * TILE_ROWS;
+		}
 	}
-	p.n_col = count;
+	p.n_col = count * kern->n_row;
 	if (kern->packed)
 		kern->packed->run(kern->packed, &p);
 	else
 		kern->lin->run(kern->lin, &p);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		if (kern->n_row > 1)
+			r->dev->fl->madd(s->y[i], s->y[i], 1.0f, s->y[count + i], n);
 		emit->done(emit->arg, cpu_item(items, first + i), slice, lo, n, s->y[i]);
+	}
 }
 
-/* Finds rows [lo, lo + p->n_row) of a slice for n_item items: repacked if that is faster and they
- * are or can be, else in the file.  Lowers p->n_row to those that are contiguous. */
+/* Finds rows [lo, lo + p->n_row) of a slice for n_col rows of x: repacked if that is faster and
+ * they are or can be, else in the file.  Lowers p->n_row to those that are contiguous. */
 static const struct kern_packed *find_rows(const struct lmd_weight *w, const struct kern_linear *lin,
-					   uint32_t n_item, uint32_t slice, uint32_t lo,
+					   uint32_t n_col, uint32_t slice, uint32_t lo,
 					   struct kern_product *p)
 {
-	if (lin->act == KERN_ACT_Q8 && w->packed && n_item <= cpu_repack_kernel(w)->most) {
+	if (lin->act == KERN_ACT_Q8 && w->packed && n_col <= cpu_repack_kernel(w)->most) {
 		p->w = cpu_repack_rows(w, slice, lo, lo + p->n_row, &p->w_stride);
 		if (p->w)
 			return cpu_repack_kernel(w);
@@ -141,27 +165,29 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 		    const struct cpu_items *items, const struct lmd_weight *w,
 		    const struct cpu_rows *rows, char *scratch, const struct cpu_emit *emit)
 {
-	uint32_t step = emit->place || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
-	uint32_t most = emit->place ? UINT32_MAX : TILE_ROWS, lo = rows->lo;
+	struct kernel kern = {.lin = lin, .n_row = lin->act == KERN_ACT_Q8 ? x->n_q8 : 1};
+	bool tiles = !emit->place || kern.n_row > 1;
+	uint32_t step = !tiles || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
+	uint32_t most = tiles ? TILE_ROWS : UINT32_MAX, lo = rows->lo;
+	uint32_t n_col = items->count * kern.n_row;
 	struct kern_product p = {.host = r->dev->host, .points = r->dev->points, .k = w->k};
-	struct kernel kern = {.lin = lin};
 	struct scratch s;
 
-	s.x = host_mem_take(&scratch, items->count, sizeof(void *));
-	s.y = host_mem_take(&scratch, items->count, sizeof(void *));
-	s.tile = host_mem_take(&scratch, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	s.x = host_mem_take(&scratch, n_col, sizeof(void *));
+	s.y = host_mem_take(&scratch, n_col, sizeof(void *));
+	s.tile = host_mem_take(&scratch, TILE_ITEMS * kern.n_row, TILE_ROWS * sizeof(float));
 	s.kern = scratch;
 	p.x = s.x;
 	p.y = s.y;
 	p.scratch = s.kern;
 	while (items->count && lo < rows->hi) {
 		p.n_row = rows->hi - lo < most ? rows->hi - lo : most;
-		kern.packed = find_rows(w, lin, items->count, rows->slice, lo, &p);
+		kern.packed = find_rows(w, lin, n_col, rows->slice, lo, &p);
 		p.next = lo + p.n_row < rows->hi ? cpu_weight_at(w, rows->slice, lo + p.n_row)
 						 : rows->next;
 		for (uint32_t i = 0; i < items->count; i += step)
-			piece(x, items, i, items->count - i < step ? items->count - i : step, &kern,
-			      p, rows->slice, lo, &s, emit);
+			piece(r, x, items, i, items->count - i < step ? items->count - i : step,
+			      &kern, p, rows->slice, lo, &s, emit);
 		lo += p.n_row;
 	}
 }

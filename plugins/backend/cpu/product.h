@@ -2,10 +2,10 @@
  *
  * product.h - rows times a weight, as used by LINEAR, FFN, HEAD, MOE_FFN, BMM and PATCH.
  *
- * First the rows of x are prepared: normed, gathered, and rounded to int8 if the weight's kernel
- * takes int8.  Many rows are prepared by all threads in a separate phase.  Few rows are prepared
- * by each thread for itself, which saves a barrier.  Then each thread multiplies all rows with
- * slices of the weight's rows, which it claims one after the other. */
+ * First the rows of x are prepared: normed, gathered, and rounded to int8 or int16 if the weight's
+ * kernel takes that.  Many rows are prepared by all threads in a separate phase.  Few rows are
+ * prepared by each thread for itself, which saves a barrier.  Then each thread multiplies all rows
+ * with slices of the weight's rows, which it claims one after the other. */
 #ifndef LLAMAD_CPU_PRODUCT_H
 #define LLAMAD_CPU_PRODUCT_H
 
@@ -20,19 +20,21 @@
 #define CPU_SMALL 8192u
 
 struct cpu_x {
-	uint32_t n, k;
+	uint32_t n, k, n_q8;
 	float *f;         /* [n][k] rows as floats; NULL if none are kept */
-	char *q;          /* [n][KERN_Q8_BYTES(k)], or NULL */
+	char *q;          /* [n][n_q8][KERN_Q8_BYTES(k)], or NULL */
 	const void **row; /* [n] address of each row's floats */
 };
 
-/* The kernel for a weight, and whether it takes KERN_ACT_Q8 (else KERN_ACT_F32). */
+/* The kernel for a weight. */
 const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w);
-bool cpu_wants_q8(const struct cpu_dev *dev, const struct lmd_weight *w);
+/* Rows of 8 bits that stand for a row of x which is multiplied with these n weights, of which some
+ * may be NULL; 0 if all of their kernels take KERN_ACT_F32. */
+uint32_t cpu_n_q8(const struct cpu_dev *dev, const struct lmd_weight *const *w, uint32_t n);
 
 /* Adds the scratch for n prepared rows of k; takes it from a cursor in the same order. */
-void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8);
-struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8);
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, uint32_t n_q8);
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, uint32_t n_q8);
 
 /* Sets row i to a (row, head) of v, normed unless n is NULL or of kind NONE. */
 void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,

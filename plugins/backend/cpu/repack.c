@@ -84,7 +84,7 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 	const struct kern_packed *kern;
 	uint64_t bytes;
 
-	if (!dev->int8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
+	if (!dev->n_q8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
 		return 0;
 	kern = kern_packed_find(d->dtype, dev->host->cpu(dev->host->ctx)->flags);
 	/* Without vector instructions the rows in the file are as fast. */

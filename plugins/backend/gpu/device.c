@@ -172,6 +172,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	struct gpu_dev *dev = state;
 	enum lmd_status st;
 
+	if (p->activations == LMD_ACTIVATIONS_INT16)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: activations of 16 bits are not available; use int8 or f32",
+				gpu_vendor.name);
 	if (p->activations > LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_INVALID, "%s: unknown activations %u, known are 0..%u",
 				gpu_vendor.name, p->activations, LMD_ACTIVATIONS_INT8);

@@ -35,16 +35,18 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND,
 				"ref: device %u does not exist, there is only device 0", p->index);
-	if (p->activations > LMD_ACTIVATIONS_INT8)
+	if (p->activations > LMD_ACTIVATIONS_INT16)
 		return lmd_fail(err, LMD_INVALID, "ref: unknown activations %u, known are 0..%u",
-				p->activations, LMD_ACTIVATIONS_INT8);
+				p->activations, LMD_ACTIVATIONS_INT16);
 	if (p->attention > LMD_ATTENTION_HALF)
 		return lmd_fail(err, LMD_INVALID, "ref: unknown attention %u, known are 0..%u",
 				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
-	dev->int8 = p->activations == LMD_ACTIVATIONS_INT8;
+	dev->n_q8 = p->activations == LMD_ACTIVATIONS_INT16  ? 2
+		    : p->activations == LMD_ACTIVATIONS_INT8 ? 1
+							      : 0;
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->kernels = ref_kernels_select(host->cpu(host->ctx));
 	return LMD_OK;

@@ -236,6 +236,29 @@ double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_
 	return v ? (double)v[slice * w->n + row] : 0;
 }
 
+/* Sum of x*w over a block whose x is rounded to 8 bits; with n_q8 = 2 the errors of that are
+ * rounded to 8 bits as well and added. */
+static double rounded_block(uint32_t n_q8, const double *x, const double *w)
+{
+	double left[32], sum = 0;
+
+	memcpy(left, x, sizeof(left));
+	for (uint32_t a = 0; a < n_q8; a++) {
+		float amax = 0;
+
+		for (uint32_t i = 0; i < 32; i++)
+			amax = fmaxf(amax, fabsf((float)left[i]));
+		for (uint32_t i = 0; i < 32 && amax > 0; i++) {
+			double v = (double)rintf((float)left[i] * (127.0f / amax)) *
+				   (double)(amax / 127.0f);
+
+			sum += v * w[i];
+			left[i] -= v;
+		}
+	}
+	return sum;
+}
+
 double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
 	       const double *x)
 {
@@ -243,16 +266,12 @@ double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint3
 	uint32_t k = n->p->weight_refs[weight_ref].k;
 	double sum = 0;
 
-	for (uint32_t b = 0; n->int8 && host_mem_int8_type(n->dtype[weight_ref]) && b < k; b += 32) {
-		float amax = 0;
-
-		for (uint32_t i = b; i < b + 32; i++)
-			amax = fmaxf(amax, fabsf((float)x[i]));
-		for (uint32_t i = b; i < b + 32 && amax > 0; i++)
-			sum += (double)rintf((float)x[i] * (127.0f / amax)) *
-			       (double)(amax / 127.0f) * w[i];
+	if (n->n_q8 && host_mem_int8_type(n->dtype[weight_ref])) {
+		for (uint32_t b = 0; b < k; b += 32)
+			sum += rounded_block(n->n_q8, x + b, w + b);
+		return sum;
 	}
-	for (uint32_t i = 0; !(n->int8 && host_mem_int8_type(n->dtype[weight_ref])) && i < k; i++)
+	for (uint32_t i = 0; i < k; i++)
 		sum += x[i] * w[i];
 	return sum;
 }
@@ -448,9 +467,9 @@ static bool load(struct naive *n)
 	return load_caches(n);
 }
 
-bool naive_run(const struct oc *c, bool int8, struct oc_result *out)
+bool naive_run(const struct oc *c, uint32_t n_q8, struct oc_result *out)
 {
-	struct naive n = {.c = c, .p = c->view, .s = &c->step->view, .int8 = int8};
+	struct naive n = {.c = c, .p = c->view, .s = &c->step->view, .n_q8 = n_q8};
 	bool ok = load(&n);
 
 	*out = (struct oc_result){0};

@@ -14,7 +14,7 @@ struct naive {
 	const struct oc *c;
 	const struct lmd_plan *p;
 	const struct lmd_step *s;
-	bool int8;	       /* activations that are multiplied with block types are rounded */
+	uint32_t n_q8;	       /* how often activations before block types are rounded */
 	double **value;	       /* [n_value][rows][width] */
 	double **weight;       /* [n_weight_ref][n_stack*n*k] */
 	uint32_t *dtype;       /* [n_weight_ref] */
@@ -22,7 +22,7 @@ struct naive {
 };
 
 /* Evaluates the plan and returns results like those of oc_execute; false if memory ran out. */
-bool naive_run(const struct oc *c, bool int8, struct oc_result *out);
+bool naive_run(const struct oc *c, uint32_t n_q8, struct oc_result *out);
 
 /* ---- shared by the files of ops ---- */
 
@@ -42,7 +42,7 @@ uint32_t space_of(const struct naive *n, const struct lmd_operand *o);
 const double *wrow(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
 double wscale(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
 double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
-/* Sum of x[i]*w[i]; rounds x to int8 if the device and the weight's type ask for it. */
+/* Sum of x[i]*w[i]; rounds x if n_q8 and the weight's type ask for it. */
 double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
 	       const double *x);
 /* What the adapter of a row adds to output i of a slice at a site. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products with activations rounded to 8 bits.  This is the reference that integer kernels must
- * match bit for bit.
+ * Products with activations rounded to 8 or 16 bits.  This is the reference that integer kernels
+ * must match bit for bit.
  *
  * Activations, for each 32 neighbouring values x[0..32) of a row:
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
@@ -43,7 +43,12 @@
  * and for nvfp4, which has a scale for each 16 values, with the sums i0 and i1 of P*q over the
  * first and the last 16, as
  *             sum = sum + ((D * d) * (float)i0 + (M * d) * (float)i1)
- * Any other type is decoded and multiplied in float. */
+ * Any other type is decoded and multiplied in float.
+ *
+ * Activations of 16 bits are two rows of 8 bits: that of x, and that of what it leaves out,
+ *     r[i] = x[i] - d * (float)q[i]
+ * rounded in the same way with a d of its own.  The output is the sum of the two outputs, that of x
+ * first, each computed as above, added in f32. */
 #include <string.h>
 
 #include "backend/common/int8_types.h"
@@ -308,18 +313,35 @@ static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const u
 	}
 }
 
-void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
+/* Rounds the n <= 32 numbers of a block and leaves in x what that leaves out. */
+static void round_block(float *x, uint32_t n, int8_t *q, float *d)
 {
-	for (uint32_t at = 0; at < k; at += 32) {
-		uint32_t n = k - at < 32 ? k - at : 32;
-		float amax = 0, inv;
+	float amax = 0, inv;
 
-		for (uint32_t i = 0; i < n; i++)
-			amax = fmaxf(amax, fabsf(x[at + i]));
-		d[at / 32] = amax / 127.0f;
-		inv = amax > 0 ? 127.0f / amax : 0.0f;
-		for (uint32_t i = 0; i < n; i++)
-			q[at + i] = (int8_t)fmaxf(-127, fminf(127, rintf(x[at + i] * inv)));
+	for (uint32_t i = 0; i < n; i++)
+		amax = fmaxf(amax, fabsf(x[i]));
+	*d = amax / 127.0f;
+	inv = amax > 0 ? 127.0f / amax : 0.0f;
+	for (uint32_t i = 0; i < n; i++) {
+		float t;
+
+		q[i] = (int8_t)fmaxf(-127, fminf(127, rintf(x[i] * inv)));
+		t = *d * (float)q[i];
+		x[i] -= t;
+	}
+}
+
+void ref_int8_quantise(const float *x, uint32_t k, uint32_t n_q8, int8_t *q, float *d)
+{
+	const uint32_t nb = (k + 31) / 32;
+
+	for (uint32_t b = 0; b < nb; b++) {
+		uint32_t n = k - 32 * b < 32 ? k - 32 * b : 32;
+		float rest[32];
+
+		memcpy(rest, x + (size_t)32 * b, n * sizeof(*x));
+		for (uint32_t i = 0; i < n_q8; i++)
+			round_block(rest, n, q + (size_t)32 * (i * nb + b), d + i * nb + b);
 	}
 }
 
@@ -327,10 +349,12 @@ uint64_t ref_int8_bytes(uint32_t k)
 {
 	uint64_t bytes = 0;
 
-	host_mem_need(&bytes, REF_TILE, k * sizeof(int16_t));
-	host_mem_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	host_mem_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	host_mem_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
+	for (uint32_t j = 0; j < REF_TILE; j++) {
+		host_mem_need(&bytes, 1, k * sizeof(int16_t));
+		host_mem_need(&bytes, 1, k / 32 * sizeof(float));
+		host_mem_need(&bytes, 1, k / 32 * sizeof(float));
+		host_mem_need(&bytes, 1, k / 16 * sizeof(int16_t));
+	}
 	host_mem_need(&bytes, 1, k / 16 * sizeof(int32_t));
 	host_mem_need(&bytes, 1, k / 16 * sizeof(float));
 	return bytes;
@@ -370,53 +394,67 @@ static float output(const struct row *w, uint32_t has, const float *dots, const 
 	return sum;
 }
 
+/* The rows that a part has unpacked. */
+struct tile {
+	struct row row[REF_TILE];
+	uint32_t has, k, count;
+	int32_t *sums; /* [k/16] */
+	float *dots;   /* [k/16] */
+};
+
+/* out[0..count): the rows of the tile times q, a row of 8 bits. */
+static void multiply(const struct ref_run *r, const struct tile *t, const int8_t *q, const float *d,
+		     float *out)
+{
+	for (size_t b = 0; b < t->k / 16; b++) {
+		t->sums[b] = 0;
+		for (size_t e = 0; e < 16; e++)
+			t->sums[b] += q[16 * b + e];
+	}
+	for (uint32_t j = 0; j < t->count; j++) {
+		if (t->has & HOST_MEM_INT8_TWO_D)
+			half_dots(t->row[j].p, q, t->k, t->dots);
+		else
+			r->dev->kernels->iblocks(t->row[j].p, q, t->k, t->dots);
+		out[j] = output(&t->row[j], t->has, t->dots, d, t->sums, t->k);
+	}
+}
+
 void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,
 		      const struct lmd_weight *w, uint64_t lo, uint64_t hi, char *scratch,
 		      ref_emit_fn emit, void *arg)
 {
-	const uint32_t has = host_mem_int8_type(w->dtype)->has;
+	struct tile t = {.has = host_mem_int8_type(w->dtype)->has, .k = w->k};
 	size_t nb = w->k / 32;
-	int16_t *p = host_mem_take(&scratch, REF_TILE, w->k * sizeof(*p));
-	float *d = host_mem_take(&scratch, REF_TILE, nb * sizeof(*d));
-	float *m = host_mem_take(&scratch, REF_TILE, nb * sizeof(*m));
-	int16_t *mn = host_mem_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
-	int32_t *sums = host_mem_take(&scratch, 1, 2 * nb * sizeof(*sums));
-	float *dots = host_mem_take(&scratch, 1, 2 * nb * sizeof(*dots));
 
+	for (uint32_t j = 0; j < REF_TILE; j++) {
+		t.row[j].p = host_mem_take(&scratch, 1, w->k * sizeof(int16_t));
+		t.row[j].d = host_mem_take(&scratch, 1, nb * sizeof(float));
+		t.row[j].m = host_mem_take(&scratch, 1, nb * sizeof(float));
+		t.row[j].mn = host_mem_take(&scratch, 1, 2 * nb * sizeof(int16_t));
+	}
+	t.sums = host_mem_take(&scratch, 1, 2 * nb * sizeof(int32_t));
+	t.dots = host_mem_take(&scratch, 1, 2 * nb * sizeof(float));
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
-		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
-
-		for (uint32_t j = 0; j < count; j++) {
-			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
-					  mn + 2 * j * nb};
-
+		t.count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
+		for (uint32_t j = 0; j < t.count; j++)
 			unpack(r->host_mem.host, w,
 			       host_mem_weight_at(w, (uint32_t)((n + j) / w->n),
 						  (uint32_t)((n + j) % w->n)),
-			       &row);
-		}
+			       &t.row[j]);
 		for (uint32_t i = 0; i < items->count; i++) {
 			uint32_t it = ref_item(items, i);
-			const int8_t *q = x->q + (size_t)(it / items->div) * nb * 32;
-			const float *dx = x->d + (size_t)(it / items->div) * nb;
-			float out[REF_TILE];
+			size_t row = (size_t)(it / items->div) * x->n_q8;
+			float out[REF_TILE], more[REF_TILE];
 
-			for (size_t b = 0; b < 2 * nb; b++) {
-				sums[b] = 0;
-				for (size_t e = 0; e < 16; e++)
-					sums[b] += q[16 * b + e];
+			multiply(r, &t, x->q + row * nb * 32, x->d + row * nb, out);
+			for (uint32_t a = 1; a < x->n_q8; a++) {
+				row++;
+				multiply(r, &t, x->q + row * nb * 32, x->d + row * nb, more);
+				for (uint32_t j = 0; j < t.count; j++)
+					out[j] += more[j];
 			}
-			for (uint32_t j = 0; j < count; j++) {
-				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
-						  mn + 2 * j * nb};
-
-				if (has & HOST_MEM_INT8_TWO_D)
-					half_dots(row.p, q, w->k, dots);
-				else
-					r->dev->kernels->iblocks(row.p, q, w->k, dots);
-				out[j] = output(&row, has, dots, dx, sums, w->k);
-			}
-			emit(arg, it, (uint32_t)n, count, out);
+			emit(arg, it, (uint32_t)n, t.count, out);
 		}
 	}
 }

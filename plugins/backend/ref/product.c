@@ -18,21 +18,22 @@ void ref_x_need(struct ref_build *b, uint64_t n, uint32_t k)
 {
 	host_mem_need(&b->host_mem.shared_bytes, n, sizeof(float *));
 	host_mem_need(&b->host_mem.shared_bytes, n, k * sizeof(float));
-	if (b->dev->int8) {
-		host_mem_need(&b->host_mem.shared_bytes, n, blocks(k) * 32);
-		host_mem_need(&b->host_mem.shared_bytes, n, blocks(k) * sizeof(float));
+	if (b->dev->n_q8) {
+		host_mem_need(&b->host_mem.shared_bytes, n * b->dev->n_q8, blocks(k) * 32);
+		host_mem_need(&b->host_mem.shared_bytes, n * b->dev->n_q8,
+			      blocks(k) * sizeof(float));
 	}
 }
 
 struct ref_x ref_x_take(const struct ref_run *r, char **cursor, uint64_t n, uint32_t k)
 {
-	struct ref_x x = {.k = k};
+	struct ref_x x = {.k = k, .n_q8 = r->dev->n_q8};
 
 	x.row = host_mem_take(cursor, n, sizeof(float *));
 	x.copy = host_mem_take(cursor, n, k * sizeof(float));
-	if (r->dev->int8) {
-		x.q = host_mem_take(cursor, n, blocks(k) * 32);
-		x.d = host_mem_take(cursor, n, blocks(k) * sizeof(float));
+	if (x.n_q8) {
+		x.q = host_mem_take(cursor, n * x.n_q8, blocks(k) * 32);
+		x.d = host_mem_take(cursor, n * x.n_q8, blocks(k) * sizeof(float));
 	}
 	return x;
 }
@@ -40,8 +41,9 @@ struct ref_x ref_x_take(const struct ref_run *r, char **cursor, uint64_t n, uint
 static void quantise(const struct ref_x *x, uint64_t i)
 {
 	if (x->q)
-		ref_int8_quantise(x->row[i], x->k, x->q + i * blocks(x->k) * 32,
-				  x->d + i * blocks(x->k));
+		ref_int8_quantise(x->row[i], x->k, x->n_q8,
+				  x->q + i * x->n_q8 * blocks(x->k) * 32,
+				  x->d + i * x->n_q8 * blocks(x->k));
 }
 
 void ref_x_set(const struct ref_x *x, uint64_t i, const struct host_mem_view *v, uint32_t row,
@@ -68,7 +70,7 @@ void ref_product_need(struct ref_build *b, const struct lmd_weight *w)
 	uint64_t bytes = 0;
 
 	host_mem_need(&bytes, REF_TILE, w->k * sizeof(float));
-	if (b->dev->int8 && bytes < ref_int8_bytes(w->k))
+	if (b->dev->n_q8 && bytes < ref_int8_bytes(w->k))
 		bytes = ref_int8_bytes(w->k);
 	if (b->host_mem.part_bytes < bytes)
 		b->host_mem.part_bytes = bytes;

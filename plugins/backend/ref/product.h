@@ -3,9 +3,10 @@
  * product.h - rows times a weight, as used by LINEAR, FFN, HEAD, MOE_FFN, BMM and PATCH.
  *
  * First the rows of x are prepared (one phase): normed or gathered into separate memory, or used
- * in place; and rounded to int8 if the device was opened that way.  Then (another phase) each part
- * multiplies all of them with its share of the weight's rows: eight weight rows are decoded at a
- * time and used for every row of x.  A callback receives the results, at most eight at a time. */
+ * in place; and rounded to int8 or int16 if the device was opened that way.  Then (another phase)
+ * each part multiplies all of them with its share of the weight's rows: eight weight rows are
+ * decoded at a time and used for every row of x.  A callback receives the results, at most eight at
+ * a time. */
 #ifndef LLAMAD_REF_PRODUCT_H
 #define LLAMAD_REF_PRODUCT_H
 
@@ -20,9 +21,9 @@
 struct ref_x {
 	const float **row; /* [n] */
 	float *copy;       /* [n][k] */
-	int8_t *q;         /* [n][k] or NULL; see op_linear_int8.c */
-	float *d;          /* [n][k/32] */
-	uint32_t k;
+	uint32_t k, n_q8;
+	int8_t *q;         /* [n][n_q8][k] or NULL; see op_linear_int8.c */
+	float *d;          /* [n][n_q8][k/32] */
 };
 
 /* Adds the scratch for n prepared rows; takes it from a cursor in the same order. */
@@ -67,7 +68,7 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t n, float *delta);
 
 /* op_linear_int8.c */
-void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d);
+void ref_int8_quantise(const float *x, uint32_t k, uint32_t n_q8, int8_t *q, float *d);
 uint64_t ref_int8_bytes(uint32_t k); /* scratch of one part */
 void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,
 		      const struct lmd_weight *w, uint64_t lo, uint64_t hi, char *scratch,

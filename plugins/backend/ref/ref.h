@@ -29,7 +29,9 @@ struct ref_dev {
 	const struct lmd_host *host;
 	struct lmd_team *team;
 	uint32_t n_part;
-	bool int8; /* round the activations that are multiplied with block types to int8 */
+	/* Rows of 8 bits that stand for a row of activations before block types: 0 = float,
+	 * 1 = int8, 2 = int16 (op_linear_int8.c). */
+	uint32_t n_q8;
 	bool half; /* attention in half precision (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
 	struct lora_table loras;     /* bound adapters */

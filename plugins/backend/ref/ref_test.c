@@ -120,7 +120,7 @@ static void execute(struct oc_backend *be, const struct oc *c, struct oc_result 
 
 struct with_naive {
 	struct oc_backend be;
-	bool int8;
+	uint32_t n_q8;
 };
 
 static void against_naive(void *arg, const struct opcase *def, const struct oc_layout *layout,
@@ -130,7 +130,7 @@ static void against_naive(void *arg, const struct opcase *def, const struct oc_l
 	struct oc *c = create(def, layout, &w->be, false);
 
 	execute(&w->be, c, a);
-	ck_assert(naive_run(c, w->int8, b));
+	ck_assert(naive_run(c, w->n_q8, b));
 	oc_destroy(c);
 }
 
@@ -148,17 +148,17 @@ START_TEST(formulas)
 }
 END_TEST
 
-START_TEST(formulas_int8)
+START_TEST(formulas_rounded)
 {
-	struct with_naive w = {.int8 = true};
+	struct with_naive w = {.n_q8 = (uint32_t)_i};
 	struct tally t = {0};
 
-	open_ref(&w.be, fx.host, NULL, LMD_ACTIVATIONS_INT8);
+	open_ref(&w.be, fx.host, NULL, _i == 1 ? LMD_ACTIVATIONS_INT8 : LMD_ACTIVATIONS_INT16);
 	/* Activations on the edge between two integers may be rounded either way if what precedes
 	 * them was computed in double. */
 	all_cases(against_naive, &w, OC_INT8, 1e-6, &t);
 	oc_backend_close(&w.be);
-	LMD_CASES("ref against formulas, int8", t.passed, t.failed, 0);
+	LMD_CASES("ref against formulas, rounded activations", t.passed, t.failed, 0);
 	ck_assert_uint_eq(t.failed, 0);
 	ck_assert_uint_ge(t.passed, 100);
 }
@@ -227,6 +227,9 @@ START_TEST(threads_change_nothing)
 	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT8);
 	open_ref(&be[1], fx.host, team, LMD_ACTIVATIONS_INT8);
 	same_bits("ref with 1 and 3 threads, int8", be, OC_INT8);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT16);
+	open_ref(&be[1], fx.host, team, LMD_ACTIVATIONS_INT16);
+	same_bits("ref with 1 and 3 threads, int16", be, OC_INT8);
 	lmi_team_destroy(team);
 }
 END_TEST
@@ -243,6 +246,9 @@ START_TEST(registers_change_nothing)
 	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT8);
 	open_ref(&be[1], plain, NULL, LMD_ACTIVATIONS_INT8);
 	same_bits("ref with and without wide registers, int8", be, OC_INT8);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT16);
+	open_ref(&be[1], plain, NULL, LMD_ACTIVATIONS_INT16);
+	same_bits("ref with and without wide registers, int16", be, OC_INT8);
 	lmi_host_destroy(plain);
 }
 END_TEST
@@ -766,7 +772,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, formulas);
-	tcase_add_test(t, formulas_int8);
+	tcase_add_loop_test(t, formulas_rounded, 1, 3);
 	tcase_add_test(t, fused_is_decomposed);
 	tcase_add_test(t, threads_change_nothing);
 	tcase_add_test(t, registers_change_nothing);

@@ -285,9 +285,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK && p->attention == LMD_ATTENTION_HALF)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "vulkan: attention in half precision is not available");
-	if (st == LMD_OK && p->activations == LMD_ACTIVATIONS_INT8)
+	if (st == LMD_OK && p->activations > LMD_ACTIVATIONS_F32)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "vulkan: activations of 8 bits are not available");
+			      "vulkan: activations of 8 or 16 bits are not available; use f32");
 	if (st == LMD_OK)
 		st = vkb_instance_open(&dev->in, err);
 	if (st == LMD_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rounds activations to 8 bits with AVX2; gives the same bytes as act_c.c, also for NaN and
+ * Rounds activations to 8 or 16 bits with AVX2; gives the same bytes as act_c.c, also for NaN and
  * infinity.  The processor's min and max return their second operand if one is NaN, hence the
  * order of the operands. */
 #include <string.h>
@@ -34,46 +34,52 @@ INLINE void put_float(char *p, float v)
 	memcpy(p, &v, sizeof(v));
 }
 
-static void row(const float *x, uint32_t k, void *out)
+/* Rounds block b of a row of k values and leaves in v what that leaves out. */
+INLINE void block(__m256 v[4], char *base, uint32_t k, size_t b)
 {
 	const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
 	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-	char *base = out;
+	__m256 top = _mm256_setzero_ps(), inv;
+	__m256i i[4], q, s;
+	float amax, d;
+	int32_t half[2], n;
 
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++)
+		top = _mm256_max_ps(_mm256_and_ps(v[j], magnitude), top);
+	amax = greatest(top);
+	d = amax / 127.0f;
+	inv = _mm256_set1_ps(amax > 0 ? 127.0f / amax : 0.0f);
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++) {
+		__m256 t = _mm256_round_ps(_mm256_mul_ps(v[j], inv),
+					   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+		t = _mm256_min_ps(t, _mm256_set1_ps(127));
+		t = _mm256_max_ps(t, _mm256_set1_ps(-127));
+		i[j] = _mm256_cvtps_epi32(t);
+		v[j] = _mm256_sub_ps(v[j], _mm256_mul_ps(_mm256_set1_ps(d), t));
+	}
+	q = _mm256_packs_epi16(_mm256_packs_epi32(i[0], i[1]), _mm256_packs_epi32(i[2], i[3]));
+	q = _mm256_permutevar8x32_epi32(q, order);
+	s = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), q), _mm256_set1_epi16(1));
+	half[0] = -sum(_mm256_castsi256_si128(s));
+	half[1] = -sum(_mm256_extracti128_si256(s, 1));
+	n = half[0] + half[1];
+	_mm256_storeu_si256((void *)(base + 32 * b), q);
+	put_float(base + KERN_Q8_D(k) + 4 * b, d);
+	put_float(base + KERN_Q8_E(k) + 4 * b, d * (float)-n);
+	memcpy(base + KERN_Q8_N(k) + 4 * b, &n, sizeof(n));
+	memcpy(base + KERN_Q8_H(k) + 8 * b, half, sizeof(half));
+}
+
+static void row(const float *x, uint32_t k, uint32_t n_q8, void *out)
+{
 	for (uint32_t b = 0; b < k / 32; b++, x += 32) {
-		__m256 top = _mm256_setzero_ps(), inv;
-		__m256i i[4], q, s;
-		float amax, d;
-		int32_t half[2], n;
+		__m256 v[4] = {at(x, 0), at(x, 1), at(x, 2), at(x, 3)};
 
-#pragma GCC unroll 4
-		for (int j = 0; j < 4; j++)
-			top = _mm256_max_ps(_mm256_and_ps(at(x, j), magnitude), top);
-		amax = greatest(top);
-		d = amax / 127.0f;
-		inv = _mm256_set1_ps(amax > 0 ? 127.0f / amax : 0.0f);
-#pragma GCC unroll 4
-		for (int j = 0; j < 4; j++) {
-			__m256 v = _mm256_round_ps(_mm256_mul_ps(at(x, j), inv),
-						   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-
-			v = _mm256_min_ps(v, _mm256_set1_ps(127));
-			v = _mm256_max_ps(v, _mm256_set1_ps(-127));
-			i[j] = _mm256_cvtps_epi32(v);
-		}
-		q = _mm256_packs_epi16(_mm256_packs_epi32(i[0], i[1]),
-				       _mm256_packs_epi32(i[2], i[3]));
-		q = _mm256_permutevar8x32_epi32(q, order);
-		s = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), q),
-				      _mm256_set1_epi16(1));
-		half[0] = -sum(_mm256_castsi256_si128(s));
-		half[1] = -sum(_mm256_extracti128_si256(s, 1));
-		n = half[0] + half[1];
-		_mm256_storeu_si256((void *)(base + 32 * b), q);
-		put_float(base + KERN_Q8_D(k) + 4 * b, d);
-		put_float(base + KERN_Q8_E(k) + 4 * b, d * (float)-n);
-		memcpy(base + KERN_Q8_N(k) + 4 * b, &n, sizeof(n));
-		memcpy(base + KERN_Q8_H(k) + 8 * b, half, sizeof(half));
+		for (uint32_t i = 0; i < n_q8; i++)
+			block(v, (char *)out + i * KERN_Q8_BYTES(k), k, b);
 	}
 }
 

@@ -20,6 +20,11 @@
  *     s = sum of q[i];  e = d * (float)s
  * stored as consecutive arrays, see KERN_Q8_*.
  *
+ * 16-bit activations are two such rows: that of x, and that of r[i] = x[i] - d * (float)q[i], which
+ * has a d of its own.  |r[i]| <= d/2 up to rounding, so both together have steps of at most d/254.
+ * A kernel multiplies them like any two rows, and an output is the f32 sum of the two outputs, that
+ * of x first.  So all kernels serve both precisions, and the weights are read and unpacked once.
+ *
  * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with
  * integers P (unpack.h defines them for each type).  An output is computed in f32, with each
  * operation rounded separately (no fused multiply-add) and blocks in ascending order, as
@@ -31,7 +36,7 @@
  *                   Q2_K: j = minimum times sum of q, of both halves of the block
  *                   NVFP4: D and i of the first 16 values of the block, M and j of the others
  * and in no other way.  So its bits do not depend on the variant, on the slice, or on how many rows
- * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
+ * of x are multiplied together.  Backend `ref` gives the same bits with the same activations.
  *
  * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends
  * only on the variant: slices and the number of rows of x change no bit.  Error bound:
@@ -70,10 +75,10 @@ enum kern_act_kind {
 struct kern_act {
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
 	const char *isa; /* "c", "avx2", "neon" */
-	/* Prepares a row of k values, k a multiple of 32.  out: KERN_Q8_BYTES(k) bytes, aligned to
-	 * KERN_ALIGN.  All variants write the same bytes; those after the arrays are not written.
-	 * NaN becomes 127. */
-	void (*row)(const float *x, uint32_t k, void *out);
+	/* Prepares a row of k values, k a multiple of 32, as n_q8 rows: 1 for 8 bits, 2 for 16.
+	 * out: n_q8 times KERN_Q8_BYTES(k) bytes, aligned to KERN_ALIGN.  All variants write the
+	 * same bytes; those after the arrays are not written.  NaN becomes 127. */
+	void (*row)(const float *x, uint32_t k, uint32_t n_q8, void *out);
 };
 
 /* Returns the best variant for these flags; never NULL. */

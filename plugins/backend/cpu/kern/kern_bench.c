@@ -209,7 +209,7 @@ static void bench_all(struct bench *b)
 
 	kern_fill_floats(b->x, (size_t)MAX_COL * b->o.k, KERN_DATA_PLAIN, &seed);
 	for (uint32_t i = 0; i < MAX_COL; i++)
-		act->row(b->x + (size_t)i * b->o.k, b->o.k, b->q8 + i * KERN_Q8_BYTES(b->o.k));
+		act->row(b->x + (size_t)i * b->o.k, b->o.k, 1, b->q8 + i * KERN_Q8_BYTES(b->o.k));
 	memset(b->w, 1, MEMORY_BYTES);
 	if (!b->o.json)
 		printf("read limit of memory: %.2f GB/s\n", read_limit(b));

@@ -82,7 +82,7 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 	c->q8 = make(MAX_COL * KERN_Q8_BYTES(k));
 	for (uint32_t i = 0; i < MAX_COL; i++) {
 		kern_fill_floats(x, k, kind, seed);
-		act->row(x, k, c->q8 + i * KERN_Q8_BYTES(k));
+		act->row(x, k, 1, c->q8 + i * KERN_Q8_BYTES(k));
 	}
 	free(x);
 	want(c);

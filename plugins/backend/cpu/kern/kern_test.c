@@ -52,26 +52,27 @@ static void *make(size_t bytes)
 
 struct kase {
 	const struct lmi_dtype *type;
-	uint32_t k;
+	uint32_t k, n_q8; /* n_q8: 2 for activations of 16 bits, otherwise 1 */
 	enum kern_data kind;
 	size_t stride;
 	struct kern_guarded w, x; /* [MAX_ROW] rows, [MAX_COL][k] */
-	char *q8;                 /* [MAX_COL] prepared rows */
+	char *q8;                 /* [MAX_COL][n_q8] prepared rows */
 	float *want;              /* [MAX_COL][MAX_ROW] */
 	double *sum, *bound;      /* [MAX_COL][MAX_ROW], for float kernels */
-	float *y;                 /* [MAX_COL][MAX_ROW + 1] */
+	float *y;                 /* [MAX_COL * n_q8][MAX_ROW + 1] */
 	void *scratch;            /* large enough for all kernels so far */
 	size_t scratch_bytes;
 };
 
-static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_data kind,
-			uint64_t *seed)
+static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, uint32_t n_q8,
+			enum kern_data kind, uint64_t *seed)
 {
 	uint64_t row;
 
 	memset(c, 0, sizeof(*c));
 	c->type = lmi_dtype(dtype);
 	c->k = k;
+	c->n_q8 = n_q8;
 	c->kind = kind;
 	ck_assert(c->type && lmi_quant_row_bytes(c->type, k, &row));
 	c->stride = (size_t)row + (k % 3 == 1 ? 5 : 0); /* rows need not be contiguous */
@@ -79,9 +80,9 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 	ck_assert(kern_guarded_create(&c->x, sizeof(float) * MAX_COL * k));
 	ck_assert(kern_fill_weights(c->w.data, dtype, k, MAX_ROW, c->stride, kind, seed));
 	kern_fill_floats((float *)(void *)c->x.data, (size_t)MAX_COL * k, kind, seed);
-	c->q8 = make(KERN_Q8_BYTES(k) * MAX_COL);
+	c->q8 = make(KERN_Q8_BYTES(k) * MAX_COL * n_q8);
 	c->want = make(sizeof(float) * MAX_ROW * MAX_COL);
-	c->y = make(sizeof(float) * (MAX_ROW + 1) * MAX_COL);
+	c->y = make(sizeof(float) * (MAX_ROW + 1) * MAX_COL * n_q8);
 	c->sum = make(sizeof(double) * MAX_ROW * MAX_COL);
 	c->bound = make(sizeof(double) * MAX_ROW * MAX_COL);
 }
@@ -127,15 +128,15 @@ static void want_exact(struct kase *c)
 	struct ref_dev dev = {.host = host, .kernels = ref_kernels_select(&cpu)};
 	struct ref_run run = {.host_mem = {.host = host}, .dev = &dev};
 	struct ref_items items = {.count = MAX_COL, .div = 1};
-	struct ref_x x = {.k = c->k};
+	struct ref_x x = {.k = c->k, .n_q8 = c->n_q8};
 	char *scratch = make(ref_int8_bytes(c->k));
 
 	ck_assert_ptr_nonnull(host_mem_int8_type(c->type->id));
-	x.q = make((size_t)c->k * MAX_COL);
-	x.d = make(sizeof(float) * c->k / 32 * MAX_COL);
+	x.q = make((size_t)c->k * MAX_COL * c->n_q8);
+	x.d = make(sizeof(float) * c->k / 32 * MAX_COL * c->n_q8);
 	for (uint32_t i = 0; i < MAX_COL; i++)
-		ref_int8_quantise(x_row(c, i), c->k, x.q + (size_t)i * c->k,
-				  x.d + (size_t)i * (c->k / 32));
+		ref_int8_quantise(x_row(c, i), c->k, c->n_q8, x.q + (size_t)i * c->n_q8 * c->k,
+				  x.d + (size_t)i * c->n_q8 * (c->k / 32));
 	ref_int8_product(&run, &x, &items, &w, 0, MAX_ROW, scratch, keep, c);
 	free(x.q);
 	free(x.d);
@@ -179,13 +180,19 @@ static void *scratch_for(const struct kern_linear *l, struct kase *c)
 	return c->scratch;
 }
 
+static float *out(const struct kase *c, uint32_t n_col, uint32_t i)
+{
+	return c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
+}
+
 /* Computes rows [r0, r0 + n_row) times columns [c0, c0 + n_col) into c->y and checks that nothing
  * else of it changes. */
 static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32_t n_row,
 		uint32_t c0, uint32_t n_col)
 {
-	const void *x[MAX_COL];
-	float *y[MAX_COL];
+	const uint32_t n = n_col * c->n_q8;
+	const void *x[2 * MAX_COL];
+	float *y[2 * MAX_COL];
 	struct kern_product p = {.host = host,
 				 .w = c->w.data + r0 * c->stride,
 				 .w_stride = c->stride,
@@ -193,28 +200,29 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 				 .y = y,
 				 .k = c->k,
 				 .n_row = n_row,
-				 .n_col = n_col,
+				 .n_col = n,
 				 .points = points,
 				 .scratch = scratch_for(l, c)};
 
-	memset(c->y, 0xa5, sizeof(float) * (MAX_ROW + 1) * MAX_COL);
-	for (uint32_t i = 0; i < n_col; i++) {
+	memset(c->y, 0xa5, sizeof(float) * (MAX_ROW + 1) * MAX_COL * c->n_q8);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t col = c0 + i / c->n_q8;
+
 		x[i] = l->act == KERN_ACT_Q8
-			       ? (const void *)(c->q8 + (c0 + i) * KERN_Q8_BYTES(c->k))
-			       : x_row(c, c0 + i);
-		y[i] = c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
+			       ? (const void *)(c->q8 + (col * c->n_q8 + i % c->n_q8) *
+							KERN_Q8_BYTES(c->k))
+			       : x_row(c, col);
+		y[i] = out(c, n_col, i / c->n_q8) + i % c->n_q8 * MAX_COL * (MAX_ROW + 1);
 	}
 	l->run(l, &p);
-	for (uint32_t i = 0; i < n_col; i++)
+	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t r = n_row; r <= MAX_ROW; r++)
 			if (memcmp(y[i] + r, "\xa5\xa5\xa5\xa5", 4))
 				ck_abort_msg("%s %s: output after row %u of column %u was written",
 					     c->type->name, l->isa, n_row, i);
-}
-
-static const float *out(const struct kase *c, uint32_t n_col, uint32_t i)
-{
-	return c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
+	for (uint32_t i = 0; c->n_q8 == 2 && i < n_col; i++)
+		for (uint32_t r = 0; r < n_row; r++)
+			y[2 * i][r] += y[2 * i + 1][r];
 }
 
 static void same(const struct kern_linear *l, const struct kase *c, uint32_t r0, uint32_t n_row,
@@ -227,10 +235,10 @@ static void same(const struct kern_linear *l, const struct kase *c, uint32_t r0,
 
 			/* An assertion of Check costs a system call. */
 			if (memcmp(&got, &want, sizeof(got)))
-				ck_abort_msg("%s %s k %u data %d rows %u+%u columns %u+%u: row %u "
-					     "column %u is %.9g, not %.9g",
-					     c->type->name, l->isa, c->k, c->kind, r0, n_row, c0,
-					     n_col, r, i, (double)got, (double)want);
+				ck_abort_msg("%s %s int%u k %u data %d rows %u+%u columns %u+%u: "
+					     "row %u column %u is %.9g, not %.9g",
+					     c->type->name, l->isa, 8 * c->n_q8, c->k, c->kind, r0,
+					     n_row, c0, n_col, r, i, (double)got, (double)want);
 		}
 }
 
@@ -282,16 +290,17 @@ static unsigned check(const struct kern_linear *l, struct kase *c, uint64_t *see
 	return n;
 }
 
-/* Runs all kernels of a type and kind of activations with all lengths and kinds of data. */
-static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct kern_act *prepare,
-			   uint64_t *seed)
+/* Runs all kernels of a type and kind of activations with all kinds of data and all lengths, with
+ * 16 bits half of them. */
+static unsigned check_type(uint32_t dtype, enum kern_act_kind act, uint32_t n_q8,
+			   const struct kern_act *prepare, uint64_t *seed)
 {
 	static const uint32_t blocks[] = {1, 2, 3, 4, 5, 8, 9, 16, 18, 33, 129};
 	const struct lmi_dtype *t = lmi_dtype(dtype);
 	unsigned n = 0;
 
 	ck_assert_ptr_nonnull(t);
-	for (size_t i = 0; i < LMD_LEN(blocks); i++) {
+	for (size_t i = 0; i < LMD_LEN(blocks); i += n_q8) {
 		uint32_t k = blocks[i] * t->block_elems;
 		enum kern_data kind = (enum kern_data)(i % KERN_DATA_N);
 		const struct kern_linear *l;
@@ -301,10 +310,10 @@ static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct 
 			continue;
 		if (t->block_elems == 1 && i % 2)
 			k *= 29;
-		kase_create(&c, dtype, k, kind == KERN_DATA_ZERO && i != 2 ? KERN_DATA_PLAIN : kind,
-			    seed);
+		kase_create(&c, dtype, k, n_q8,
+			    kind == KERN_DATA_ZERO && i != 2 ? KERN_DATA_PLAIN : kind, seed);
 		for (uint32_t j = 0; prepare && j < MAX_COL; j++)
-			prepare->row(x_row(&c, j), k, c.q8 + j * KERN_Q8_BYTES(k));
+			prepare->row(x_row(&c, j), k, n_q8, c.q8 + j * n_q8 * KERN_Q8_BYTES(k));
 		if (act == KERN_ACT_Q8)
 			want_exact(&c);
 		else
@@ -318,7 +327,7 @@ static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct 
 	return n;
 }
 
-static void check_all(enum kern_act_kind act, const struct kern_act *prepare)
+static void check_all(enum kern_act_kind act, uint32_t n_q8, const struct kern_act *prepare)
 {
 	const struct kern_linear *l;
 	uint64_t seed = lmd_seed("kernels", 7);
@@ -330,21 +339,49 @@ static void check_all(enum kern_act_kind act, const struct kern_act *prepare)
 		if (l->act != act || done[l->dtype])
 			continue;
 		done[l->dtype] = true;
-		n += check_type(l->dtype, act, prepare, &seed);
+		n += check_type(l->dtype, act, n_q8, prepare, &seed);
 	}
 	ck_assert_uint_gt(n, 0);
 	LMD_CASES(act == KERN_ACT_Q8 ? "exact kernels" : "float kernels", n, 0, 0);
 }
 
+/* With activations of 8 and of 16 bits. */
 START_TEST(exact_kernels)
 {
-	check_all(KERN_ACT_Q8, kern_act_find(0));
+	check_all(KERN_ACT_Q8, (uint32_t)_i, kern_act_find(0));
 }
 END_TEST
 
 START_TEST(float_kernels)
 {
-	check_all(KERN_ACT_F32, NULL);
+	check_all(KERN_ACT_F32, 1, NULL);
+}
+END_TEST
+
+/* Both rows of 16-bit activations together are within half a step, 1/254 of that of 8 bits. */
+START_TEST(precision)
+{
+	enum { K = 32 * 9 };
+	uint64_t seed = lmd_seed("precision", 5);
+	char *out8 = make(2 * KERN_Q8_BYTES(K));
+	float x[K];
+
+	kern_fill_floats(x, K, KERN_DATA_PLAIN, &seed);
+	kern_act_find(cpu.flags)->row(x, K, 2, out8);
+	for (size_t i = 0; i < K; i++) {
+		double sum = 0, step = 0;
+
+		for (size_t j = 0; j < 2; j++) {
+			const char *row = out8 + j * KERN_Q8_BYTES(K);
+			float d;
+
+			memcpy(&d, row + KERN_Q8_D(K) + i / 32 * sizeof(d), sizeof(d));
+			sum += (double)d * ((const int8_t *)row)[i];
+			step = j ? step : (double)d;
+		}
+		ck_assert_double_le(fabs(sum - (double)x[i]), step / 254 / 2 * 1.01);
+	}
+	free(out8);
 }
 END_TEST
 
@@ -353,28 +390,35 @@ START_TEST(activations)
 {
 	enum { K = 32 * 37 };
 	uint64_t seed = lmd_seed("activations", 3);
-	float *x = make(K * sizeof(*x)), d[K / 32];
-	char *a = make(KERN_Q8_BYTES(K)), *b = make(KERN_Q8_BYTES(K));
+	const size_t bytes = 2 * KERN_Q8_BYTES(K);
+	float *x = make(K * sizeof(*x)), d[2 * K / 32];
+	char *a = make(bytes), *b = make(bytes);
 	const struct kern_act *c = kern_act_find(0), *v;
-	int8_t q[K];
+	int8_t q[2 * K];
 
 	for (int i = 0; i < 200; i++) {
 		uint32_t k = i % 2 ? K : 32 * (1 + (uint32_t)(lmd_rand(&seed) % 37));
+		uint32_t n_q8 = 1 + i / 2 % 2;
 
 		kern_fill_floats(x, k, (enum kern_data)(i % KERN_DATA_N), &seed);
 		if (i % 5 == 0)
 			x[lmd_rand(&seed) % k] = i % 2 ? NAN : INFINITY;
-		memset(a, 0x5a, KERN_Q8_BYTES(K));
-		c->row(x, k, a);
-		ref_int8_quantise(x, k, q, d);
-		ck_assert(!memcmp(a, q, k) && !memcmp(a + KERN_Q8_D(k), d, k / 32 * sizeof(*d)));
+		memset(a, 0x5a, bytes);
+		c->row(x, k, n_q8, a);
+		ref_int8_quantise(x, k, n_q8, q, d);
+		for (uint32_t j = 0; j < n_q8; j++) {
+			const char *row = a + j * KERN_Q8_BYTES(k);
+
+			ck_assert(!memcmp(row, q + j * k, k));
+			ck_assert(!memcmp(row + KERN_Q8_D(k), d + j * (k / 32),
+					  k / 32 * sizeof(*d)));
+		}
 		for (size_t j = 0; (v = kern_act_at(j)) != NULL; j++) {
 			if ((v->flags & cpu.flags) != v->flags)
 				continue;
-			memset(b, 0x5a, KERN_Q8_BYTES(K));
-			v->row(x, k, b);
-			ck_assert_msg(!memcmp(a, b, KERN_Q8_BYTES(K)), "%s differs from c at k %u",
-				      v->isa, k);
+			memset(b, 0x5a, bytes);
+			v->row(x, k, n_q8, b);
+			ck_assert_msg(!memcmp(a, b, bytes), "%s differs from c at k %u", v->isa, k);
 		}
 	}
 	free(x);
@@ -413,7 +457,8 @@ int main(void)
 	tcase_set_timeout(t, 600);
 	tcase_add_test(t, choice);
 	tcase_add_test(t, activations);
-	tcase_add_test(t, exact_kernels);
+	tcase_add_test(t, precision);
+	tcase_add_loop_test(t, exact_kernels, 1, 3);
 	tcase_add_test(t, float_kernels);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
