@@ -59,7 +59,7 @@ ask 400 'are not stored here' /v1/files
 ask 400 'batches are not stored here' /v1/batches/batch_a
 stop
 
-printf '[limits]\nhttp_store = 256K\nhttp_store_number = 40\n' >"$dir/conf"
+printf '[limits]\nhttp_store = 384K\nhttp_store_number = 40\n' >"$dir/conf"
 start_http
 for who in ann bob; do
 	prints . key add $who
@@ -86,8 +86,8 @@ upload 400 'must be batch.*"param":"purpose"' "$dir/odd" poetry
 ask 400 'is missing.*"param":"file"' /v1/files -F purpose=batch
 ask 400 'must be multipart/form-data' /v1/files -d purpose=batch
 ask 400 'does not begin' /v1/files -H 'Content-Type: multipart/form-data; boundary=x' --data-binary '--y--'
-head -c 300000 /dev/zero >"$dir/long"
-upload 400 'cannot be stored, the maximum is 262144' "$dir/long"
+head -c 400000 /dev/zero >"$dir/long"
+upload 400 'cannot be stored, the maximum is 393216' "$dir/long"
 by "$bob"
 ask 404 'does not exist' "/v1/files/$odd"
 ask 404 'does not exist' "/v1/files/$odd/content"
