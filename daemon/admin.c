@@ -45,11 +45,46 @@ void lmi_daemon_rescan(struct lmi_daemon *d)
 
 /* ---- configuration ---- */
 
-static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *c,
-				 struct lmd_error *err)
+/* Makes the configuration the one of models that are loaded from now on. */
+static void take_engine(struct lmi_daemon *d, struct lmi_config *c,
+			const struct lmi_engine_model_opts *inst)
+{
+	lmi_service_set_engine(d->service, inst, c->prefix_cache == 1, (uint32_t)c->draft_max);
+	if (d->engine) {
+		d->engine->next = d->engine_before;
+		d->engine_before = d->engine;
+	}
+	d->engine = c;
+}
+
+/* Frees the current configuration, unless somebody else uses its strings. */
+static void drop_config(struct lmi_daemon *d)
+{
+	if (d->config != d->first && d->config != d->engine && d->config != d->engine_before)
+		lmi_config_destroy(d->config);
+}
+
+void lmi_daemon_forget_configs(struct lmi_daemon *d)
+{
+	struct lmi_config *c, *next;
+
+	drop_config(d);
+	lmi_config_destroy(d->engine);
+	for (c = d->engine_before; c; c = next) {
+		next = c->next;
+		lmi_config_destroy(c);
+	}
+	lmi_config_destroy(d->first);
+}
+
+static enum lmd_status take_over(struct lmi_daemon *d, struct lmi_config *c, struct lmd_error *err)
 {
 	const struct lmi_front_limits limits = lmi_daemon_front_limits(c);
-	enum lmd_status st = lmi_front_renew_tls(d->front, err);
+	struct lmi_engine_model_opts inst;
+	enum lmd_status st = lmi_daemon_engine_opts(&inst, c, err);
+
+	if (st == LMD_OK)
+		st = lmi_front_renew_tls(d->front, err);
 
 	if (st == LMD_OK && d->http)
 		st = lmi_http_renew_tls(d->http, err);
@@ -59,6 +94,8 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 		st = lmi_daemon_set_signatures(d, c, err);
 	if (st != LMD_OK)
 		return st;
+	if (lmi_config_section_changed(d->config, c, "engine"))
+		take_engine(d, c, &inst);
 	lmi_service_set_presets(d->service, c->presets, c->n_presets);
 	d->connections.limits = lmi_daemon_conn_limits(c);
 	lmi_front_set_limits(d->front, &limits);
@@ -95,8 +132,7 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 		lmi_daemon_log_warnings(d, c);
 		if (changed)
 			*n_changed = lmi_config_changes(d->config, c, changed, max);
-		if (d->config != d->first)
-			lmi_config_destroy(d->config);
+		drop_config(d);
 		d->config = c;
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "configuration reloaded");
 	} else {

@@ -2,7 +2,10 @@
  *
  * The audit log of the process: events are copied on the loop's thread, and written and synced by a
  * thread of their own, in their order. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -104,12 +107,74 @@ static void report_repair(struct lmi_daemon *d, uint64_t n)
 					  .detail = detail});
 }
 
+/* A key beside the log would protect it from nobody. */
+static enum lmd_status check_place(const char *key, const char *state_dir, struct lmd_error *err)
+{
+	char path[PATH_MAX], real[PATH_MAX], dir[PATH_MAX];
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "%s", key);
+	if (!realpath(path, real)) { /* it does not exist yet */
+		*(strrchr(path, '/') + 1) = 0;
+		if (!realpath(path, real))
+			return lmd_fail(err, LMD_NOTFOUND, "audit_key: the folder of %.200s does not exist",
+					key);
+	}
+	if (!realpath(state_dir, dir))
+		return lmd_fail(err, LMD_IO, "%.200s: %s", state_dir, strerror(errno));
+	n = strlen(dir);
+	if (!strncmp(real, dir, n) && (real[n] == '/' || !real[n]))
+		return lmd_fail(err, LMD_INVALID,
+				"audit_key: %.200s lies in the state folder, which it protects: use "
+				"another folder, such as /etc/llamad",
+				key);
+	return LMD_OK;
+}
+
+static enum lmd_status find_key(struct lmi_daemon *d, struct lmi_store_audit_key *key,
+				struct lmd_error *err)
+{
+	const char *path = d->config->audit_key;
+	enum lmd_status st = check_place(path, d->config->state_dir, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_audit_key_read(key, path, err);
+	if (st == LMD_NOTFOUND) {
+		st = lmi_store_audit_key_make(path, err);
+		if (st == LMD_OK) {
+			LMI_DAEMON_LOG(d, LMD_LOG_INFO, "audit log: made the key %s", path);
+			st = lmi_store_audit_key_read(key, path, err);
+		}
+	}
+	if (st != LMD_OK)
+		lmd_error_prefix(err, "audit_key");
+	return st;
+}
+
+/* In the journal, it shows that an older copy of the log was put back. */
+static void log_last(struct lmi_daemon *d, const char *what)
+{
+	const char *hash;
+	uint64_t n = lmi_store_audit_last(d->audit_log, &hash);
+
+	LMI_DAEMON_LOG(d, LMD_LOG_INFO, "audit log: %s record %llu; hash=%s", what,
+		       (unsigned long long)n, hash);
+}
+
 enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err)
 {
 	const struct lmi_jobs_opts opts = {
 		.mailbox = &d->mailbox, .name = "audit", .n_thread = 1, .n_max = n_max};
-	enum lmd_status st = lmi_store_audit_open(&d->audit_log, d->config->state_dir, 0, err);
+	struct lmi_store_audit_key key, *with = d->config->audit_key ? &key : NULL;
+	enum lmd_status st = with ? find_key(d, with, err) : LMD_OK;
 
+	if (st == LMD_OK)
+		st = lmi_store_audit_open(&d->audit_log, d->config->state_dir, with, 0, err);
+	if (with)
+		explicit_bzero(with, sizeof(*with));
+	if (st == LMD_OK)
+		log_last(d, "continued after");
 	if (st == LMD_OK)
 		st = lmi_jobs_create(&d->audit, &opts, err);
 	if (st == LMD_OK && lmi_store_audit_repaired(d->audit_log))
@@ -134,6 +199,8 @@ void lmi_daemon_stop_audit(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->audit);
 	if (started && lmi_store_audit_append(d->audit_log, &e, &err) != LMD_OK)
 		LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "the audit log lacks an event: %s", err.text);
+	if (started)
+		log_last(d, "ended with");
 	d->audit = NULL;
 	lmi_store_audit_close(d->audit_log);
 	d->audit_log = NULL;

@@ -15,6 +15,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/comma_list.h"
 #include "core/base/default_socket.h"
 #include "core/base/default_state.h"
 #include "core/base/printable.h"
@@ -212,6 +213,54 @@ static enum lmd_status take_options(struct reader *r, const struct lmi_args *arg
 	return LMD_OK;
 }
 
+/* ---- the environment ---- */
+
+/* Takes a value of the environment; the words of a list have commas between. */
+static enum lmd_status take_variable(struct reader *r, uint32_t row, const char *text)
+{
+	struct lmi_opt_value *v = &r->value[row];
+	const char *rest = lmi_comma_list_begin(text);
+	enum lmd_status st = LMD_OK;
+	struct lmd_str word;
+
+	if (v->opt->type != LMI_OPT_LIST)
+		return lmi_opt_set(v, text, r->err);
+	v->n_list = 0;
+	while (st == LMD_OK && lmi_comma_list_next(&rest, &word)) {
+		const char *copy = lmi_arena_strndup(r->c->arena, word.ptr, word.len);
+
+		st = copy ? lmi_opt_set(v, copy, r->err) : no_memory(r->err);
+	}
+	return st;
+}
+
+const char *lmi_config_variable(const struct lmi_config_row *row, char *buf, size_t n)
+{
+	char key[LMI_CONFIG_KEY_BYTES];
+
+	(void)snprintf(buf, n, "LLAMAD_%s", lmi_config_key(row, key, sizeof(key)));
+	for (char *p = buf; *p; p++)
+		if (*p >= 'a' && *p <= 'z')
+			*p = (char)(*p - 'a' + 'A');
+	return buf;
+}
+
+static enum lmd_status take_environment(struct reader *r, const struct lmi_config_env *env)
+{
+	for (uint32_t i = 0; i < r->table.n; i++) {
+		char name[LMI_CONFIG_VARIABLE_BYTES];
+		const char *text = env->get(env->arg,
+					    lmi_config_variable(&r->table.row[i], name, sizeof(name)));
+		enum lmd_status st = text && *text ? take_variable(r, i, text) : LMD_OK;
+
+		if (st == LMD_OK)
+			continue;
+		lmd_error_prefix(r->err, name);
+		return st;
+	}
+	return LMD_OK;
+}
+
 /* ---- defaults that depend on the environment ---- */
 
 static const char *env_of_process(void *arg, const char *name)
@@ -324,6 +373,9 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 	if (*c->state_dir != '/')
 		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->state_dir));
+	if (c->audit_key && *c->audit_key != '/')
+		return lmd_fail(err, LMD_INVALID, "audit_key: '%s' is not an absolute path",
+				lmi_printable_path(shown, sizeof(shown), c->audit_key));
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
 		if (*c->plugin_dirs.item[i] != '/')
 			return lmd_fail(
@@ -392,6 +444,8 @@ static enum lmd_status fill(struct reader *r, const char *file, const struct lmi
 	if (st == LMD_OK)
 		st = keep_presets(r);
 	if (st == LMD_OK)
+		st = take_environment(r, env);
+	if (st == LMD_OK)
 		st = take_options(r, args);
 	for (uint32_t i = 0; i < r->table.n && st == LMD_OK; i++)
 		st = store(c, &r->table.row[i], &r->value[i], r->err);
@@ -435,64 +489,4 @@ void lmi_config_destroy(struct lmi_config *c)
 {
 	if (c)
 		lmi_arena_destroy(c->arena);
-}
-
-/* ---- reload ---- */
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-static bool same(const struct lmi_config_row *row, const struct lmi_config *a,
-		 const struct lmi_config *b)
-{
-	const char *x = (const char *)a + row->at, *y = (const char *)b + row->at;
-
-	if (row->opt.type == LMI_OPT_STR)
-		return same_text(*(const char *const *)x, *(const char *const *)y);
-	if (row->opt.type == LMI_OPT_LIST) {
-		const struct lmi_config_list *p = (const struct lmi_config_list *)x;
-		const struct lmi_config_list *q = (const struct lmi_config_list *)y;
-
-		if (p->n != q->n)
-			return false;
-		for (uint32_t i = 0; i < p->n; i++)
-			if (strcmp(p->item[i], q->item[i]))
-				return false;
-		return true;
-	}
-	return *(const int64_t *)x == *(const int64_t *)y;
-}
-
-enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
-				       struct lmd_error *err)
-{
-	struct lmi_config_table t;
-	char key[LMI_CONFIG_KEY_BYTES];
-
-	lmi_config_table_init(&t);
-	for (uint32_t i = 0; i < t.n; i++)
-		if (!t.row[i].live && !same(&t.row[i], from, to))
-			return lmd_fail(err, LMD_UNSUPPORTED,
-					"'%s' in [%s] has changed, which requires a restart of "
-					"llamad",
-					lmi_config_key(&t.row[i], key, sizeof(key)),
-					t.row[i].section);
-	return LMD_OK;
-}
-
-uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
-			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max)
-{
-	struct lmi_config_table t;
-	uint32_t n = 0;
-
-	lmi_config_table_init(&t);
-	if (max && !lmi_svc_preset_same_lists(from->presets, from->n_presets, to->presets, to->n_presets))
-		(void)snprintf(keys[n++], LMI_CONFIG_KEY_BYTES, "model");
-	for (uint32_t i = 0; i < t.n && n < max; i++)
-		if (!same(&t.row[i], from, to))
-			lmi_config_key(&t.row[i], keys[n++], LMI_CONFIG_KEY_BYTES);
-	return n;
 }

@@ -27,6 +27,9 @@
 /* Maximum length of a key, including the terminating zero. */
 #define LMI_CONFIG_KEY_BYTES 40
 
+/* Maximum length of the environment variable of a key, including the terminating zero. */
+#define LMI_CONFIG_VARIABLE_BYTES (LMI_CONFIG_KEY_BYTES + 7)
+
 struct lmd_arena;
 
 struct lmi_config_list {
@@ -37,6 +40,7 @@ struct lmi_config_list {
 /* Times are in ms, choices are the index of the word. */
 struct lmi_config {
 	struct lmd_arena *arena; /* holds all strings */
+	struct lmi_config *next; /* for a list of the owner */
 	const char *file;        /* the file that was read; NULL = none */
 	/* Messages for the log, each with file and line, such as the use of a deprecated key. */
 	struct lmi_config_list warnings;
@@ -50,6 +54,8 @@ struct lmi_config {
 	const char *http_model; /* NULL: not set */
 	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
+	const char *audit_key; /* NULL: not set */
+	const char *traces_url; /* NULL: not set */
 	int64_t log; /* enum lmd_log_level */
 	int64_t drain_ms;
 
@@ -70,7 +76,7 @@ struct lmi_config {
 	/* [engine]; 0 and NULL: not set */
 	const char *backend;
 	const char *devices, *gpu_layers, *split, *override_tensor;
-	int64_t device, threads, ctx, kv_tokens;
+	int64_t device, threads, ctx, batch, kv_tokens;
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	int64_t draft_max;
 	int64_t device_sampling; /* enum lmi_engine_device_sampling */
@@ -106,7 +112,7 @@ struct lmi_config_env {
 void lmi_config_env_init(struct lmi_config_env *env); /* the environment of this process */
 
 /* Reads `file` (NULL: LMI_CONFIG_FILE if it exists, otherwise only defaults), then applies the
- * options in `args` (NULL: none).  Returns LMD_INVALID, or LMD_NOTFOUND or LMD_IO for the file,
+ * environment, which has a variable for each key (lmi_config_variable), then the options in `args` (NULL: none).  Returns LMD_INVALID, or LMD_NOTFOUND or LMD_IO for the file,
  * with an error message that names file, line, key, value and bound. */
 enum lmd_status lmi_config_read(struct lmi_config **out, const char *file,
 				const struct lmi_args *args, const struct lmi_config_env *env,
@@ -119,6 +125,9 @@ void lmi_config_destroy(struct lmi_config *c);
 enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
 				       struct lmd_error *err);
 
+/* Returns whether a key of that section differs. */
+bool lmi_config_section_changed(const struct lmi_config *from, const struct lmi_config *to,
+				const char *section);
 /* Writes the names of the keys that differ to keys[max]; returns their number. */
 uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
 			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max);
@@ -171,5 +180,8 @@ void lmi_daemon_options_init(struct lmi_daemon_options *o);
 
 /* Writes the key of a row to buf and returns buf. */
 const char *lmi_config_key(const struct lmi_config_row *row, char *buf, size_t n);
+
+/* Writes the environment variable of a row, such as LLAMAD_KV_TOKENS, to buf and returns buf. */
+const char *lmi_config_variable(const struct lmi_config_row *row, char *buf, size_t n);
 
 #endif /* LLAMAD_DAEMON_CONFIG_H */

@@ -113,6 +113,17 @@ static const struct lmi_config_row before[] = {
 	 .unset = "$STATE_DIRECTORY under systemd, /var/lib/llamad for root, otherwise "
 		  "$XDG_STATE_HOME/llamad or ~/.local/state/llamad"},
 	{.section = "daemon",
+	 .opt = {.name = "audit-key",
+		 .type = LMI_OPT_STR,
+		 .value = "FILE",
+		 .doc = "File outside the state folder with a key for the audit log, made with mode 0600 "
+			"if it does not exist. Records then have an HMAC-SHA256 with this key, so that "
+			"nobody without the key can change the log unnoticed: `llamactl audit verify "
+			"--key FILE`. A log that has a key is continued with that key only."},
+	 .at = AT(audit_key),
+	 .path = true,
+	 .unset = "none; records have SHA-256 hashes, which everybody can compute"},
+	{.section = "daemon",
 	 .opt = {.name = "log",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "error|warn|info|debug|trace",
@@ -122,6 +133,15 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(log),
 	 .option = true,
 	 .live = true},
+	{.section = "daemon",
+	 .opt = {.name = "traces-url",
+		 .type = LMI_OPT_STR,
+		 .value = "URL",
+		 .doc = "Send a span for each answer over HTTP to this collector of OpenTelemetry, such as "
+			"http://127.0.0.1:4318 (OTLP/HTTP with JSON). A request with the header traceparent "
+			"gets a span in that trace, unless its flags say that it is not sampled."},
+	 .at = AT(traces_url),
+	 .unset = "none; nothing is sent"},
 	{.section = "daemon",
 	 .opt = {.name = "drain",
 		 .type = LMI_OPT_TIME,
@@ -243,6 +263,7 @@ static const struct lmi_config_row before[] = {
 		 .def = "auto",
 		 .doc = "Backend that runs the models; auto = the best one available."},
 	 .at = AT(backend),
+	 .live = true,
 	 .option = true},
 	{.section = "engine",
 	 .opt = {.name = "device",
@@ -252,7 +273,8 @@ static const struct lmi_config_row before[] = {
 		 .min = 0,
 		 .max = 1023,
 		 .doc = "Index of the device within the backend."},
-	 .at = AT(device)},
+	 .at = AT(device),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "devices",
 		 .type = LMI_OPT_STR,
@@ -260,6 +282,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Devices that share the layers of a model in this order, such as "
 			"cuda0,cuda1; instead of backend and device."},
 	 .at = AT(devices),
+	 .live = true,
 	 .unset = "backend and device"},
 	{.section = "engine",
 	 .opt = {.name = "gpu-layers",
@@ -268,7 +291,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "all",
 		 .doc = "How many of the last layers of a model run on the devices; the others run "
 			"on the cpu. auto = as many as fit into their memory."},
-	 .at = AT(gpu_layers)},
+	 .at = AT(gpu_layers),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "split",
 		 .type = LMI_OPT_STR,
@@ -277,6 +301,7 @@ static const struct lmi_config_row before[] = {
 			"a part of every layer, in as many parts as devices, or in N parts: then the "
 			"results do not depend on the number of devices."},
 	 .at = AT(split),
+	 .live = true,
 	 .unset = "by free memory"},
 	{.section = "engine",
 	 .opt = {.name = "override-tensor",
@@ -285,6 +310,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Run the operations whose weights match an extended regular expression on "
 			"that device."},
 	 .at = AT(override_tensor),
+	 .live = true,
 	 .unset = "none"},
 	{.section = "engine",
 	 .opt = {.name = "device-sampling",
@@ -294,7 +320,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Where tokens are chosen. auto = on the device if it can do that and has the "
 			"samplers of a request (temperature, top_k, top_p, min_p, seed), so that it "
 			"need not wait for the host; otherwise, and with off, on the host."},
-	 .at = AT(device_sampling)},
+	 .at = AT(device_sampling),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "threads",
 		 .type = LMI_OPT_INT,
@@ -303,6 +330,7 @@ static const struct lmi_config_row before[] = {
 		 .max = 1024,
 		 .doc = "Number of threads that run a model."},
 	 .at = AT(threads),
+	 .live = true,
 	 .option = true,
 	 .unset = "the number of processors"},
 	{.section = "engine",
@@ -313,8 +341,20 @@ static const struct lmi_config_row before[] = {
 		 .max = 1 << 30,
 		 .doc = "Context size of one sequence in tokens."},
 	 .at = AT(ctx),
+	 .live = true,
 	 .option = true,
 	 .unset = "the context size of the model, or what fits into memory"},
+	{.section = "engine",
+	 .opt = {.name = "batch",
+		 .type = LMI_OPT_INT,
+		 .value = "N",
+		 .min = 1,
+		 .max = 65536,
+		 .doc = "Maximum number of tokens that are computed in one step; at least max_running. The "
+			"memory for a step grows with it."},
+	 .at = AT(batch),
+	 .live = true,
+	 .unset = "512"},
 	{.section = "engine",
 	 .opt = {.name = "kv-tokens",
 		 .type = LMI_OPT_SIZE,
@@ -324,6 +364,7 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Size of a model's KV cache in tokens, shared by all its sequences (paged "
 			"KV cache, prefix caching)."},
 	 .at = AT(kv_tokens),
+	 .live = true,
 	 .unset = "max_running times ctx, or what fits into memory"},
 	{.section = "engine",
 	 .opt = {.name = "kv-type",
@@ -331,6 +372,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the KV cache, such as f32, f16 or q8_0."},
 	 .at = AT(kv_type),
+	 .live = true,
 	 .option = true,
 	 .unset = "the backend's preference"},
 	{.section = "engine",
@@ -339,6 +381,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the keys in the KV cache."},
 	 .at = AT(kv_type_k),
+	 .live = true,
 	 .option = true,
 	 .unset = "kv_type"},
 	{.section = "engine",
@@ -347,6 +390,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "TYPE",
 		 .doc = "Data type of the values in the KV cache."},
 	 .at = AT(kv_type_v),
+	 .live = true,
 	 .option = true,
 	 .unset = "kv_type"},
 	{.section = "engine",
@@ -359,7 +403,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a time, "
 			"from the prompt and the answer so far, and verified in one step; 0 = off. "
 			"Answers stay the same. Less is guessed, or nothing, if that is faster."},
-	 .at = AT(draft_max)},
+	 .at = AT(draft_max),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "prefix-cache",
 		 .type = LMI_OPT_CHOICE,
@@ -368,7 +413,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "What a prompt may reuse of earlier ones that began with the same tokens: "
 			"those of the same user, those of all users (who can then tell from the "
 			"time of an answer what others have asked), or nothing."},
-	 .at = AT(prefix_cache)},
+	 .at = AT(prefix_cache),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "activations",
 		 .type = LMI_OPT_CHOICE,
@@ -376,7 +422,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "default",
 		 .doc = "Data type of the activations that are multiplied with quantised weights: "
 			"f32, int8 or int16 (rounded to 8 or 16 bits), or the backend's default."},
-	 .at = AT(activations)},
+	 .at = AT(activations),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "attention",
 		 .type = LMI_OPT_CHOICE,
@@ -384,7 +431,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "default",
 		 .doc = "Arithmetic of attention: the backend's default, or half precision for "
 			"all sums."},
-	 .at = AT(attention)},
+	 .at = AT(attention),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "memory",
 		 .type = LMI_OPT_SIZE,
@@ -393,6 +441,7 @@ static const struct lmi_config_row before[] = {
 		 .max = 1099511627776.0 * 1024,
 		 .doc = "Maximum memory of one model."},
 	 .at = AT(memory),
+	 .live = true,
 	 .unset = "the available memory of the machine"},
 	{.section = "engine",
 	 .opt = {.name = "files",
@@ -401,7 +450,8 @@ static const struct lmi_config_row before[] = {
 		 .def = "mapped",
 		 .doc = "How model files are loaded: mapped = mmap; read = copied into the "
 			"daemon's memory; direct = copied, bypassing the page cache."},
-	 .at = AT(files)},
+	 .at = AT(files),
+	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "lock",
 		 .type = LMI_OPT_CHOICE,
@@ -410,7 +460,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Lock the files of loaded models in memory. If the system does not allow "
 			"it, loading continues without the lock (see LimitMEMLOCK in "
 			"systemd.exec(5))."},
-	 .at = AT(lock)},
+	 .at = AT(lock),
+	 .live = true},
 };
 
 static const struct lmi_config_row limits[] = {

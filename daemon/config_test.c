@@ -104,6 +104,63 @@ START_TEST(rows_are_valid)
 }
 END_TEST
 
+/* file < environment < options; a variable for each key */
+START_TEST(environment)
+{
+	static const char *const some[] = {"HOME=/home/me", "LLAMAD_LOG=debug", "LLAMAD_CTX=4k",
+					   "LLAMAD_MODEL_DIR=/a, /b", "LLAMAD_KV_TYPE=", "LLAMAD_MAX_RUNNING=3",
+					   "LLAMAD_DRAIN=5s", NULL};
+	struct lmi_config *c;
+	struct lmi_daemon_options o;
+	struct lmi_args args;
+	struct lmd_error err;
+	char *argv[] = {(char[]){"llamad"}, (char[]){"--log"}, (char[]){"warn"}};
+
+	vars = some;
+	c = good("[daemon]\nlog = error\n[models]\nmodel_dir = /c\n[engine]\nkv_type = f16\nctx = 7\n");
+	ck_assert_int_eq(c->log, LMD_LOG_DEBUG);
+	ck_assert_int_eq(c->ctx, 4096);
+	ck_assert_int_eq(c->drain_ms, 5000);
+	ck_assert_str_eq(c->kv_type, "f16");
+	ck_assert_uint_eq(c->model_dirs.n, 2);
+	ck_assert_str_eq(c->model_dirs.item[0], "/a");
+	ck_assert_str_eq(c->model_dirs.item[1], "/b");
+	ck_assert_int_eq(c->service.max_running, 3);
+	lmi_config_destroy(c);
+	lmi_daemon_options_init(&o);
+	ck_assert_int_eq(lmi_args_parse(&args, &o.prog, 3, argv, &err), LMD_OK);
+	ck_assert_int_eq(read_text(&c, "", &args, &err), LMD_OK);
+	ck_assert_int_eq(c->log, LMD_LOG_WARN);
+	lmi_config_destroy(c);
+	lmi_args_fini(&args);
+}
+END_TEST
+
+/* What is wrong in the environment is an error that names the variable, for every key with a range. */
+START_TEST(environment_refused)
+{
+	struct lmi_config *c = NULL;
+	struct lmi_config_table t;
+	struct lmd_error err;
+	uint32_t n = 0;
+
+	lmi_config_table_init(&t);
+	for (uint32_t i = 0; i < t.n; i++) {
+		char name[LMI_CONFIG_VARIABLE_BYTES], var[LMI_CONFIG_VARIABLE_BYTES + 8];
+		const char *const one[] = {"HOME=/home/me", var, NULL};
+
+		if (t.row[i].opt.type == LMI_OPT_STR || t.row[i].opt.type == LMI_OPT_LIST)
+			continue;
+		snprintf(var, sizeof(var), "%s=never", lmi_config_variable(&t.row[i], name, sizeof(name)));
+		vars = one;
+		ck_assert_int_eq(read_text(&c, "", NULL, &err), LMD_INVALID);
+		ck_assert_msg(!strncmp(err.text, name, strlen(name)), "%s: %s", name, err.text);
+		n++;
+	}
+	ck_assert_uint_gt(n, 40);
+}
+END_TEST
+
 START_TEST(defaults)
 {
 	struct lmi_service_limits limits;
@@ -442,10 +499,7 @@ START_TEST(what_may_change)
 		{"[daemon]\nsocket = ipc:///other\n", "'socket' in [daemon] has changed"},
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
-		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
-		{"[engine]\nprefix_cache = off\n", "'prefix_cache' in [engine] has changed"},
-		{"[engine]\ndevice_sampling = off\n",
-		 "'device_sampling' in [engine] has changed"},
+		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\ndevice_sampling = off\n", NULL},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");
@@ -592,6 +646,8 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, rows_are_valid);
 	tcase_add_test(t, defaults);
+	tcase_add_test(t, environment);
+	tcase_add_test(t, environment_refused);
 	tcase_add_test(t, default_folders);
 	tcase_add_test(t, values);
 	tcase_add_loop_test(t, errors_name_the_cause, 0, (int)LMD_LEN(refused));

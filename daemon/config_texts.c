@@ -169,7 +169,8 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 		fputs("\\fR is deprecated.\n", f);
 	}
 	if (row->live)
-		fputs("Can be changed by a reload.\n", f);
+		fprintf(f, "Can be changed by a reload%s.\n",
+			strcmp(row->section, "engine") ? "" : ", for models that are loaded afterwards");
 	if (row->option) {
 		fputs(".br\nOption: \\fB\\-\\-", f);
 		lmi_cli_roff_text(f, row->opt.name);
@@ -236,7 +237,11 @@ void lmi_config_man(FILE *f)
 	      "SIGHUP makes a running daemon read the file again (a reload).\n"
 	      "If the new file has an error, or changes a key that requires a restart, the daemon "
 	      "keeps its settings and logs the reason.\n"
-	      "Command line options take precedence over the file, also on reload.\n",
+	      "Each key of the sections below but [model NAME] has an environment variable, LLAMAD_ and its "
+	      "name in upper case, such as LLAMAD_MAX_RUNNING; the values of a list have commas between, and an "
+	      "empty value counts for nothing.\n"
+	      "The environment takes precedence over the file, and command line options over both, also on "
+	      "reload.\n",
 	      f);
 	for (uint32_t i = 0; i < t.n; i++) {
 		if (first_of_section(&t, i))
@@ -279,6 +284,9 @@ static const struct lmi_cli_roff_item daemon_files[] = {
 };
 
 static const struct lmi_cli_roff_item daemon_environment[] = {
+	{"LLAMAD_KEY_NAME",
+	 "The value of a configuration key, with its name in upper case: LLAMAD_HTTP, LLAMAD_THREADS. An empty "
+	 "value counts for nothing."},
 	{"RUNTIME_DIRECTORY, STATE_DIRECTORY",
 	 "The folders of the socket and of the state, set by systemd."},
 	{"XDG_RUNTIME_DIR, XDG_STATE_HOME, HOME", "The same folders for a user's own daemon."},
@@ -311,7 +319,8 @@ void lmi_daemon_man(FILE *f)
 	      "systemd journal if standard error is connected to it.\n"
 	      "It is ready when \\fBllamactl ping\\fR succeeds; it also notifies systemd.\n"
 	      ".PP\n"
-	      "Options take precedence over the configuration file, llamad.conf(5).\n"
+	      "Options take precedence over the environment, and the environment over the configuration file, "
+	      "llamad.conf(5).\n"
 	      ".SH OPTIONS\n",
 	      f);
 	for (uint32_t i = 0; i < o.prog.n_opts; i++)

@@ -71,7 +71,7 @@ static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 static uint64_t tick(void *arg, uint64_t now)
 {
 	struct lmi_daemon *d = arg;
-	uint64_t until, summary;
+	uint64_t until, summary, traces;
 
 	lmi_front_listener_tick(d->front, now);
 	lmi_service_tick(d->service, now);
@@ -80,6 +80,8 @@ static uint64_t tick(void *arg, uint64_t now)
 		until = lmi_front_deadline(d->front);
 	summary = lmi_daemon_audit_tick(d, now);
 	until = summary < until ? summary : until;
+	traces = lmi_daemon_traces_tick(d, now);
+	until = traces < until ? traces : until;
 	if (d->phase != LMI_DAEMON_PHASE_RUNNING) {
 		uint64_t end = stopping(d, now);
 

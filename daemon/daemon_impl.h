@@ -28,7 +28,10 @@ struct lmi_daemon {
 	const struct lmi_args *args;
 	const struct lmi_config_env *env;
 	struct lmi_config *config;
-	struct lmi_config *first; /* the configuration at startup; the service uses its strings */
+	struct lmi_config *first; /* the configuration at startup; all parts use its strings */
+	/* The one whose strings the service uses for models, and those before it, of which a model may
+	 * still be opened.  Never one of them twice. */
+	struct lmi_config *engine, *engine_before;
 	struct lmd_host *host;
 	struct lmi_daemon_notify notify;
 	uint64_t watchdog_at; /* time of the next watchdog message to the service manager */
@@ -45,6 +48,7 @@ struct lmi_daemon {
 	struct lmi_daemon_audit_limiter audit_limiter;
 	struct lmi_jobs *pulls; /* NULL: no downloads */
 	struct lmi_daemon_pulls *pull_opts;
+	struct lmi_daemon_traces *traces; /* NULL: none */
 	struct lmi_engine_devices *devices;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
@@ -74,6 +78,18 @@ struct lmi_daemon {
 /* Makes the loop handle SIGTERM, SIGINT and SIGHUP. */
 enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
 
+/* ---- traces.c ---- */
+
+/* Does nothing unless traces_url is set. */
+enum lmd_status lmi_daemon_start_traces(struct lmi_daemon *d, struct lmd_error *err);
+/* Drops what is pending, and ends the thread; then, after the mailbox was drained, frees everything. */
+void lmi_daemon_close_traces(struct lmi_daemon *d);
+void lmi_daemon_stop_traces(struct lmi_daemon *d);
+/* For lmi_http_ops.generated; arg is the daemon. */
+void lmi_daemon_trace(void *arg, const struct lmi_http_generated *g);
+/* Sends what is due; returns when to call it again. */
+uint64_t lmi_daemon_traces_tick(struct lmi_daemon *d, uint64_t now);
+
 /* ---- start.c ---- */
 
 /* Starts all parts, the listener last.  *d must be zeroed.  Call lmi_daemon_fini also after a
@@ -102,6 +118,11 @@ enum lmd_status lmi_daemon_start_pulls(struct lmi_daemon *d, uint32_t n_max, str
 const struct lmi_hub_opts *lmi_daemon_hub_opts(const struct lmi_daemon *d);
 void lmi_daemon_stop_pulls(struct lmi_daemon *d); /* after all other jobs have ended */
 
+/* ---- start.c ---- */
+
+enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const struct lmi_config *c,
+				       struct lmd_error *err);
+
 /* ---- audit.c ---- */
 
 enum lmd_status lmi_daemon_start_audit(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err);
@@ -113,6 +134,9 @@ void lmi_daemon_audit(struct lmi_daemon *d, const struct lmi_svc_event *e);
 uint64_t lmi_daemon_audit_tick(struct lmi_daemon *d, uint64_t now);
 
 /* ---- admin.c ---- */
+
+/* Frees all configurations. */
+void lmi_daemon_forget_configs(struct lmi_daemon *d);
 
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d);
 /* Logs the warnings of a configuration. */

@@ -169,7 +169,36 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 							    .principal = "daemon",
 							    .subject = LMD_VERSION,
 							    .detail = ""});
+	if (st == LMD_OK)
+		st = lmi_daemon_start_traces(d, err);
 	return st == LMD_OK ? lmi_daemon_start_pulls(d, JOBS_MAX, err) : st;
+}
+
+enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const struct lmi_config *c,
+				       struct lmd_error *err)
+{
+	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_DIRECT};
+
+	*out = (struct lmi_engine_model_opts){
+		.backend = c->backend,
+		.device = (uint32_t)c->device,
+		.device_list = c->devices,
+		.gpu_layers = c->gpu_layers,
+		.split = c->split,
+		.override_tensor = c->override_tensor,
+		.device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
+		.n_thread = (uint32_t)c->threads,
+		.activations = (uint32_t)c->activations,
+		.attention = (uint32_t)c->attention,
+		.n_ctx = (uint32_t)c->ctx,
+		.n_batch = (uint32_t)c->batch,
+		.kv_tokens = (uint64_t)c->kv_tokens,
+		.no_prefix_cache = c->prefix_cache == 2,
+		.memory_limit = (uint64_t)c->memory,
+		.open_flags = flags[c->files] | (c->lock ? LMI_OPEN_MLOCK : 0),
+		.pooling = LMD_POOL_UNSET,
+	};
+	return lmi_config_kv_types(c, &out->k_dtype, &out->v_dtype, err);
 }
 
 /* Watches a descriptor of the service; the loop ticks whenever it is readable. */
@@ -189,7 +218,6 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 	static const char *const anywhere[] = {"/"};
 	const struct lmi_service_hooks hooks = lmi_daemon_hooks(d);
 	const struct lmi_config *c = d->config;
-	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_DIRECT};
 	struct lmi_service_opts opts = {
 		.host = d->host,
 		.plugins = d->plugins,
@@ -207,22 +235,6 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.n_presets = c->n_presets,
 		.share_prefixes = c->prefix_cache == 1,
 		.draft_max = (uint32_t)c->draft_max,
-		.inst = {.backend = c->backend,
-			 .device = (uint32_t)c->device,
-			 .device_list = c->devices,
-			 .gpu_layers = c->gpu_layers,
-			 .split = c->split,
-			 .override_tensor = c->override_tensor,
-			 .device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
-			 .n_thread = (uint32_t)c->threads,
-			 .activations = (uint32_t)c->activations,
-			 .attention = (uint32_t)c->attention,
-			 .n_ctx = (uint32_t)c->ctx,
-			 .kv_tokens = (uint64_t)c->kv_tokens,
-			 .no_prefix_cache = c->prefix_cache == 2,
-			 .memory_limit = (uint64_t)c->memory,
-			 .open_flags = flags[c->files] | (c->lock ? LMI_OPEN_MLOCK : 0),
-			 .pooling = LMD_POOL_UNSET},
 		.model_dirs = c->model_dirs.n ? c->model_dirs.item : anywhere,
 		.n_model_dirs = c->model_dirs.n ? c->model_dirs.n : 1,
 		.local_paths = !c->model_dirs.n,
@@ -234,12 +246,12 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 	};
 	enum lmd_status st = lmi_engine_devices_create(&d->devices, d->plugins, d->host, err);
 
+	if (st == LMD_OK)
+		st = lmi_daemon_engine_opts(&opts.inst, c, err);
 	opts.inst.devices = d->devices;
 	if (st == LMD_OK && snprintf(d->journal_dir, sizeof(d->journal_dir), "%s/streams",
 				     c->state_dir) >= (int)sizeof(d->journal_dir))
 		st = lmd_fail(err, LMD_INVALID, "%s: the path is too long", c->state_dir);
-	if (st == LMD_OK)
-		st = lmi_config_kv_types(c, &opts.inst.k_dtype, &opts.inst.v_dtype, err);
 	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
 }
 
@@ -403,6 +415,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		lmi_jobs_stop(d->journals);
 	if (d->pulls)
 		lmi_jobs_stop(d->pulls);
+	lmi_daemon_close_traces(d);
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_http_close(d->http);
@@ -413,6 +426,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->work);
 	lmi_jobs_destroy(d->journals);
 	lmi_daemon_stop_pulls(d);
+	lmi_daemon_stop_traces(d);
 	lmi_daemon_stop_audit(d);
 	lmi_store_close(d->store);
 	if (d->front) {
@@ -432,7 +446,5 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		close(d->lock);
 	lmi_daemon_notify_fini(&d->notify);
 	lmi_host_destroy(d->host);
-	if (d->config != d->first)
-		lmi_config_destroy(d->config);
-	lmi_config_destroy(d->first);
+	lmi_daemon_forget_configs(d);
 }

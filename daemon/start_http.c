@@ -81,12 +81,14 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 		.resume_bytes = (uint64_t)c->http_resume,
 		.resume_number = (uint32_t)c->http_resume_number,
 		.resume_ms = (uint64_t)c->http_resume_ms,
+		.durable_ms = c->service.durable_age_ms,
 		.limiter = &d->connections,
 		.limits = lmi_daemon_http_limits(c),
 		.ops = {.login = lmi_daemon_login,
 			.refused = lmi_daemon_refused,
 			.has_key = has_key,
-			.wall_ns = lmi_daemon_wall_ns},
+			.wall_ns = lmi_daemon_wall_ns,
+			.generated = d->traces ? lmi_daemon_trace : NULL},
 		.arg = d,
 	};
 	struct lmi_http_address a;

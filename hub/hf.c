@@ -10,8 +10,6 @@
 #include "hub/hub_impl.h"
 
 #define PAGES_MAX   64
-#define MANIFEST_SUFFIX ".sig"
-#define MANIFEST_BYTES (80u << 20)
 #define ENTRIES_MAX 65536
 
 struct listing {
@@ -108,7 +106,7 @@ static enum lmd_status list_files(struct listing *l, const struct lmi_hub_ref *r
 static enum lmd_status find_manifest(struct lmi_hub_model *m, const char *base, const char *first,
 				     const struct listing *l, struct lmd_error *err)
 {
-	const char *path = lmi_arena_printf(m->arena, "%s" MANIFEST_SUFFIX, first);
+	const char *path = lmi_arena_printf(m->arena, "%s" LMI_HUB_SIGNATURE_SUFFIX, first);
 	struct lmi_hub_file *f;
 	uint32_t i = 0;
 
@@ -116,7 +114,7 @@ static enum lmd_status find_manifest(struct lmi_hub_model *m, const char *base, 
 		return no_memory(err);
 	while (i < l->n && strcmp(l->e[i].path, path) != 0)
 		i++;
-	if (i == l->n || !l->e[i].size || l->e[i].size > MANIFEST_BYTES)
+	if (i == l->n || !l->e[i].size || l->e[i].size > LMI_HUB_SIGNATURE_MAX)
 		return LMD_OK;
 	f = lmi_arena_array(m->arena, 1, sizeof(*f));
 	if (!f)

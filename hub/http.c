@@ -16,6 +16,7 @@
 
 #define CONNECT_S      30L
 #define SILENCE_S      60L /* a transfer without a byte for so long is broken off */
+#define POST_SILENCE_S 10 /* how long a collector may take to answer */
 #define REDIRECTS_MAX  10L
 #define TRIES          3
 #define WAIT_MAX_S     60
@@ -449,5 +450,22 @@ enum lmd_status lmi_hub_get(struct lmi_hub_reply *out, const struct lmi_hub_requ
 		return LMD_OK;
 	st = lmi_hub_code_error(q, out, err);
 	lmi_hub_reply_fini(out);
+	return st;
+}
+
+enum lmd_status lmi_hub_post(const char *url, const char *type, const void *bytes, size_t n,
+			     const struct lmi_hub_opts *o, struct lmd_error *err)
+{
+	const struct lmi_hub_body body = {
+		.method = "POST", .type = type, .bytes = bytes, .n = n, .silence_s = POST_SILENCE_S};
+	const struct lmi_hub_request q = {.url = url, .body = &body};
+	struct lmi_hub_reply r;
+	enum lmd_status st = lmi_hub_request(&r, &q, o, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (r.code < 200 || r.code > 299)
+		st = lmd_fail(err, LMD_IO, "%.200s: the server answered with code %ld", url, r.code);
+	lmi_hub_reply_fini(&r);
 	return st;
 }

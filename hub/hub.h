@@ -114,7 +114,8 @@ enum lmi_hub_part_kind {
 	LMI_HUB_PART_SYSTEM,   /* text */
 	LMI_HUB_PART_PARAMS,   /* JSON object of names and values */
 	LMI_HUB_PART_MESSAGES, /* JSON array of objects with role and content */
-	LMI_HUB_PART_MODELFILE /* text; OCI registries alone */
+	LMI_HUB_PART_MODELFILE, /* text; OCI registries alone */
+	LMI_HUB_PART_SIGNATURE /* the signed manifest of the model; OCI registries alone */
 };
 
 /* A part of a model: a file, or a text in memory. */
@@ -149,6 +150,10 @@ struct lmi_hub_pushed {
  * registry takes no uploads, or Ollama's cannot have a model in parts; LMD_CORRUPT: a file changed
  * meanwhile; LMD_IO: the network, or a registry that fails, with its own words; LMD_CANCELLED. */
 LMD_NODISCARD enum lmd_status lmi_hub_push(struct lmi_hub_pushed *out, const struct lmi_hub_push *p,
+					   const struct lmi_hub_opts *o, struct lmd_error *err);
+
+/* Sends n bytes by POST, once; fails unless the code of the reply is 200 to 299. */
+LMD_NODISCARD enum lmd_status lmi_hub_post(const char *url, const char *type, const void *bytes, size_t n,
 					   const struct lmi_hub_opts *o, struct lmd_error *err);
 
 /* Finds the catalogue that belongs to this program: beside its installation, in the source tree

@@ -17,7 +17,7 @@
 
 struct target {
 	const char *manifest, *config; /* media types */
-	const char *part[LMI_HUB_PART_MODELFILE + 1]; /* NULL: the registry has no such layer */
+	const char *part[LMI_HUB_PART_SIGNATURE + 1]; /* NULL: the registry has no such layer */
 };
 
 static const struct target ollama = {
@@ -36,7 +36,8 @@ static const struct target oci = {
 	.config = "application/vnd.docker.ai.model.config.v0.1+json",
 	.part = {[LMI_HUB_PART_MODEL] = "application/vnd.docker.ai.gguf.v3",
 		 [LMI_HUB_PART_LICENSE] = "application/vnd.docker.ai.license",
-		 [LMI_HUB_PART_MODELFILE] = "application/vnd.llamad.modelfile.v1"},
+		 [LMI_HUB_PART_MODELFILE] = "application/vnd.llamad.modelfile.v1",
+		 [LMI_HUB_PART_SIGNATURE] = LMI_HUB_SIGNATURE_TYPE},
 };
 
 struct push {

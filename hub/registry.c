@@ -86,6 +86,20 @@ static enum lmd_status add_layer(struct lmi_hub_model *m, struct lmi_hub_file *f
 	return f->name && f->url ? LMD_OK : no_memory(err);
 }
 
+/* A layer with the signed manifest of the model. */
+static enum lmd_status add_signature(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				     const json_t *layer, struct lmd_error *err)
+{
+	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	uint64_t size = m->size;
+	enum lmd_status st = f ? add_layer(m, f, r, layer, err) : no_memory(err);
+
+	m->size = size; /* of the model alone */
+	if (st == LMD_OK && f->size && f->size <= LMI_HUB_SIGNATURE_MAX)
+		m->manifest = f;
+	return st;
+}
+
 static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				     const json_t *manifest, struct lmd_error *err)
 {
@@ -101,13 +115,24 @@ static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_h
 	if (!f)
 		return no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_gguf(json_array_get(layers, i)))
-			continue;
-		st = add_layer(m, &f[m->n_files++], r, json_array_get(layers, i), err);
+		const json_t *layer = json_array_get(layers, i);
+
+		if (!strcmp(text_of(layer, "mediaType"), LMI_HUB_SIGNATURE_TYPE))
+			st = add_signature(m, r, layer, err);
+		else if (is_gguf(layer))
+			st = add_layer(m, &f[m->n_files++], r, layer, err);
+		else
+			st = LMD_OK;
 		if (st != LMD_OK)
 			return st;
 	}
 	m->files = f;
+	if (m->manifest && m->n_files) { /* it lies beside the first file */
+		f = (struct lmi_hub_file *)(uintptr_t)m->manifest;
+		f->name = lmi_arena_printf(m->arena, "%s" LMI_HUB_SIGNATURE_SUFFIX, m->files[0].name);
+		if (!f->name)
+			return no_memory(err);
+	}
 	return m->n_files ? LMD_OK
 			  : lmd_fail(err, LMD_UNSUPPORTED, "%s:%s has no layer with a GGUF file",
 				     r->repo, r->version);

@@ -9,6 +9,34 @@
 #include "hub/http.h"
 #include "hub/hub_impl.h"
 
+/* Finds the signed manifest beside the file.  A URL with a query is one of that file alone. */
+static enum lmd_status find_manifest(struct lmi_hub_model *m, const struct lmi_hub_opts *o,
+				     struct lmd_error *err)
+{
+	const struct lmi_hub_file *of = &m->files[0];
+	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	struct lmi_hub_request q = {.head = true};
+	struct lmi_hub_reply reply;
+	enum lmd_status st;
+
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a file");
+	if (strpbrk(of->url, "?#"))
+		return LMD_OK;
+	f->name = lmi_arena_printf(m->arena, "%s" LMI_HUB_SIGNATURE_SUFFIX, of->name);
+	f->url = q.url = lmi_arena_printf(m->arena, "%s" LMI_HUB_SIGNATURE_SUFFIX, of->url);
+	if (!f->name || !f->url)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a file");
+	st = lmi_hub_request(&reply, &q, o, err);
+	if (st != LMD_OK)
+		return st;
+	f->size = reply.size;
+	if (reply.code == 200 && f->size && f->size <= LMI_HUB_SIGNATURE_MAX)
+		m->manifest = f;
+	lmi_hub_reply_fini(&reply);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				  const struct lmi_hub_opts *o, struct lmd_error *err)
 {
@@ -36,7 +64,7 @@ enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_
 	f->size = m->size = reply.size;
 	m->files = f;
 	m->n_files = 1;
-	return f->name ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a file");
+	return f->name ? find_manifest(m, o, err) : lmd_fail(err, LMD_NOMEM, "no memory for a file");
 }
 
 const char *lmi_hub_shown_url(char buf[LMI_HUB_SHOWN_URL], const char *url)

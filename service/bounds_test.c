@@ -66,6 +66,26 @@ START_TEST(what_is_wrong_is_said_at_once)
 }
 END_TEST
 
+/* The length of a prompt in tokens, at the bound and beyond; one character of the model is one token. */
+START_TEST(prompt_max)
+{
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	char out[64];
+
+	fx.o.limits.prompt_max = 5;
+	fx_start(&fx);
+	id = fx_begin(&fx, &fx_user, "abcde", 2);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, out, sizeof(out)).kind, LMI_WIRE_ITEM_DONE);
+	q = fx_generate(&fx, "tiny", "abcdef", 2);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
+	ck_assert_msg(strstr(fx.a.err.text, "6 tokens exceeds the server's limit prompt_max of 5"), "%s",
+		      fx.a.err.text);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* Every limit of a request, at the bound and beyond. */
 START_TEST(limits_of_a_request)
 {
@@ -235,6 +255,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_is_wrong_is_said_at_once);
 	tcase_add_test(t, limits_of_a_request);
+	tcase_add_test(t, prompt_max);
 	tcase_add_test(t, suppressed_tokens);
 	tcase_add_test(t, the_context_ends_one_alone);
 	if (fx_on_null())

@@ -134,4 +134,5 @@ void lmi_svc_fill_placement(struct lmi_svc_placement *s, struct lmi_wire_residen
 	out->n_placement = p->n_device;
 	out->moved = s->moved;
 	out->n_moved = p->n_moved;
+	out->sampling = lmi_svc_str(p->sampling);
 }

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "service/generate_work.h"
 #include "service/preset.h"
+#include "service/push.h"
 #include "service/quota.h"
 #include "service/service_state.h"
 
@@ -111,6 +112,7 @@ enum lmd_status lmi_svc_durable_begin(struct lmi_svc_generation *g,
 	const struct lmi_svc_principal *p = &g->request.principal;
 	struct lmi_svc_journal_record r = {.kind = LMI_SVC_JOURNAL_HEAD};
 	struct lmi_service *svc = g->request.svc;
+	const struct lmi_svc_push *push = g->writer.stream->push;
 	struct lmi_svc_durable *d;
 	enum lmd_status st;
 
@@ -131,6 +133,9 @@ enum lmd_status lmi_svc_durable_begin(struct lmi_svc_generation *g,
 	r.u.head.key = lmi_svc_str(lmi_svc_quota_key(svc, p));
 	r.u.head.digest = lmi_svc_str(d->digest);
 	r.u.head.request = (struct lmd_str){(const char *)g->request.bytes.p, g->request.bytes.n};
+	r.u.head.note = lmi_svc_str("");
+	if (push && push->n_note)
+		r.u.head.note = (struct lmd_str){push->note, push->n_note};
 	st = lmi_svc_durable_put(d, &r, err);
 	if (st == LMD_OK)
 		st = check_bytes(d, err);
@@ -259,7 +264,7 @@ static void suspend(struct lmi_svc_durable *d)
 		p->reply(p->arg, NULL, &err, LMI_SVC_DURABLE_RETRY_MS);
 		lmi_free(p);
 	}
-	lmi_svc_push_drop(d->stream);
+	lmi_svc_push_fail(d->stream, &err, LMI_SVC_DURABLE_RETRY_MS);
 }
 
 bool lmi_svc_durable_end(struct lmi_svc_durable *d, uint64_t now, const struct lmi_svc_end *end)
@@ -299,6 +304,7 @@ void lmi_svc_durable_set_read(struct lmi_svc_durable *d)
 	if (d->was_read || d->failed)
 		return;
 	d->was_read = true;
+	d->closes |= d->ended; /* the record opens the file again */
 	if (lmi_svc_durable_put(d, &r, NULL) == LMD_OK) /* otherwise it is kept until it is old */
 		lmi_svc_durable_submit(d);
 }

@@ -45,6 +45,11 @@ struct lmi_svc_durable {
 	struct lmi_svc_generation *generation; /* NULL: it has ended */
 	struct lmi_svc_owner owner;
 	bool has_share; /* the owner is no administrator */
+	/* of an earlier run, for a subscriber (durable_push.h) */
+	struct lmi_svc_principal principal;
+	uint64_t seed;
+	char *note; /* [n_note]; NULL: none */
+	size_t n_note;
 	char digest[LMI_STORE_DIGEST_HEX]; /* of the model */
 	/* what the generation needs to go on; from the record START on */
 	bool started;
@@ -144,7 +149,8 @@ enum lmd_status lmi_svc_durable_take_start(struct lmi_svc_durable *d,
 /* ---- durable_recover.c ---- */
 
 /* Continues the streams of an earlier run.  Files that are damaged from the start, too old, of
- * removed keys, or more than LMI_SVC_DURABLE_MAX are removed; the log says why. */
+ * removed keys, or more than LMI_SVC_DURABLE_MAX are removed; those that cannot be read now stay for
+ * the next start.  The log says why. */
 void lmi_svc_durables_recover(struct lmi_service *svc, uint64_t now);
 
 #endif /* LLAMAD_SERVICE_DURABLE_H */

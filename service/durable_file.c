@@ -76,6 +76,7 @@ void lmi_svc_durable_destroy(struct lmi_svc_durable *d)
 	lmi_text_token_buf_fini(&d->prompt);
 	lmi_text_token_buf_fini(&d->taken);
 	lmi_svc_answer_destroy(d->answer);
+	lmi_free(d->note);
 	lmi_free(d->adapter);
 	lmi_free(d->path);
 	lmi_free(d);
@@ -110,9 +111,11 @@ static void write_job(void *arg)
 		ssize_t n = pwrite(d->fd, d->writing.p + done, d->writing.n - done,
 				   (off_t)(d->writing_at + done));
 
+		if (!n) /* trying again might never end */
+			errno = ENOSPC;
 		if (n > 0)
 			done += (size_t)n;
-		else if (n < 0 && errno != EINTR)
+		else if (!n || errno != EINTR)
 			d->err.status = cannot(d, "write");
 	}
 }

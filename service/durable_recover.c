@@ -172,6 +172,10 @@ static enum lmd_status go_on(struct lmi_service *svc, const struct journal *j,
 	s->own_lease = true;
 	(void)snprintf(d->digest, sizeof(d->digest), "%.*s", (int)j->head.digest.len,
 		       j->head.digest.ptr);
+	d->principal = j->head.principal;
+	d->seed = j->head.seed;
+	d->note = j->head.note.len ? lmi_strndup(j->head.note.ptr, j->head.note.len) : NULL;
+	d->n_note = d->note ? j->head.note.len : 0;
 	d->at = d->bytes = j->valid;
 	svc->durable_bytes += j->valid;
 	/* what a client has read is there once more; the bound holds for what comes now */
@@ -187,11 +191,20 @@ static enum lmd_status go_on(struct lmi_service *svc, const struct journal *j,
 	return LMD_OK;
 }
 
-/* Returns false if the file was removed. */
-static bool recover(struct lmi_service *svc, int dir, const char *name,
-		    const uint8_t id[LMI_SVC_ID_BYTES])
+/* What becomes of a file.  One whose trouble is that of the system, such as too little memory, stays
+ * for the next start. */
+enum outcome { GOES_ON, REMOVED, LEFT };
+
+static bool is_of_file(enum lmd_status st)
+{
+	return st != LMD_NOMEM && st != LMD_IO && st != LMD_BUSY;
+}
+
+static enum outcome recover(struct lmi_service *svc, int dir, const char *name,
+			    const uint8_t id[LMI_SVC_ID_BYTES])
 {
 	int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool leave = fd < 0 && errno != ELOOP;
 	struct lmd_arena *arena = lmi_arena_create(0);
 	const char *why = NULL;
 	struct journal j = {.bytes = ""};
@@ -199,10 +212,16 @@ static bool recover(struct lmi_service *svc, int dir, const char *name,
 	struct stat sb;
 	void *map = MAP_FAILED;
 
-	if (fd < 0 || fstat(fd, &sb) || !S_ISREG(sb.st_mode))
-		why = "it cannot be read";
+	if (fd < 0)
+		why = strerror(errno);
+	else if (fstat(fd, &sb) || !S_ISREG(sb.st_mode))
+		why = "it is not a regular file";
 	else if (sb.st_size > 0)
 		map = mmap(NULL, (size_t)sb.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (!why && (!arena || (sb.st_size > 0 && map == MAP_FAILED))) {
+		leave = true;
+		why = "out of memory";
+	}
 	if (map != MAP_FAILED) {
 		j.bytes = map;
 		j.n = (size_t)sb.st_size;
@@ -214,27 +233,32 @@ static bool recover(struct lmi_service *svc, int dir, const char *name,
 		LOG(svc, LMD_LOG_WARN,
 		    "%s: its last %zu bytes are damaged or incomplete and were cut off", name,
 		    j.n - j.valid);
-		if (ftruncate(fd, (off_t)j.valid))
+		if (ftruncate(fd, (off_t)j.valid)) {
+			leave = true;
 			why = "it cannot be cut off";
+		}
 	}
-	if (!why && (!arena || go_on(svc, &j, arena, &err) != LMD_OK))
-		why = arena ? err.text : "out of memory";
-	if (why) {
-		LOG(svc, LMD_LOG_WARN, "%s was removed: %s", name, why);
+	if (!why && go_on(svc, &j, arena, &err) != LMD_OK) {
+		leave = !is_of_file(err.status);
+		why = err.text;
+	}
+	if (why)
+		LOG(svc, LMD_LOG_WARN, "%s %s: %s", name,
+		    leave ? "stays for the next start" : "was removed", why);
+	if (why && !leave)
 		(void)unlinkat(dir, name, 0);
-	}
 	if (map != MAP_FAILED)
 		(void)munmap(map, (size_t)sb.st_size);
 	if (fd >= 0)
 		close(fd);
 	lmi_arena_destroy(arena);
-	return !why;
+	return !why ? GOES_ON : leave ? LEFT : REMOVED;
 }
 
 void lmi_svc_durables_recover(struct lmi_service *svc, uint64_t now)
 {
 	bool off = !svc->limits.durable_streams;
-	uint32_t n = 0, n_removed = 0;
+	uint32_t n[3] = {0};
 	struct dirent *e;
 	DIR *dir;
 
@@ -248,16 +272,15 @@ void lmi_svc_durables_recover(struct lmi_service *svc, uint64_t now)
 
 		if (!parse_name(e->d_name, id))
 			continue;
-		if (!off && recover(svc, dirfd(dir), e->d_name, id))
-			n++;
-		else
-			n_removed++;
+		n[off ? REMOVED : recover(svc, dirfd(dir), e->d_name, id)]++;
 		if (off)
 			(void)unlinkat(dirfd(dir), e->d_name, 0);
 	}
 	if (dir)
 		closedir(dir);
-	if (n || n_removed)
-		LOG(svc, LMD_LOG_INFO, "%u durable streams of an earlier run go on, %u were removed",
-		    n, n_removed);
+	if (n[GOES_ON] || n[REMOVED] || n[LEFT])
+		LOG(svc, LMD_LOG_INFO,
+		    "%u durable streams of an earlier run go on, %u were removed, %u stay for the next "
+		    "start",
+		    n[GOES_ON], n[REMOVED], n[LEFT]);
 }

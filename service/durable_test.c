@@ -150,6 +150,9 @@ START_TEST(undisturbed)
 	ck_assert(!stat(path, &sb) && (sb.st_mode & 07777) == 0600);
 	check_text(&fx_user, &id, 20);
 	fx_check_empty(&fx);
+	for (int i = 0; i < 5; i++)
+		tick();
+	ck_assert_int_eq(fx.svc->durables->fd, -1); /* nothing more is written */
 	/* what was read is kept for a lease, and then removed */
 	ck_assert_uint_eq(n_files(), 1);
 	fx.now += (fx.o.limits.lease_default + 1) * FX_MS;
@@ -319,6 +322,42 @@ START_TEST(stop_and_start)
 }
 END_TEST
 
+/* A generation that goes on saves the session that an undisturbed one would have saved. */
+START_TEST(session_after_a_crash)
+{
+	fx.o.inst.backend = "ref";
+	fx.o.limits.session_bytes = 64 << 20;
+	for (int n = 2; n < 30; n += 3) {
+		struct lmi_wire_request q = durable("the beginning", 12);
+		struct lmi_wire_item last;
+		struct lmi_wire_id id;
+
+		q.u.generate.ignore_eog = true;
+		q.u.generate.has_session = true;
+		q.u.generate.session = (struct lmd_str){"story", 5};
+		start();
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		id = fx.a.r.u.generate.id;
+		for (int i = 0; i < n; i++)
+			tick();
+		save();
+		stop();
+		restore(n_image);
+		start();
+		last = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_msg(last.kind == LMI_WIRE_ITEM_DONE, "after %d ticks", n);
+		ck_assert_int_eq(last.u.done.n_out, 12);
+		/* the last token has no row */
+		ck_assert_msg(last.u.done.n_saved == 13 + 11, "after %d ticks: %d: %.*s", n,
+			      (int)last.u.done.n_saved, (int)last.u.done.session_error.len,
+			      last.u.done.session_error.ptr);
+		stop();
+		n_files();
+		(void)unlink(path);
+	}
+}
+END_TEST
+
 /* A client that did not hear of its stream repeats its request. */
 START_TEST(request_repeated_after_a_crash)
 {
@@ -363,6 +402,95 @@ START_TEST(another_model_under_the_name)
 	ck_assert_ptr_nonnull(strstr(last.u.error.text.ptr, "begun with the model sha256:"));
 	ck_assert_ptr_nonnull(strstr(last.u.error.text.ptr, "tiny is now sha256:"));
 	ck_assert(!strncmp(text, expected, strlen(text)));
+}
+END_TEST
+
+START_TEST(the_model_is_gone)
+{
+	struct lmi_wire_item last;
+	struct lmi_wire_id id;
+
+	start();
+	id = begin(&fx_user, "f", 20);
+	for (int i = 0; i < 8; i++)
+		tick();
+	save();
+	stop();
+	restore(n_image);
+	ck_assert_int_eq(lmi_store_model_remove(fx.store, "tiny", NULL), LMD_OK);
+	start();
+	last = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+	ck_assert(last.kind == LMI_WIRE_ITEM_ERROR && last.u.error.code == LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(last.u.error.text.ptr, "begun with the model sha256:"));
+	ck_assert_ptr_nonnull(strstr(last.u.error.text.ptr, "'tiny'"));
+	ck_assert(!strncmp(text, expected, strlen(text)));
+}
+END_TEST
+
+/* Two streams need a model each, and there is room for one: the second waits until the first has
+ * ended. */
+START_TEST(no_room_for_the_model)
+{
+	struct lmi_wire_request q = durable("q", 20);
+	struct lmi_wire_id first, second;
+	struct lmi_wire_item last;
+
+	start();
+	first = begin(&fx_user, "p", 60);
+	q.u.generate.model = (struct lmd_str){"other", 5};
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	second = fx.a.r.u.generate.id;
+	for (int i = 0; i < 6; i++)
+		tick();
+	lmi_service_stop(fx.svc, fx.now);
+	for (int i = 0; i < 20; i++)
+		tick();
+	stop();
+	ck_assert_uint_eq(n_files(), 2);
+	fx.o.limits.models = 1;
+	start();
+	for (int i = 0; i < 12; i++)
+		tick();
+	ck_assert_uint_eq(fx.svc->streams.n, 2);
+	for (const struct lmi_svc_stream *s = fx.svc->streams.first; s; s = s->next)
+		ck_assert(!s->out.ended);
+	check_text(&fx_user, &first, 60);
+	fx.now += 2000 * FX_MS;
+	last = fx_read(&fx, &fx_user, &second, text, sizeof(text));
+	ck_assert_msg(last.kind == LMI_WIRE_ITEM_DONE, "%.*s", (int)last.u.error.text.len,
+		      last.u.error.text.ptr);
+	ck_assert_int_eq(last.u.done.n_out, 20);
+}
+END_TEST
+
+/* A file that cannot be opened now, because the process has too many, is there at the next start. */
+START_TEST(too_many_open_files)
+{
+	struct lmi_wire_id id;
+	struct rlimit before, few;
+	int lowest;
+
+	start();
+	id = begin(&fx_user, "r", 20);
+	for (int i = 0; i < 8; i++)
+		tick();
+	save();
+	stop();
+	restore(n_image);
+	lowest = dup(STDERR_FILENO);
+	ck_assert_int_ge(lowest, 0);
+	ck_assert_int_eq(close(lowest), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = (rlim_t)lowest + 1; /* enough for the folder */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	start();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_eq(fx.svc->streams.n, 0);
+	ck_assert_uint_eq(n_files(), 1);
+	stop();
+	start();
+	check_text(&fx_user, &id, 20);
 }
 END_TEST
 
@@ -595,8 +723,12 @@ int main(void)
 	tcase_add_test(t, damage_at_every_byte);
 	tcase_add_test(t, sampled_and_constrained);
 	tcase_add_test(t, stop_and_start);
+	tcase_add_test(t, session_after_a_crash);
 	tcase_add_test(t, request_repeated_after_a_crash);
 	tcase_add_test(t, another_model_under_the_name);
+	tcase_add_test(t, the_model_is_gone);
+	tcase_add_test(t, no_room_for_the_model);
+	tcase_add_test(t, too_many_open_files);
 	tcase_add_test(t, removed_key);
 	tcase_add_test(t, key_removed_in_use);
 	tcase_add_test(t, old_files);

@@ -106,6 +106,8 @@ void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 			g->cancel_waits = lmi_engine_cancel(g->loaded->engine, g->cmd) != LMD_OK;
 		else if (deadline_of(g) <= now)
 			expire(g, now);
+		else if (g->again_ns && g->again_ns <= now)
+			lmi_svc_gen_try_again(g, now);
 	}
 }
 
@@ -118,6 +120,7 @@ uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 		uint64_t end = g->cancel_waits ? svc->now + LMI_NS_PER_MS : deadline_of(g);
 
 		when = end < when ? end : when;
+		when = g->again_ns && g->again_ns < when ? g->again_ns : when;
 		if (awaits_first_token(g) && next_look < when)
 			when = next_look;
 	}

@@ -16,6 +16,18 @@
 #include "service/stream.h"
 
 #define LOADS_MAX 4 /* of the model for one request */
+#define AGAIN_MS  1000u
+
+/* Ends the generation with the error.  One whose durable stream was accepted waits until what is busy
+ * is free: its client may be gone for long, and nobody would send the request again. */
+static void refuse(struct lmi_svc_generation *g, uint64_t now, const struct lmd_error *err,
+		   uint32_t retry_ms)
+{
+	if (err->status == LMD_BUSY && g->durable && !g->request.reply && !g->durable->failed)
+		g->again_ns = now + (retry_ms ? retry_ms : AGAIN_MS) * LMI_NS_PER_MS;
+	else
+		lmi_svc_gen_fail(g, now, err, retry_ms);
+}
 
 /* Of a generation that goes on, everything else is known. */
 static enum lmd_status find_shown(struct lmi_svc_generation *g, struct lmd_error *err)
@@ -127,7 +139,8 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	struct lmd_error err = g->job_err;
 
 	if (err.status == LMD_OK)
-		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &err);
+		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &g->request.svc->limits,
+						   &err);
 	if (err.status == LMD_OK && g->durable && !g->resumes)
 		err.status = lmi_svc_durable_start(g, &err);
 	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse && !g->durable)
@@ -178,7 +191,26 @@ static void load_with_adapter(struct lmi_svc_generation *g, uint64_t now,
 		st = lmi_svc_model_load_wanted(svc, g->model, &g->load_waiter, &err);
 	lmi_svc_loaded_model_unref(r, now);
 	if (st != LMD_OK)
-		lmi_svc_gen_fail(g, now, &err, retry_ms);
+		refuse(g, now, &err, retry_ms);
+}
+
+/* Tokenises the prompt on another thread. */
+static void submit_encode(struct lmi_svc_generation *g, uint64_t now)
+{
+	struct lmi_service *svc = g->request.svc;
+	struct lmd_error err;
+
+	g->job = (struct lmi_job){.run = encode_job, .done = encode_done, .arg = g};
+	g->encoder = g->loaded;
+	if (lmi_jobs_submit(svc->o.work, &g->job, &err) != LMD_OK) {
+		g->encoder = NULL;
+		refuse(g, now, &err, lmi_svc_retry_ms(svc));
+		return;
+	}
+	/* the job needs the engine even if the generation ends meanwhile */
+	lmi_svc_loaded_model_ref(g->loaded);
+	g->job_runs = true;
+	svc->n_job++;
 }
 
 static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
@@ -192,7 +224,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	struct lmd_error refused;
 
 	if (!r) {
-		lmi_svc_gen_fail(g, now, err, retry_ms);
+		refuse(g, now, err, retry_ms);
 		return;
 	}
 	if (lacks_adapter(g, r)) {
@@ -222,16 +254,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		encoded(g, now);
 		return;
 	}
-	g->job = (struct lmi_job){.run = encode_job, .done = encode_done, .arg = g};
-	g->encoder = r;
-	if (lmi_jobs_submit(svc->o.work, &g->job, &refused) != LMD_OK) {
-		lmi_svc_gen_fail(g, now, &refused, lmi_svc_retry_ms(svc));
-		return;
-	}
-	/* the job needs the engine even if the generation ends meanwhile */
-	lmi_svc_loaded_model_ref(r);
-	g->job_runs = true;
-	svc->n_job++;
+	submit_encode(g, now);
 }
 
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
@@ -242,22 +265,31 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 					      offsetof(struct lmi_svc_generation, lookup));
 	struct lmd_error refused;
 	uint32_t retry_ms = 0;
+	enum lmd_status st;
 
 	g->job_runs = false;
 	g->n_hold++;
 	if (!m && !g->durable)
 		lmi_svc_quota_return_request(g->request.svc, &g->request.principal, g->request.now);
-	if (!g->ended && !m) {
-		lmi_svc_gen_fail(g, now, err, 0);
+	if (!g->ended && !m && g->durable && err->status == LMD_NOTFOUND) {
+		(void)lmd_fail(&refused, LMD_NOTFOUND,
+			       "durable: the stream was begun with the model sha256:%s, which is no "
+			       "longer there under its name: %.200s",
+			       g->durable->digest, err->text);
+		lmi_svc_gen_fail(g, now, &refused, 0);
+	} else if (!g->ended && !m) {
+		refuse(g, now, err, 0);
 	} else if (!g->ended) {
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
 		g->load_waiter.ready = model_ready;
-		if (make_durable(g, m, &refused) == LMD_OK &&
-		    want_adapter(g, &retry_ms, &refused) == LMD_OK)
+		st = make_durable(g, m, &refused);
+		if (st != LMD_OK)
+			lmi_svc_gen_fail(g, now, &refused, 0);
+		else if (want_adapter(g, &retry_ms, &refused) == LMD_OK)
 			lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
 		else
-			lmi_svc_gen_fail(g, now, &refused, retry_ms);
+			refuse(g, now, &refused, retry_ms);
 	}
 	if (!g->ended && !g->durable)
 		lmi_svc_request_reply_stream(&g->request, g->writer.stream,
@@ -321,6 +353,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	}
 	g->writer.stream->own_lease = q->has_lease_ms || q->durable;
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
+	memcpy(g->stream_id, g->writer.stream->id, sizeof(g->stream_id));
 	g->serial = ++svc->serial;
 	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
 							       : a->now + timeout * LMI_NS_PER_MS;
@@ -331,6 +364,15 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	svc->generations = g;
 	*out = g;
 	return LMD_OK;
+}
+
+void lmi_svc_gen_try_again(struct lmi_svc_generation *g, uint64_t now)
+{
+	g->again_ns = 0;
+	if (g->state == LMI_SVC_GEN_ENCODE)
+		submit_encode(g, now);
+	else
+		lmi_svc_gen_look_up(g, now);
 }
 
 void lmi_svc_gen_look_up(struct lmi_svc_generation *g, uint64_t now)
@@ -374,5 +416,6 @@ enum lmd_status lmi_svc_gen_create_again(struct lmi_svc_generation **out, struct
 	a->svc->count.n_request++;
 	(*out)->seed = head->seed;
 	lmi_svc_stream_set_id(&a->svc->streams, (*out)->writer.stream, head->id);
+	memcpy((*out)->stream_id, head->id, sizeof((*out)->stream_id));
 	return LMD_OK;
 }

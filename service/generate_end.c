@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/constrain.h"
+#include "service/event_ring.h"
 #include "service/generate_work.h"
 #include "service/service.h"
 
@@ -110,6 +111,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		lmi_svc_loaded_model_unref(g->loaded, now);
 	g->loaded = NULL;
 	count_end(svc, end);
+	lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_END, end);
 	if (g->request.reply) {
 		if (end->kind == LMI_SVC_END_ERROR)
 			err = end->error;

@@ -8,6 +8,7 @@
 
 #include "core/base/siphash.h"
 #include "service/evaluate.h"
+#include "service/event_ring.h"
 #include "service/fair_queue.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
@@ -77,6 +78,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	g->loaded->n_running++;
 	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
 	lmi_svc_usage_started(g, now);
+	lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_START, NULL);
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
@@ -109,15 +111,20 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 
 void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 {
-	struct lmi_svc_generation **p = &g->request.svc->queue;
+	struct lmi_service *svc = g->request.svc;
+	struct lmi_svc_generation **p = &svc->queue;
 
-	lmi_svc_fair_queue_enter(g->request.svc, g);
+	lmi_svc_fair_queue_enter(svc, g);
 	g->state = LMI_SVC_GEN_QUEUE;
 	while (*p && (*p)->serial < g->serial)
 		p = &(*p)->queue_next;
 	g->queue_next = *p;
 	*p = g;
-	lmi_svc_generate_pump(g->request.svc, now);
+	lmi_svc_generate_pump(svc, now);
+	/* it may have ended */
+	for (const struct lmi_svc_generation *o = svc->queue; o; o = o->queue_next)
+		if (o == g)
+			lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_QUEUE, NULL);
 }
 
 static enum lmd_status add_text(const struct lmi_svc_generation *g, struct lmi_svc_output *o,

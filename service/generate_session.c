@@ -112,7 +112,8 @@ void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now)
 	s = g->session = lmi_alloc(1, sizeof(*s));
 	st = s ? lmi_svc_sessions_of(&s->work.files, g->request.svc, &g->request.principal, &err)
 	       : lmd_fail(&err, LMD_NOMEM, "no memory for a session");
-	if (st == LMD_OK && !reserve(s, (uint32_t)g->tokens.n))
+	/* a generation that goes on has more than its prompt */
+	if (st == LMD_OK && !reserve(s, (uint32_t)(g->tokens.n + g->taken.n)))
 		st = lmd_fail(&err, LMD_NOMEM, "no memory for the tokens of a session");
 	if (st != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &err, 0);
@@ -120,7 +121,9 @@ void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now)
 	}
 	memcpy(s->work.name, q->session.ptr, q->session.len);
 	memcpy(s->tokens, g->tokens.id, g->tokens.n * sizeof(*s->tokens));
-	s->n_tokens = (uint32_t)g->tokens.n;
+	if (g->taken.n)
+		memcpy(s->tokens + g->tokens.n, g->taken.id, g->taken.n * sizeof(*s->tokens));
+	s->n_tokens = (uint32_t)(g->tokens.n + g->taken.n);
 	s->work.done = restored;
 	fill_work(g, LMI_SVC_SESSION_RESTORE);
 }

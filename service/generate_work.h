@@ -44,12 +44,14 @@ struct lmi_svc_generation {
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
+	uint8_t stream_id[LMI_SVC_ID_BYTES]; /* also when the stream is gone */
 	int32_t adapter; /* slot of the engine; 0: none */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
 	struct lmi_svc_load_waiter load_waiter;
 	uint32_t n_load; /* how often the model was loaded again for it */
+	uint64_t again_ns; /* when what was busy is tried again; 0: nothing was */
 	struct lmi_svc_loaded_model *loaded;
 	struct lmi_svc_loaded_model *encoder; /* used by the job */
 	struct lmi_job job;
@@ -100,6 +102,8 @@ enum lmd_status lmi_svc_gen_create_again(struct lmi_svc_generation **out, struct
 					 const struct lmi_svc_journal_head *head,
 					 struct lmd_error *err);
 void lmi_svc_gen_look_up(struct lmi_svc_generation *g, uint64_t now);
+/* Tries again what was busy when it was tried first. */
+void lmi_svc_gen_try_again(struct lmi_svc_generation *g, uint64_t now);
 /* The lease of the stream of a request. */
 uint64_t lmi_svc_gen_lease_ms(const struct lmi_service *svc, const struct lmi_wire_req_generate *q);
 

@@ -134,6 +134,12 @@ static void text(struct members *m, struct lmd_str *s)
 
 /* ---- kinds ---- */
 
+/* Members that earlier versions did not write come last. */
+static bool is_there(const struct members *m)
+{
+	return m->out || m->p < m->end;
+}
+
 static void head(struct members *m, struct lmi_svc_journal_head *h)
 {
 	uint32_t role = h->principal.role;
@@ -151,6 +157,8 @@ static void head(struct members *m, struct lmi_svc_journal_head *h)
 	text(m, &h->key);
 	text(m, &h->digest);
 	text(m, &h->request);
+	if (is_there(m))
+		text(m, &h->note);
 }
 
 static void start(struct members *m, struct lmi_svc_journal_start *s)
@@ -199,6 +207,8 @@ static void end(struct members *m, struct lmi_svc_end *e)
 	e->error.status = (enum lmd_status)status;
 	bytes(m, e->error.text, sizeof(e->error.text));
 	e->error.text[sizeof(e->error.text) - 1] = 0;
+	if (is_there(m))
+		number(m, &e->n_saved);
 }
 
 static void members(struct members *m, struct lmi_svc_journal_record *r)

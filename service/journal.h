@@ -50,6 +50,7 @@ struct lmi_svc_journal_head {
 	struct lmd_str key;     /* hash of the API key; empty: none */
 	struct lmd_str digest;  /* of the model */
 	struct lmd_str request; /* the message, encoded */
+	struct lmd_str note;    /* of a subscriber (durable_push.h); empty: none */
 };
 
 struct lmi_svc_journal_start {

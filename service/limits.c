@@ -55,6 +55,9 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(biases, "", 0, 1024, 1024,
 	    "Maximum number of entries of logit_bias and of suppress_tokens."),
 	ROW(samplers, "", 1, 32, 32, "Maximum number of samplers in a chain."),
+	ROW(prompt_max, "tokens", 1, 1u << 30, 1u << 30,
+	    "Maximum length of a prompt, its chat template included. The context size usually ends it "
+	    "earlier."),
 	ROW(output_default, "tokens", 1, 1u << 30, 4096,
 	    "Maximum length of an answer if the request does not set it."),
 	ROW(output_max, "tokens", 1, 1u << 30, 1u << 30,

@@ -33,6 +33,7 @@ struct lmi_service_limits {
 	uint64_t stop_bytes;
 	uint64_t biases;
 	uint64_t samplers;
+	uint64_t prompt_max;
 	uint64_t output_default;
 	uint64_t output_max;
 	uint64_t timeout_default;

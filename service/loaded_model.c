@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
 #include "service/event.h"
+#include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
@@ -76,7 +77,7 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	const struct lmi_service *svc = r->svc;
 	const struct lmi_svc_load *l = &r->load;
 
-	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
+	*o = (struct lmi_engine_opts){.inst = r->inst, .in_line = svc->o.in_line};
 	o->inst.registry = svc->o.plugins;
 	o->inst.host = svc->o.host;
 	o->inst.path = r->record->m.v[0].files[0].path;
@@ -307,6 +308,7 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 	r->events = events;
 	r->record = lmi_svc_model_record_take(record);
 	r->load = *load;
+	r->inst = svc->o.inst;
 	r->number = ++svc->n_engine;
 	r->next = svc->loaded_models;
 	if (r->next)
@@ -339,6 +341,8 @@ static void closed(void *arg)
 			 "model unloaded; model=%s engine=%llu",
 			 lmi_svc_model_record_name(r->record), (unsigned long long)r->number);
 	lmi_svc_event(svc, "model_unloaded", NULL, lmi_svc_model_record_name(r->record), "");
+	lmi_svc_event_ring_model(svc, LMI_WIRE_EVENT_KIND_UNLOAD,
+				 lmi_svc_model_record_name(r->record), NULL);
 	lmi_svc_loaded_model_destroy(svc, r);
 	while (g) {
 		struct lmi_svc_unload_waiter *next = g->next;

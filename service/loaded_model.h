@@ -77,6 +77,7 @@ struct lmi_svc_loaded_model {
 	bool job_waits; /* the queue was full; retry in the next tick */
 	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
+	struct lmi_engine_model_opts inst; /* as configured when it was created */
 	struct lmi_svc_adapters adapters;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */

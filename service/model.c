@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/engine/devices.h"
 #include "core/engine/engine.h"
+#include "service/event_ring.h"
 #include "service/preset.h"
 #include "service/service_state.h"
 
@@ -193,8 +194,19 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 			 svc->o.embedded || svc->stopping ? LMD_LOG_INFO : LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
 			 m->n_fail, err.text);
+	lmi_svc_event_ring_model(svc, LMI_WIRE_EVENT_KIND_LOAD_FAILED, lmi_svc_model_name(m), err.text);
 	lmi_svc_loaded_model_destroy(svc, r);
 	notify_waiters(m, svc->now, NULL, &err, pause);
+}
+
+/* Unloads a model so that another one can be loaded. */
+static void evict(struct lmi_svc_loaded_model *victim, struct lmi_svc_loaded_model *r)
+{
+	lmi_svc_event_ring_model(r->svc, LMI_WIRE_EVENT_KIND_EVICT,
+				 lmi_svc_model_record_name(victim->record),
+				 lmi_svc_model_record_name(r->record));
+	victim->open_next = r;
+	lmi_svc_loaded_model_retire(victim);
 }
 
 static void on_opened(struct lmi_svc_loaded_model *r)
@@ -206,8 +218,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 	if (r->err.status == LMD_NOMEM && !r->retried &&
 	    (victim = lmi_svc_loaded_model_find_idle(svc))) {
 		r->retried = true;
-		victim->open_next = r;
-		lmi_svc_loaded_model_retire(victim);
+		evict(victim, r);
 		return;
 	}
 	if (r->err.status != LMD_OK) {
@@ -228,6 +239,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
 			 (unsigned long long)r->number,
 			 (unsigned long long)(r->load_ns / LMI_NS_PER_MS));
+	lmi_svc_event_ring_model(svc, LMI_WIRE_EVENT_KIND_LOAD, lmi_svc_model_name(m), NULL);
 	lmi_svc_loaded_model_ref(r); /* keeps r alive during the callbacks */
 	notify_waiters(m, svc->now, r, NULL, 0);
 	lmi_svc_loaded_model_unref(r, svc->now);
@@ -336,8 +348,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	r->asked = m->asked;
 	m->asked = false;
 	if (victim) {
-		victim->open_next = r;
-		lmi_svc_loaded_model_retire(victim);
+		evict(victim, r);
 	} else {
 		lmi_svc_loaded_model_submit(svc, r);
 	}

@@ -68,6 +68,7 @@ bool lmi_svc_fill_waiting(const struct lmi_service *svc, const struct lmi_svc_mo
 		.model = lmi_svc_str(lmi_svc_model_name(m)),
 		.state = LMI_WIRE_MODEL_STATE_FAILED,
 		.backend = lmi_svc_str(""),
+		.sampling = lmi_svc_str(""),
 		.keep_alive_ms = m->load.keep_ms,
 	};
 	fill_wait(svc, m, out);
@@ -84,6 +85,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 					  .state = resident_state(r),
 					  .backend = lmi_svc_str(""),
 					  .reason = lmi_svc_str(""),
+					  .sampling = lmi_svc_str(""),
 					  .active = r->n_running,
 					  .waiting = lmi_svc_generate_n_waiting(svc, r),
 					  .keep_alive_ms = r->load.keep_ms};
@@ -93,7 +95,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 		return;
 	lmi_engine_info(r->engine, &e);
 	out->backend = lmi_svc_str(e.backend);
-	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
+	out->device = r->load.backend[0] ? r->load.device : r->inst.device;
 	out->n_ctx = e.n_ctx;
 	out->n_seq = e.n_seq;
 	out->weight_bytes = (int64_t)e.weight_bytes;

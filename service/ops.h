@@ -23,6 +23,7 @@ enum lmi_svc_op_flags {
 	X(devices, DEVICES, LMI_SVC_OP_CLOSED_OK)                  \
 	X(drain, DRAIN, LMI_SVC_OP_CLOSED_OK)                      \
 	X(embed, EMBED, 0)                                         \
+	X(events, EVENTS, LMI_SVC_OP_CLOSED_OK)                    \
 	X(generate, GENERATE, 0)                                   \
 	X(hello, HELLO, LMI_SVC_OP_CLOSED_OK | LMI_SVC_OP_ANYBODY) \
 	X(info, INFO, LMI_SVC_OP_CLOSED_OK)                        \

@@ -153,6 +153,7 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 }
 
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
+				     const struct lmi_service_limits *l,
 				     struct lmd_error *err)
 {
 	struct lmi_engine_info info;
@@ -166,6 +167,10 @@ enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lm
 		return lmd_fail(err, LMD_INVALID,
 				"prompt: a length of %zu tokens exceeds the available context size of %u",
 				t->n, max);
+	if (t->n > l->prompt_max)
+		return lmd_fail(err, LMD_INVALID,
+				"prompt: a length of %zu tokens exceeds the server's limit prompt_max of %llu",
+				t->n, (unsigned long long)l->prompt_max);
 	return LMD_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "core/text/chat/chat.h"
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
+#include "service/limits.h"
 
 /* Returns whether the request needs a chat template and so must be encoded in another thread than
  * the loop's. */
@@ -25,8 +26,9 @@ enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_text_byte_buf *out, struct lmd_error *err);
 enum lmi_engine_class lmi_svc_prompt_class(const struct lmi_wire_req_generate *q);
-/* Checks that the prompt fits into the context; called before the generation is queued. */
+/* Checks that the prompt fits into the context and is within the limits; called before the generation is queued. */
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
+				     const struct lmi_service_limits *l,
 				     struct lmd_error *err);
 
 /* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.

@@ -60,6 +60,8 @@ void lmi_service_push(struct lmi_service *svc, uint64_t now,
 	*p = (struct lmi_svc_push){.ops = p->ops,
 				   .arg = p->arg,
 				   .hold_ms = p->hold_ms,
+				   .note = p->note,
+				   .n_note = p->n_note,
 				   .hold_ns = hold * LMI_NS_PER_MS,
 				   .max = (uint32_t)svc->limits.items,
 				   .active = true};
@@ -72,15 +74,17 @@ void lmi_service_push(struct lmi_service *svc, uint64_t now,
 	lmi_svc_dispatch(&a);
 }
 
-/* Delivers the final item and lets go of the stream, whose lease ends at once. */
+/* Delivers the final item and lets go of the stream, whose lease ends at once; a durable one stays until
+ * the subscriber says that its end was passed on. */
 static void deliver_end(struct lmi_svc_stream *s, uint64_t now)
 {
 	struct lmi_svc_push *p = s->push;
 	struct lmi_wire_item item;
 
 	lmi_svc_stream_fill_items(&item, NULL, s, lmi_svc_output_last(&s->out), 1);
-	s->read_out = true;
-	s->lease_ns = 0;
+	s->read_out = !s->durable;
+	if (!s->durable)
+		s->lease_ns = 0;
 	s->touched_ns = now;
 	detach(p);
 	p->ops->end(p->arg, &item, NULL, 0);
@@ -108,16 +112,22 @@ void lmi_svc_push_deliver(struct lmi_svc_stream *s, uint64_t now)
 		deliver_end(s, now);
 }
 
-void lmi_svc_push_drop(struct lmi_svc_stream *s)
+void lmi_svc_push_fail(struct lmi_svc_stream *s, const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct lmi_svc_push *p = s->push;
-	struct lmd_error err;
 
 	if (!p)
 		return;
 	detach(p);
+	p->ops->end(p->arg, NULL, err, retry_ms);
+}
+
+void lmi_svc_push_drop(struct lmi_svc_stream *s)
+{
+	struct lmd_error err;
+
 	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
-	p->ops->end(p->arg, NULL, &err, 0);
+	lmi_svc_push_fail(s, &err, 0);
 }
 
 void lmi_service_push_resume(struct lmi_service *svc, uint64_t now, struct lmi_svc_push *p)

@@ -36,6 +36,9 @@ struct lmi_svc_push {
 	const struct lmi_svc_push_ops *ops;
 	void *arg;
 	uint32_t hold_ms; /* output batching delay, at most the limit hold_max; 0: none */
+	/* kept with a durable stream (durable_push.h); borrowed until `begun` or `end` is called */
+	const void *note; /* [n_note] */
+	size_t n_note;
 	/* private to the service */
 	struct lmi_svc_stream *stream;
 	uint64_t after, hold_ns;

@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/durable.h"
+#include "service/event_ring.h"
 #include "service/generate.h"
 #include "service/generate_work.h"
 #include "service/idempotency.h"
@@ -143,6 +144,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_usage_tick(svc, now);
 	lmi_svc_users_tick(svc, now);
 	lmi_svc_durables_tick(svc);
+	lmi_svc_event_ring_tick(svc, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
@@ -153,6 +155,8 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 	if (svc->session_work && !svc->session_runs)
 		return svc->now;
 	end = lmi_svc_usage_deadline(svc);
+	when = end < when ? end : when;
+	end = lmi_svc_event_ring_deadline(svc);
 	when = end < when ? end : when;
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
 		end = lmi_svc_stream_deadline(s);
@@ -244,6 +248,17 @@ void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_prese
 	svc->o.n_presets = n;
 }
 
+void lmi_service_set_engine(struct lmi_service *svc, const struct lmi_engine_model_opts *inst,
+			    bool share_prefixes, uint32_t draft_max)
+{
+	struct lmi_engine_devices *devices = svc->o.inst.devices;
+
+	svc->o.inst = *inst;
+	svc->o.inst.devices = devices;
+	svc->o.share_prefixes = share_prefixes;
+	svc->o.draft_max = draft_max;
+}
+
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 				       const struct lmi_service_limits *limits,
 				       struct lmd_error *err)
@@ -327,5 +342,6 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_names_clear(svc);
 	lmi_svc_preset_rows_replace(svc, NULL);
 	lmi_svc_users_fini(svc);
+	lmi_svc_event_ring_fini(svc);
 	lmi_free(svc);
 }

@@ -159,6 +159,11 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_preset *presets,
 			     uint32_t n);
 
+/* Changes how models are opened that are loaded from now on; the devices stay.  The strings must stay valid
+ * until the service is destroyed. */
+void lmi_service_set_engine(struct lmi_service *svc, const struct lmi_engine_model_opts *inst,
+			    bool share_prefixes, uint32_t draft_max);
+
 /* Loads the models whose presets say so, one after the other, and logs those that cannot be loaded.
  * Returns at once.  Call it once, before presets are replaced. */
 void lmi_service_preload(struct lmi_service *svc, uint64_t now);
@@ -171,6 +176,8 @@ void lmi_service_open(struct lmi_service *svc);
 /* Returns whether nothing is running or pending, and every stream was read to its end or given
  * up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
+/* May users save sessions? */
+bool lmi_service_has_sessions(const struct lmi_service *svc);
 /* Ends every stream that has not ended, with finish "shutdown"; they can still be read. */
 void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 

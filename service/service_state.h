@@ -17,6 +17,7 @@
 struct lmi_svc_call;
 struct lmi_svc_durable;
 struct lmi_svc_evaluation;
+struct lmi_svc_event_ring;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
@@ -70,6 +71,7 @@ struct lmi_service {
 	uint32_t n_job; /* jobs of the service that are not done */
 	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
 	bool session_runs; /* its first piece has begun */
+	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;
 };

@@ -130,14 +130,19 @@ static int by_name(const void *a, const void *b)
 		      ((const struct lmi_svc_session_row *)b)->name);
 }
 
+struct folder {
+	uint32_t n;	 /* sessions */
+	uint32_t n_part; /* that are being received */
+	uint64_t bytes;
+};
+
 /* Adds up the files of a folder and lists the sessions in rows, which may be NULL. */
-static uint32_t read_folder(const struct lmi_svc_sessions *s, DIR *d,
-			    struct lmi_svc_session_row *rows, uint64_t *bytes)
+static void read_folder(const struct lmi_svc_sessions *s, DIR *d, struct lmi_svc_session_row *rows,
+			struct folder *out)
 {
 	const struct dirent *e;
-	uint32_t n = 0;
 
-	*bytes = 0;
+	*out = (struct folder){0};
 	for (uint32_t i = 0; i < ENTRIES_MAX && (e = readdir(d)); i++) {
 		struct lmi_svc_session_row row = {0};
 		struct stat sb;
@@ -149,16 +154,19 @@ static uint32_t read_folder(const struct lmi_svc_sessions *s, DIR *d,
 			(void)unlinkat(dirfd(d), e->d_name, 0);
 			continue;
 		}
-		*bytes += (uint64_t)sb.st_size;
-		if (!session_name(row.name, e->d_name, SUFFIX) || n == LMI_SVC_SESSIONS_MAX)
+		out->bytes += (uint64_t)sb.st_size;
+		if (session_name(row.name, e->d_name, PART)) {
+			out->n_part++;
+			continue;
+		}
+		if (!session_name(row.name, e->d_name, SUFFIX) || out->n == LMI_SVC_SESSIONS_MAX)
 			continue;
 		row.bytes = (uint64_t)sb.st_size;
 		row.changed_s = sb.st_mtime;
 		if (rows)
-			rows[n] = row;
-		n++;
+			rows[out->n] = row;
+		out->n++;
 	}
-	return n;
 }
 
 static void read_heads(const struct lmi_svc_sessions *s, struct lmi_svc_session_row *rows,
@@ -176,9 +184,9 @@ static void read_heads(const struct lmi_svc_sessions *s, struct lmi_svc_session_
 	}
 }
 
-enum lmd_status lmi_svc_session_list(const struct lmi_svc_sessions *s, bool heads,
-				     struct lmi_svc_session_row **own_rows, uint32_t *n,
-				     uint64_t *bytes, struct lmd_error *err)
+static enum lmd_status list(const struct lmi_svc_sessions *s, bool heads,
+			    struct lmi_svc_session_row **own_rows, struct folder *f,
+			    struct lmd_error *err)
 {
 	struct lmi_svc_session_row *rows;
 	char path[PATH_MAX];
@@ -190,18 +198,31 @@ enum lmd_status lmi_svc_session_list(const struct lmi_svc_sessions *s, bool head
 	rows = lmi_alloc(LMI_SVC_SESSIONS_MAX, sizeof(*rows));
 	if (!rows)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a list of sessions");
-	*n = 0;
-	*bytes = 0;
+	*f = (struct folder){0};
 	d = open_folder(AT_FDCWD, path);
 	if (d) {
-		*n = read_folder(s, d, rows, bytes);
+		read_folder(s, d, rows, f);
 		(void)closedir(d);
 	}
-	qsort(rows, *n, sizeof(*rows), by_name);
+	qsort(rows, f->n, sizeof(*rows), by_name);
 	if (heads)
-		read_heads(s, rows, *n);
+		read_heads(s, rows, f->n);
 	*own_rows = rows;
 	return LMD_OK;
+}
+
+enum lmd_status lmi_svc_session_list(const struct lmi_svc_sessions *s, bool heads,
+				     struct lmi_svc_session_row **own_rows, uint32_t *n,
+				     uint64_t *bytes, struct lmd_error *err)
+{
+	struct folder f;
+	enum lmd_status st = list(s, heads, own_rows, &f, err);
+
+	if (st == LMD_OK) {
+		*n = f.n;
+		*bytes = f.bytes;
+	}
+	return st;
 }
 
 /* Calls fn for the folder of each owner. */
@@ -226,10 +247,10 @@ static void each_owner(const struct lmi_svc_sessions *s,
 
 static void add_bytes(const struct lmi_svc_sessions *s, DIR *d, void *arg)
 {
-	uint64_t bytes;
+	struct folder f;
 
-	(void)read_folder(s, d, NULL, &bytes);
-	*(uint64_t *)arg += bytes;
+	read_folder(s, d, NULL, &f);
+	*(uint64_t *)arg += f.bytes;
 }
 
 static void clean_folder(const struct lmi_svc_sessions *s, DIR *d, void *arg)
@@ -292,14 +313,21 @@ enum lmd_status lmi_svc_session_room(const struct lmi_svc_sessions *s, const cha
 {
 	struct lmi_svc_session_row *rows;
 	uint64_t used, all = 0, old = 0;
-	uint32_t n, others = 0;
+	char part[PATH_MAX];
+	uint32_t others;
+	struct folder f;
 	enum lmd_status st = make_folders(s, name, err);
 
 	if (st == LMD_OK)
-		st = lmi_svc_session_list(s, false, &rows, &n, &used, err);
+		st = path_of(part, s, name, PART, err);
+	if (st == LMD_OK)
+		st = list(s, false, &rows, &f, err);
 	if (st != LMD_OK)
 		return st;
-	for (uint32_t i = 0; i < n; i++) {
+	used = f.bytes;
+	/* what was begun and not ended takes a place as well */
+	others = f.n_part - (f.n_part && !access(part, F_OK));
+	for (uint32_t i = 0; i < f.n; i++) {
 		if (!strcmp(rows[i].name, name))
 			old = rows[i].bytes;
 		else
@@ -331,13 +359,19 @@ enum lmd_status lmi_svc_session_room(const struct lmi_svc_sessions *s, const cha
 enum lmd_status lmi_svc_session_rm(const struct lmi_svc_sessions *s, const char *name, bool *found,
 				   struct lmd_error *err)
 {
+	static const char *const suffixes[] = {PART, SUFFIX};
 	char path[PATH_MAX];
-	enum lmd_status st = lmi_svc_session_path(path, s, name, err);
+	enum lmd_status st = LMD_OK;
 
-	if (st != LMD_OK)
-		return st;
-	*found = !unlink(path);
-	return *found || errno == ENOENT ? LMD_OK : fail_errno(err, name);
+	*found = false;
+	for (size_t i = 0; i < LMD_LEN(suffixes) && st == LMD_OK; i++) {
+		st = path_of(path, s, name, suffixes[i], err);
+		if (st == LMD_OK && !unlink(path))
+			*found = true;
+		else if (st == LMD_OK && errno != ENOENT)
+			st = fail_errno(err, name);
+	}
+	return st;
 }
 
 static enum lmd_status open_session(struct lmi_file *f, const struct lmi_svc_sessions *s,
@@ -438,8 +472,10 @@ static enum lmd_status accept(const struct lmi_svc_sessions *s, const char *name
 		st = lmi_svc_session_path(path, s, name, err);
 	if (st == LMD_OK && rename(part, path))
 		st = fail_errno(err, name);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
+		lmi_file_sync_folder(path);
 		*n_token = saved->n_token;
+	}
 	lmi_engine_saved_destroy(saved);
 	return st;
 }
@@ -459,7 +495,11 @@ enum lmd_status lmi_svc_session_write(const struct lmi_svc_sessions *s, const ch
 		st = lmi_svc_session_room(s, name, n, err);
 	if (st != LMD_OK)
 		return st;
-	fd = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	fd = open(part,
+		  O_WRONLY | (offset ? 0 : O_CREAT) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == ENOENT)
+		return lmd_fail(err, LMD_INVALID, "session %s: offset %llu, received so far are 0 bytes",
+				name, (unsigned long long)offset);
 	if (fd < 0)
 		return fail_errno(err, name);
 	if (fstat(fd, &sb) || !S_ISREG(sb.st_mode))

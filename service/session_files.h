@@ -64,7 +64,7 @@ enum lmd_status lmi_svc_session_room(const struct lmi_svc_sessions *s, const cha
 enum lmd_status lmi_svc_session_fork(const struct lmi_svc_sessions *s, const char *from,
 				     const char *to, uint32_t *n_token, uint64_t *bytes,
 				     struct lmd_error *err);
-/* *found: it existed. */
+/* Also drops what op session_write has received of it.  *found: there was something. */
 enum lmd_status lmi_svc_session_rm(const struct lmi_svc_sessions *s, const char *name, bool *found,
 				   struct lmd_error *err);
 /* Reads at most *n bytes at an offset; *n: how many it read, *bytes: length of the file. */

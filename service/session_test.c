@@ -293,6 +293,9 @@ START_TEST(export_and_import)
 	q.u.session_write.data = (struct lmd_str){.ptr = "x", .len = 1};
 	ck_assert(!fx_call(&fx, &fx_other, &q));
 	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "received so far are 0"));
+	q = on_session(LMI_WIRE_OP_SESSION_RM, "c");
+	ck_assert(fx_call(&fx, &fx_other, &q));
+	ck_assert(!fx.a.r.u.session_rm.found); /* it left no file */
 	snprintf(prompt, sizeof(prompt), "to be carried away%s!", text);
 	end = ask(&fx_other, prompt, "b", text, sizeof(text));
 	ck_assert_int_eq(end.u.done.n_cached, 25);
@@ -304,6 +307,34 @@ START_TEST(export_and_import)
 	end = fx_read(&fx, &fx_other, &fx.a.r.u.generate.id, text, sizeof(text));
 	ck_assert_int_eq(end.u.done.n_cached, 0);
 	ck_assert_int_gt(end.u.done.n_saved, 0);
+}
+END_TEST
+
+/* Sessions that were begun and not ended count, and can be removed. */
+START_TEST(unended_imports)
+{
+	struct lmi_wire_request q;
+	char name[8];
+
+	fx.o.limits.session_number = 3;
+	fx_start(&fx);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		q = on_session(LMI_WIRE_OP_SESSION_WRITE, name);
+		q.u.session_write.data = (struct lmd_str){.ptr = "x", .len = 1};
+		ck_assert_int_eq(fx_call(&fx, &fx_user, &q), i < 3);
+	}
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "you have 3 others"));
+	q = on_session(LMI_WIRE_OP_SESSION_WRITE, "s2"); /* the same again */
+	q.u.session_write.data = (struct lmd_str){.ptr = "y", .len = 1};
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	q = on_session(LMI_WIRE_OP_SESSION_RM, "s0");
+	ck_assert(fx_call(&fx, &fx_user, &q) && fx.a.r.u.session_rm.found);
+	q = on_session(LMI_WIRE_OP_SESSION_WRITE, "s4");
+	q.u.session_write.data = (struct lmd_str){.ptr = "x", .len = 1};
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	ck_assert_uint_eq(n_sessions(&fx_user), 0);
 }
 END_TEST
 
@@ -381,6 +412,7 @@ int main(void)
 	tcase_add_test(t, names);
 	tcase_add_test(t, limits);
 	tcase_add_test(t, export_and_import);
+	tcase_add_test(t, unended_imports);
 	tcase_add_test(t, leftovers);
 	tcase_add_test(t, a_removed_key);
 	suite_add_tcase(s, t);

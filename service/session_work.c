@@ -37,6 +37,11 @@ enum lmd_status lmi_svc_sessions_of(struct lmi_svc_sessions *out, const struct l
 		       : lmd_fail(err, LMD_NOMEM, "no memory for the owner of a session");
 }
 
+bool lmi_service_has_sessions(const struct lmi_service *svc)
+{
+	return svc->o.store && svc->limits.session_bytes;
+}
+
 /* ---- end ---- */
 
 static void finish(struct lmi_svc_session_work *w, uint64_t now)

@@ -62,5 +62,7 @@ uint32_t lmi_svc_stream_n_logprobs(const struct lmi_svc_stream *s, uint64_t numb
 void lmi_svc_push_deliver(struct lmi_svc_stream *s, uint64_t now);
 /* Ends the subscription, if there is one, because the stream is given up. */
 void lmi_svc_push_drop(struct lmi_svc_stream *s);
+/* Tells the subscriber, if there is one, that the service ended its subscription. */
+void lmi_svc_push_fail(struct lmi_svc_stream *s, const struct lmd_error *err, uint32_t retry_ms);
 
 #endif /* LLAMAD_SERVICE_STREAM_WRITER_H */

@@ -25,7 +25,14 @@ struct lmi_store_audit {
 	uint64_t first; /* the number of the first record in audit.log */
 	uint64_t n_removed; /* bytes of an incomplete record that open has removed */
 	struct lmi_store_audit_head head;
+	struct lmi_store_audit_key key;
+	bool has_key;
 };
+
+static const struct lmi_store_audit_key *key_of(const struct lmi_store_audit *a)
+{
+	return a->has_key ? &a->key : NULL;
+}
 
 static enum lmd_status fail(struct lmd_error *err, const char *what)
 {
@@ -62,7 +69,7 @@ static void recover(struct lmi_store_audit *a)
 		if (!a->bytes)
 			(void)sscanf(line, "{\"seq\":%20llu,", (unsigned long long *)&a->first);
 		a->bytes += n + 1;
-		if (n <= LMI_STORE_AUDIT_LINE && lmi_store_audit_follow(&next, line, n, &why))
+		if (n <= LMI_STORE_AUDIT_LINE && lmi_store_audit_follow(&next, line, n, key_of(a), &why))
 			a->head = next;
 	}
 	if (f)
@@ -71,15 +78,59 @@ static void recover(struct lmi_store_audit *a)
 		(void)close(fd);
 }
 
-static enum lmd_status open_files(struct lmi_store_audit *a, struct lmd_error *err)
+static enum lmd_status write_head(struct lmi_store_audit *a, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_store_audit_head_read(&a->head, a->dir, err);
-	struct stat sb;
+	char text[LMI_STORE_AUDIT_HEAD_TEXT];
+	size_t n = lmi_store_audit_head_text(text, &a->head, key_of(a));
 
+	if (!n)
+		return lmd_fail(err, LMD_NOMEM, "no memory for audit.head");
+	if (pwrite(a->head_fd, text, n, 0) != (ssize_t)n || ftruncate(a->head_fd, (off_t)n) ||
+	    fsync(a->head_fd))
+		return fail(err, "audit.head");
+	return LMD_OK;
+}
+
+static enum lmd_status refuse(const struct lmi_store_audit *a, const char *why, struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_DENIED,
+			"%.200s: %s; check with `llamactl audit verify --key FILE`, or move audit*.log and "
+			"audit.head elsewhere to begin a new audit log",
+			a->dir, why);
+}
+
+/* Reads audit.head.  A log that was made without a key gets one only if it is whole and no record has a
+ * MAC: else a shortened log with an audit.head that was made without the key would get a new MAC. */
+static enum lmd_status find_head(struct lmi_store_audit *a, struct lmd_error *err)
+{
+	struct lmi_store_audit_result r;
+	enum lmd_status st = lmi_store_audit_head_read(&a->head, a->dir, key_of(a), err);
+
+	if (st == LMD_OK && a->head.keyed)
+		return a->has_key ? LMD_OK : refuse(a, "the audit log has a key: set audit_key", err);
+	if (st == LMD_DENIED)
+		return refuse(a, "audit.head was changed, or audit_key is another one", err);
 	if (st != LMD_OK && st != LMD_NOTFOUND && st != LMD_CORRUPT)
 		return st;
 	if (st != LMD_OK) /* what is in the log follows from nothing, or is found as damaged */
 		lmi_store_audit_head_init(&a->head);
+	if (!a->has_key)
+		return LMD_OK;
+	st = lmi_store_audit_verify(a->dir, NULL, NULL, NULL, &r, err);
+	if (st == LMD_IO || st == LMD_NOMEM)
+		return st;
+	if (r.n && (st != LMD_OK || r.n_plain != r.n))
+		return refuse(a, "the audit log was changed", err);
+	return LMD_OK;
+}
+
+static enum lmd_status open_files(struct lmi_store_audit *a, struct lmd_error *err)
+{
+	enum lmd_status st = find_head(a, err);
+	struct stat sb;
+
+	if (st != LMD_OK)
+		return st;
 	recover(a);
 	a->log = openat(a->dir_fd, "audit.log", O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
 	if (a->log < 0 || fstat(a->log, &sb))
@@ -90,11 +141,12 @@ static enum lmd_status open_files(struct lmi_store_audit *a, struct lmd_error *e
 	a->head_fd = openat(a->dir_fd, "audit.head", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (a->head_fd < 0 || fsync(a->dir_fd))
 		return fail(err, "audit.head");
-	return LMD_OK;
+	return a->has_key ? write_head(a, err) : LMD_OK;
 }
 
 enum lmd_status lmi_store_audit_open(struct lmi_store_audit **out, const char *dir,
-				     uint64_t rotate_bytes, struct lmd_error *err)
+				     const struct lmi_store_audit_key *key, uint64_t rotate_bytes,
+				     struct lmd_error *err)
 {
 	struct lmi_store_audit *a = lmi_alloc(1, sizeof(*a));
 	enum lmd_status st;
@@ -102,6 +154,9 @@ enum lmd_status lmi_store_audit_open(struct lmi_store_audit **out, const char *d
 	if (!a)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the audit log");
 	a->dir_fd = a->log = a->head_fd = -1;
+	a->has_key = key;
+	if (key)
+		a->key = *key;
 	a->rotate_bytes = rotate_bytes ? rotate_bytes : LMI_STORE_AUDIT_BYTES;
 	a->dir = lmi_strndup(dir, strlen(dir));
 	if (!a->dir)
@@ -123,6 +178,12 @@ uint64_t lmi_store_audit_repaired(const struct lmi_store_audit *a)
 	return a->n_removed;
 }
 
+uint64_t lmi_store_audit_last(const struct lmi_store_audit *a, const char **hash)
+{
+	*hash = a->head.hash;
+	return a->head.seq;
+}
+
 void lmi_store_audit_close(struct lmi_store_audit *a)
 {
 	if (!a)
@@ -134,6 +195,7 @@ void lmi_store_audit_close(struct lmi_store_audit *a)
 	if (a->head_fd >= 0)
 		(void)close(a->head_fd);
 	lmi_free(a->dir);
+	explicit_bzero(&a->key, sizeof(a->key));
 	lmi_free(a);
 }
 
@@ -184,11 +246,12 @@ static enum lmd_status write_record(const struct lmi_store_audit *a,
 				      (unsigned long long)a->head.seq + 1,
 				      (int)(strrchr(j.text, '}') - j.text - 1), j.text + 1,
 				      a->head.hash);
-		if (!lmi_store_audit_hash(hash, line, *n))
+		if (!lmi_store_audit_hash(hash, key_of(a), line, *n))
 			st = lmd_fail(err, LMD_NOMEM, "no memory for a record of the audit log");
 		else
 			*n += (size_t)snprintf(line + *n, LMI_STORE_AUDIT_LINE - *n,
-					       ",\"hash\":\"%s\"}\n", hash);
+					       ",\"%s\":\"%s\"}\n",
+					       a->has_key ? "mac" : "hash", hash);
 	}
 	lmi_json_text_fini(&j);
 	return st;
@@ -212,18 +275,6 @@ static enum lmd_status rotate(struct lmi_store_audit *a, struct lmd_error *err)
 	return LMD_OK;
 }
 
-static enum lmd_status write_head(struct lmi_store_audit *a, struct lmd_error *err)
-{
-	char text[100];
-	int n = snprintf(text, sizeof(text), "%020llu %s\n", (unsigned long long)a->head.seq,
-			 a->head.hash);
-
-	if (pwrite(a->head_fd, text, (size_t)n, 0) != n || ftruncate(a->head_fd, n) ||
-	    fsync(a->head_fd))
-		return fail(err, "audit.head");
-	return LMD_OK;
-}
-
 enum lmd_status lmi_store_audit_append(struct lmi_store_audit *a,
 				       const struct lmi_store_audit_event *e, struct lmd_error *err)
 {
@@ -243,6 +294,7 @@ enum lmd_status lmi_store_audit_append(struct lmi_store_audit *a,
 	a->first = a->bytes ? a->first : a->head.seq + 1;
 	a->bytes += n;
 	a->head.seq++;
+	a->head.keyed = a->has_key;
 	memcpy(a->head.hash, hash, sizeof(hash));
 	return write_head(a, err);
 }

@@ -24,6 +24,15 @@ systemd-analyze verify --man=no "$dir/llamad-http.socket" "$dir/llamad.service" 
 if grep -q llamad "$dir/err"; then
 	bad "systemd-analyze verify: $(grep llamad "$dir/err")"
 fi
+# the template differs in what an instance has of its own
+sed -f "$src/systemd/instance.sed" "$dir/llamad.service" >"$dir/llamad@.service"
+[ "$(diff "$dir/llamad.service" "$dir/llamad@.service" | grep -c '^>')" = 5 ] ||
+	bad "llamad@.service: $(diff "$dir/llamad.service" "$dir/llamad@.service")"
+cp "$dir/llamad@.service" "$dir/llamad@two.service"
+systemd-analyze verify --man=no "$dir/llamad@two.service" 2>"$dir/err"
+if grep -q llamad "$dir/err"; then
+	bad "systemd-analyze verify: $(grep llamad "$dir/err")"
+fi
 for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	rm -rf "$dir/llamad.service.d"
 	if [ -n "$drop_in" ]; then

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 7
+	Revision = 8
 )
 
 // ID is the id of a stream.
@@ -142,6 +142,17 @@ const (
 	StreamKindUnload   = "unload"
 	StreamKindReload   = "reload"
 	StreamKindPull     = "pull"
+)
+
+// What has happened.
+const (
+	EventKindLoad       = "load"
+	EventKindLoadFailed = "load_failed"
+	EventKindEvict      = "evict"
+	EventKindUnload     = "unload"
+	EventKindQueue      = "queue"
+	EventKindStart      = "start"
+	EventKindEnd        = "end"
 )
 
 // State of a stream.
@@ -525,6 +536,39 @@ type StreamInfo struct {
 	LeaseMS int64 `msgpack:"lease_ms"`
 }
 
+// ServerEvent: Something that has happened.
+type ServerEvent struct {
+	// Its number.
+	N int64 `msgpack:"n"`
+
+	// When it happened, since 1970-01-01 UTC.
+	AtMS int64 `msgpack:"at_ms"`
+
+	// What it was.
+	Kind string `msgpack:"kind"`
+
+	// The model that it is about.
+	Model string `msgpack:"model,omitempty"`
+
+	// Whose generation it is: uid:NUMBER or key:LABEL.
+	Principal string `msgpack:"principal,omitempty"`
+
+	// The stream of the generation.
+	ID *ID `msgpack:"id,omitempty"`
+
+	// queue: how many generations wait before it.
+	Position int64 `msgpack:"position,omitempty"`
+
+	// start and end: length of the prompt.
+	NPrompt int64 `msgpack:"n_prompt,omitempty"`
+
+	// end: length of the answer.
+	NOut int64 `msgpack:"n_out,omitempty"`
+
+	// The error, why a generation ended, or for which model another one makes way.
+	Text string `msgpack:"text,omitempty"`
+}
+
 // UsageRow: What a principal used of a model on one day.
 type UsageRow struct {
 	// The day as YYYY-MM-DD (UTC).
@@ -676,6 +720,9 @@ type Resident struct {
 
 	// Steps that took longer than target_itl while running generations waited for the prompt of another request.
 	LateSteps int64 `msgpack:"late_steps,omitempty"`
+
+	// Device that chooses tokens if a request has only samplers that it knows; empty = the host does.
+	Sampling string `msgpack:"sampling,omitempty"`
 
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
@@ -1095,6 +1142,36 @@ type EmbedReply struct {
 
 	// Number of tokens of all inputs.
 	NPrompt int64 `msgpack:"n_prompt"`
+}
+
+// EventsRequest: Fetches what has happened since a cursor: loads, unloads and evictions of models, and generations that waited, began and ended. Asking again returns the same events as long as the server keeps them. A user sees models that the user may use, and the user's own generations; an administrator sees all.
+type EventsRequest struct {
+	// Number of the last event that the client has received. Numbers begin at 1 when the server starts. Nil means 0.
+	After *int64 `msgpack:"after,omitempty"`
+
+	// Maximum time to wait for an event. Nil means 0.
+	WaitMS *int64 `msgpack:"wait_ms,omitempty"`
+
+	// Maximum number of events. Nil means 256.
+	Max *int64 `msgpack:"max,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*EventsRequest) Op() string { return "events" }
+
+// Changes tells whether the request changes something; see Request.
+func (*EventsRequest) Changes() string { return "no" }
+
+// EventsReply: the reply to events.
+type EventsReply struct {
+	// The events after the cursor, the oldest first. Empty if the wait timed out.
+	Events []ServerEvent `msgpack:"events"`
+
+	// The next cursor.
+	Last int64 `msgpack:"last"`
+
+	// Events after the cursor that the server no longer has, including those that the client may not see.
+	Lost int64 `msgpack:"lost,omitempty"`
 }
 
 // GenerateRequest: Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next.

@@ -175,13 +175,13 @@ class Schema:
                                                    t["fields"], 1)
                     todo.remove(t)
             need(len(todo) < n, "types", "types contain each other")
-        ev = raw.pop("events")
-        members("events", ev, ("doc", "tag", "common", "items"))
+        ev = raw.pop("items")
+        members("items", ev, ("doc", "tag", "common", "items"))
         self.tag, self.events_doc = ev["tag"], ev["doc"]
-        self.common = Struct(self, "events", "common", ev["doc"], ev["common"], 1)
+        self.common = Struct(self, "items", "common", ev["doc"], ev["common"], 1)
         self.items, self.final = [], set()
         for it in ev["items"]:
-            members("events", it, ("kind", "doc", "fields"), ("final", "since", "symbol"))
+            members("items", it, ("kind", "doc", "fields"), ("final", "since", "symbol"))
             self.items.append(Struct(self, "item " + it["kind"], it["kind"], it["doc"],
                                      it["fields"], it.get("since", 1)))
             self.items[-1].symbol = it.get("symbol", it["kind"])  # its name in C, Python and Go

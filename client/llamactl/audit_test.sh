@@ -61,4 +61,39 @@ prints 'none changed' audit verify --state-dir "$dir/state"
 sed 's/laptop/desktop/' "$dir/state/audit.log" >"$dir/changed"
 cat "$dir/changed" >"$dir/state/audit.log"
 refused 1 'was changed' audit verify --state-dir "$dir/state"
+
+# with a key, which the daemon makes, nobody else can make the log
+rm -r "$dir/state"
+mkdir "$dir/keys"
+printf '[daemon]\naudit_key = %s\n' "$dir/keys/audit.key" >"$dir/key.conf"
+start --config "$dir/key.conf"
+does add tiny "$dir/tiny.gguf"
+stop
+holds "the mode of the key" [ "$(stat -c %a "$dir/keys/audit.key")" = 600 ]
+holds "the daemon's log does not name the last record" grep -q 'audit log: ended with record 5; hash=' "$dir/log"
+prints 'records, none changed or missing' audit verify --key "$dir/keys/audit.key" --state-dir "$dir/state"
+prints '"without_key": *0' audit verify --json --key "$dir/keys/audit.key" --state-dir "$dir/state"
+refused 1 'made with a key.*give --key' audit verify --state-dir "$dir/state"
+ctl audit tail -n 1 --state-dir "$dir/state" >"$dir/out" 2>"$dir/err"
+holds "tail without the key" grep -q daemon_stop "$dir/out"
+holds "no warning" grep -q 'were not checked' "$dir/err"
+printf '%064d\n' 7 >"$dir/other.key"
+chmod 600 "$dir/other.key"
+refused 1 'another one' audit verify --key "$dir/other.key" --state-dir "$dir/state"
+not_started() { # TEXT CONFIG-VALUE
+	printf '[daemon]\naudit_key = %s\n' "$2" >"$dir/bad.conf"
+	"$build/llamad" --config "$dir/bad.conf" --socket "$url" --state-dir "$dir/state" 2>"$dir/err"
+	holds "a daemon with audit_key = $2 starts" [ $? -eq 1 ]
+	holds "the error is not '$1'" grep -q -e "$1" "$dir/err"
+}
+not_started 'lies in the state folder' "$dir/state/audit.key"
+not_started 'audit_key is another one' "$dir/other.key"
+not_started 'not an absolute path' audit.key
+not_started 'does not exist' "$dir/no/audit.key"
+"$build/llamad" --socket "$url" --state-dir "$dir/state" 2>"$dir/err"
+holds "a daemon without the key starts" [ $? -eq 1 ]
+holds "the error does not say what to do" grep -q 'set audit_key' "$dir/err"
+start --config "$dir/key.conf"
+stop
+prints 'none changed' audit verify --key "$dir/keys/audit.key" --state-dir "$dir/state"
 finish audit

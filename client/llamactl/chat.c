@@ -62,6 +62,17 @@ static enum lmd_status add_line(struct lmi_ctl_chat *c, const char *line, size_t
 	return st;
 }
 
+static enum lmd_status generate(struct lmi_ctl_chat *c, struct lmi_ctl_answer *a,
+				struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	lmi_ctl_line_editor_hide(c->editor);
+	st = lmi_ctl_generate(c->g, a, err);
+	lmi_ctl_line_editor_show(c->editor);
+	return st;
+}
+
 /* Plain text: each line is appended to everything so far, and the model continues the whole. */
 static enum lmd_status continue_text(struct lmi_ctl_chat *c, const char *line, size_t n,
 				     struct lmd_error *err)
@@ -75,7 +86,7 @@ static enum lmd_status continue_text(struct lmi_ctl_chat *c, const char *line, s
 		q->tokens = c->tokens.id;
 		q->n_tokens = (uint32_t)c->tokens.n;
 		q->parse = false;
-		st = lmi_ctl_generate(c->g, &a, err);
+		st = generate(c, &a, err);
 	}
 	end_turn(c, &a, st);
 	/* Token healing took tokens back; the answer contains their text.  How many is not known
@@ -165,7 +176,7 @@ static enum lmd_status answer_messages(struct lmi_ctl_chat *c, struct lmd_error 
 		q->has_messages = true;
 		q->messages = c->messages.v;
 		q->n_messages = c->messages.n;
-		st = lmi_ctl_generate(c->g, &a, err);
+		st = generate(c, &a, err);
 	}
 	end_turn(c, &a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {

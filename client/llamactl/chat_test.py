@@ -198,6 +198,11 @@ def interrupted():
     t.type(b"Hello\n")
     at = len(t.seen) + 40
     check("an answer", t.read(lambda s: len(s) > at), t.seen)
+    t.type(b"\x1b[Atyped-ahead")
+    at += 400
+    check("more of it", t.read(lambda s: len(s) > at), t.seen)
+    check("what is typed meanwhile is not shown", b"typed-ahead" not in t.seen and b"^[[A" not in t.seen,
+          t.seen[-400:])
     t.type(b"\x03")
     check("Ctrl-C ends the answer", t.read(lambda s: b"\n> " in s[at:]), t.seen[-200:])
     os.kill(t.pid, signal.SIGTERM)

@@ -30,15 +30,36 @@ static enum lmd_status find_folder(const struct lmi_args *a, char out[PATH_MAX],
 	return LMD_OK;
 }
 
-/* Checks the whole log, and passes each record on. */
+/* Checks the whole log, with the key of --key, and passes each record on. */
 static enum lmd_status read_log(const struct lmi_args *a,
 				void (*record)(void *arg, const char *line, size_t n), void *arg,
-				uint64_t *n, struct lmd_error *err)
+				struct lmi_store_audit_result *r, struct lmd_error *err)
 {
+	const char *file = lmi_arg_str(a, "key");
+	struct lmi_store_audit_key key;
 	char dir[PATH_MAX];
 	enum lmd_status st = find_folder(a, dir, err);
 
-	return st == LMD_OK ? lmi_store_audit_verify(dir, record, arg, n, err) : st;
+	if (st == LMD_OK && file)
+		st = lmi_store_audit_key_read(&key, file, err);
+	if (st == LMD_OK)
+		st = lmi_store_audit_verify(dir, file ? &key : NULL, record, arg, r, err);
+	explicit_bzero(&key, sizeof(key));
+	return st;
+}
+
+/* Reads a log in order to print it, for which no key is needed. */
+static enum lmd_status print_log(const struct lmi_args *a,
+				 void (*record)(void *arg, const char *line, size_t n), void *arg,
+				 struct lmd_error *err)
+{
+	struct lmi_store_audit_result r;
+	enum lmd_status st = read_log(a, record, arg, &r, err);
+
+	if (st == LMD_OK && r.n_unchecked)
+		(void)fprintf(stderr, "llamactl: %llu records were not checked, they have a key: give --key FILE\n",
+			      (unsigned long long)r.n_unchecked);
+	return st;
 }
 
 /* Prints a record, or adds it to the list of --json. */
@@ -66,17 +87,27 @@ static void end_list(json_t *list)
 
 static enum lmd_status verify(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	uint64_t n = 0;
-	enum lmd_status st = read_log(&ctl->args, NULL, NULL, &n, err);
+	struct lmi_store_audit_result r;
+	enum lmd_status st = read_log(&ctl->args, NULL, NULL, &r, err);
+	bool with_key = lmi_arg_str(&ctl->args, "key") != NULL;
 	json_t *out;
 
 	if (st != LMD_OK)
 		return st;
+	if (r.n_unchecked)
+		return lmd_fail(err, LMD_INVALID,
+				"%llu of %llu records were made with a key and cannot be checked without "
+				"it: give --key FILE",
+				(unsigned long long)r.n_unchecked, (unsigned long long)r.n);
 	if (!lmi_arg_flag(&ctl->args, "json")) {
-		printf("%llu records, none changed or missing\n", (unsigned long long)n);
+		printf("%llu records, none changed or missing\n", (unsigned long long)r.n);
+		if (with_key && r.n_plain)
+			printf("the first %llu were made without a key: they are as they were when the key "
+			       "was introduced\n",
+			       (unsigned long long)r.n_plain);
 		return LMD_OK;
 	}
-	out = json_pack("{s:I}", "records", (json_int_t)n);
+	out = json_pack("{s:I, s:I}", "records", (json_int_t)r.n, "without_key", (json_int_t)r.n_plain);
 	lmi_ctl_remote_print(out);
 	json_decref(out);
 	return LMD_OK;
@@ -90,8 +121,7 @@ static void on_export(void *arg, const char *line, size_t n)
 static enum lmd_status export_log(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	json_t *list = begin_list(&ctl->args);
-	uint64_t n;
-	enum lmd_status st = read_log(&ctl->args, on_export, list, &n, err);
+	enum lmd_status st = print_log(&ctl->args, on_export, list, err);
 
 	end_list(list);
 	return st;
@@ -121,13 +151,12 @@ static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct tail t = {.n_max = (uint32_t)lmi_arg_int(&ctl->args, "lines")};
 	enum lmd_status st;
 	json_t *list;
-	uint64_t n;
 
 	t.v = lmi_alloc(t.n_max, sizeof(*t.v));
 	if (!t.v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u records", t.n_max);
 	list = begin_list(&ctl->args);
-	st = read_log(&ctl->args, on_tail, &t, &n, err);
+	st = print_log(&ctl->args, on_tail, &t, err);
 	for (uint32_t i = t.n < t.n_max ? 0 : t.n - t.n_max; i < t.n; i++)
 		put_line(list, t.v[i % t.n_max].text ? t.v[i % t.n_max].text : "", t.v[i % t.n_max].n);
 	end_list(list);
@@ -137,6 +166,12 @@ static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 	return st;
 }
 
+#define KEY                                                                                        \
+	{.name = "key",                                                                            \
+	 .type = LMI_OPT_STR,                                                                      \
+	 .value = "FILE",                                                                          \
+	 .def_text = "none",                                                                       \
+	 .doc = "Key of the log: the file of the daemon's configuration key audit_key."}
 #define STATE_DIR                                                                                  \
 	{.name = "state-dir",                                                                      \
 	 .type = LMI_OPT_STR,                                                                      \
@@ -144,8 +179,8 @@ static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 	 .def_text = "the user's own",                                                             \
 	 .doc = "State folder, such as /var/lib/llamad for the service."}
 
-static const struct lmi_opt verify_opts[] = {STATE_DIR, LMI_OPT_JSON};
-static const struct lmi_opt export_opts[] = {STATE_DIR, LMI_OPT_JSON};
+static const struct lmi_opt verify_opts[] = {STATE_DIR, KEY, LMI_OPT_JSON};
+static const struct lmi_opt export_opts[] = {STATE_DIR, KEY, LMI_OPT_JSON};
 static const struct lmi_opt tail_opts[] = {
 	{.name = "lines",
 	 .letter = 'n',
@@ -156,6 +191,7 @@ static const struct lmi_opt tail_opts[] = {
 	 .max = 100000,
 	 .doc = "Number of records."},
 	STATE_DIR,
+	KEY,
 	LMI_OPT_JSON,
 };
 
@@ -164,9 +200,10 @@ const struct lmi_cli_cmd lmi_ctl_cmd_audit_verify = {
 	.brief = "Check that no record of the audit log was changed",
 	.doc = "Reads the audit log in the state folder: each record has the hash of the one before, "
 	       "so that a record that was changed, removed, added or moved is found; the first one is "
-	       "named, and the exit status is 1. Keep copies elsewhere (audit export): a user who can "
-	       "write the folder can make a whole new log.\n\nWith --json: an object with records, their "
-	       "number.",
+	       "named, and the exit status is 1.\n\nWithout a key, a user who can write the folder can make a "
+	       "whole new log: set audit_key in llamad.conf(5) and check with --key, or keep copies "
+	       "elsewhere (audit export).\n\nWith --json: an object with records, their number, and "
+	       "without_key, the number of the first ones that have no key.",
 	.opts = verify_opts,
 	.n_opts = LMD_LEN(verify_opts),
 	.run = verify,

@@ -103,6 +103,11 @@ static void print_where(const struct lmi_engine_placement *w)
 		printf("  %s (%u) on %s instead of %s: %s\n", w->moved[i].op, w->moved[i].n,
 		       w->devices[w->moved[i].to].name, w->devices[w->moved[i].from].name,
 		       w->moved[i].reason);
+	if (w->sampling[0])
+		printf("  tokens are chosen on %s if a request has no other samplers than it knows\n",
+		       w->sampling);
+	else if (w->no_sampling[0])
+		printf("  tokens are chosen on the host: %s\n", w->no_sampling);
 }
 
 static void print_need(const struct need *n)

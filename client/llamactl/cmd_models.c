@@ -203,6 +203,14 @@ static void print_placement(const json_t *model)
 		       text(p, "to"), text(p, "from"), text(p, "reason"));
 }
 
+/* Prints which device chooses tokens. */
+static void print_sampling(const json_t *model)
+{
+	if (*text(model, "sampling"))
+		printf("\n%s: tokens are chosen on %s if a request has no other samplers than it knows\n",
+		       text(model, "model"), text(model, "sampling"));
+}
+
 /* Prints how often running generations waited longer than they should. */
 static void print_late_steps(const json_t *model)
 {
@@ -254,6 +262,7 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{
 			print_placement(model);
 			print_late_steps(model);
+			print_sampling(model);
 			print_wait(model);
 		}
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/model_files.h"
@@ -15,17 +16,19 @@
 #include "core/base/alloc.h"
 #include "core/base/cancel.h"
 #include "core/base/file.h"
+#include "core/sign/verify.h"
 #include "hub/hub.h"
 #include "store/modelfile.h"
 
-#define TEXTS_MAX 6 /* parts that are not files */
+#define MORE_MAX 7 /* parts that are not files of the model */
 
 struct push {
 	struct lmi_ctl_model_files files;
 	struct lmi_store_modelfile modelfile;
-	struct lmi_hub_part *parts; /* [files.n + TEXTS_MAX] */
+	struct lmi_hub_part *parts; /* [files.n + MORE_MAX] */
 	uint32_t n_parts;
 	char *params, *messages; /* JSON, on the heap */
+	char *signature;	 /* path of the signed manifest, on the heap */
 	struct lmi_ctl_progress bar;
 	struct lmi_cancel cancel;
 };
@@ -136,9 +139,27 @@ static char *title_of(const struct lmi_ctl_model_files *f, uint32_t i)
 	return out;
 }
 
+/* Adds the signed manifest of the model, if there is one beside its first file. */
+static enum lmd_status add_signature(struct push *w, struct lmd_error *err)
+{
+	char *title = NULL;
+
+	if (asprintf(&w->signature, "%s" LMI_SIGN_SUFFIX, w->files.paths[0]) < 0) {
+		w->signature = NULL;
+		return no_memory(err);
+	}
+	if (access(w->signature, R_OK) != 0)
+		return LMD_OK;
+	if (asprintf(&title, "%s" LMI_SIGN_SUFFIX, w->parts[0].name) < 0)
+		return no_memory(err);
+	w->parts[w->n_parts++] = (struct lmi_hub_part){
+		.kind = LMI_HUB_PART_SIGNATURE, .name = title, .path = w->signature};
+	return LMD_OK;
+}
+
 static enum lmd_status make_parts(struct push *w, struct lmd_error *err)
 {
-	w->parts = lmi_alloc(w->files.n + TEXTS_MAX, sizeof(*w->parts));
+	w->parts = lmi_alloc(w->files.n + MORE_MAX, sizeof(*w->parts));
 	if (!w->parts)
 		return no_memory(err);
 	for (uint32_t i = 0; i < w->files.n; i++) {
@@ -149,7 +170,13 @@ static enum lmd_status make_parts(struct push *w, struct lmd_error *err)
 		w->parts[w->n_parts++] = (struct lmi_hub_part){
 			.kind = LMI_HUB_PART_MODEL, .name = title, .path = w->files.paths[i]};
 	}
-	return w->files.modelfile ? add_modelfile(w, err) : LMD_OK;
+	if (w->files.modelfile) {
+		enum lmd_status st = add_modelfile(w, err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	return w->files.n ? add_signature(w, err) : LMD_OK;
 }
 
 static void fini(struct push *w)
@@ -160,6 +187,7 @@ static void fini(struct push *w)
 	lmi_free(w->parts);
 	free(w->params);
 	free(w->messages);
+	free(w->signature);
 	lmi_store_modelfile_fini(&w->modelfile);
 	lmi_ctl_model_files_fini(&w->files);
 }

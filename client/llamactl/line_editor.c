@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "client/llamactl/interrupt.h"
@@ -30,6 +31,8 @@
 struct lmi_ctl_line_editor {
 	char *line; /* of plain input */
 	size_t cap;
+	struct termios shown; /* how the terminal was before it was hidden */
+	bool hidden;
 #ifdef LMD_HAVE_LIBEDIT
 	EditLine *el; /* NULL: plain input */
 	History *history;
@@ -38,6 +41,24 @@ struct lmi_ctl_line_editor {
 	char path[PATH_MAX]; /* of the history; "": not kept */
 #endif
 };
+
+void lmi_ctl_line_editor_hide(struct lmi_ctl_line_editor *e)
+{
+	struct termios t;
+
+	if (e->hidden || tcgetattr(STDIN_FILENO, &e->shown))
+		return;
+	t = e->shown;
+	t.c_lflag &= ~(tcflag_t)ECHO;
+	e->hidden = tcsetattr(STDIN_FILENO, TCSANOW, &t) == 0;
+}
+
+void lmi_ctl_line_editor_show(struct lmi_ctl_line_editor *e)
+{
+	if (e->hidden)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &e->shown);
+	e->hidden = false;
+}
 
 /* ---- plain input ---- */
 

@@ -26,6 +26,10 @@ void lmi_ctl_line_editor_close(struct lmi_ctl_line_editor *e);
  * until the next call. Ctrl-C discards what was typed; on an empty line it returns STOPPED. */
 enum lmi_ctl_line lmi_ctl_line_editor_read(struct lmi_ctl_line_editor *e, const char *prompt,
 					   const char **text, size_t *n);
+/* Between these two the terminal does not show what is typed, which would stand in the middle of an answer;
+ * the next line begins with it.  They do nothing unless standard input is a terminal. */
+void lmi_ctl_line_editor_hide(struct lmi_ctl_line_editor *e);
+void lmi_ctl_line_editor_show(struct lmi_ctl_line_editor *e);
 /* Appends a message to the history. */
 void lmi_ctl_line_editor_remember(struct lmi_ctl_line_editor *e, const char *text);
 

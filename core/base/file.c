@@ -286,15 +286,16 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 	return LMD_OK;
 }
 
-/* Makes the rename itself durable. Ignores file systems that cannot sync a folder. */
-static void sync_folder(char *path)
+void lmi_file_sync_folder(const char *path)
 {
-	char *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
 	int fd;
 
 	if (slash)
-		slash[slash == path] = 0;
-	fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		(void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + (slash == path)),
+			       path);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	(void)fsync(fd);
@@ -309,7 +310,7 @@ enum lmd_status lmi_new_file_publish(struct lmi_new_file *f, struct lmd_error *e
 		return lmi_error_errno(err, f->path, "rename");
 	lmi_free(f->temp);
 	f->temp = NULL;
-	sync_folder(f->path);
+	lmi_file_sync_folder(f->path);
 	return LMD_OK;
 }
 

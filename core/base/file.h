@@ -111,6 +111,10 @@ void lmi_map_close(struct lmi_map *m);
 /* Fails unless the folder in which `path` would be created exists; the error names the folder. */
 enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err);
 
+/* After `path` was created or renamed: its name is on the disk as well. File systems that cannot sync
+ * a folder are ignored. */
+void lmi_file_sync_folder(const char *path);
+
 /* A new file that replaces `path` only when it is complete: it is written under a temporary name in
  * the same folder, fsynced and renamed, and the folder is fsynced. */
 struct lmi_new_file {

@@ -4,9 +4,11 @@
  * file would change for another library. */
 #include "core/base/sha256.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "core/base/cancel.h"
 
@@ -52,6 +54,15 @@ void lmi_sha256_fini(struct lmi_sha256 *h)
 {
 	EVP_MD_CTX_free(h->state);
 	*h = (struct lmi_sha256){0};
+}
+
+bool lmi_sha256_hmac(uint8_t out[LMI_SHA256_BYTES], const void *key, size_t n_key,
+		     const void *bytes, size_t n)
+{
+	unsigned got = 0;
+
+	return n_key <= INT_MAX && HMAC(EVP_sha256(), key, (int)n_key, bytes, n, out, &got) &&
+	       got == LMI_SHA256_BYTES;
 }
 
 void lmi_sha256_hex(char out[LMI_SHA256_HEX], const uint8_t digest[LMI_SHA256_BYTES])

@@ -30,6 +30,10 @@ bool lmi_sha256_final(struct lmi_sha256 *h, uint8_t out[LMI_SHA256_BYTES]);
 /* Discards the state; does nothing after final or for a zeroed struct. */
 void lmi_sha256_fini(struct lmi_sha256 *h);
 
+/* Computes HMAC-SHA256 (RFC 2104) of n bytes.  Returns false if the library failed. */
+bool lmi_sha256_hmac(uint8_t out[LMI_SHA256_BYTES], const void *key, size_t n_key,
+		     const void *bytes, size_t n);
+
 /* Returns whether the text is 64 lower-case hex digits and a zero; reads no further. */
 bool lmi_sha256_is_hex(const char *text);
 

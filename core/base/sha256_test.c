@@ -73,6 +73,33 @@ START_TEST(unused)
 }
 END_TEST
 
+/* RFC 4231, test cases 1, 2 and 6. */
+START_TEST(hmac)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+		{"what do ya want for nothing?",
+		 "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+		{"Test Using Larger Than Block-Size Key - Hash Key First",
+		 "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+	};
+	char keys[3][131], hex[LMI_SHA256_HEX];
+	const size_t n_key[3] = {20, 4, 131};
+	uint8_t mac[LMI_SHA256_BYTES];
+
+	memset(keys[0], 0x0b, sizeof(keys[0]));
+	memcpy(keys[1], "Jefe", 4);
+	memset(keys[2], 0xaa, sizeof(keys[2]));
+	for (int i = 0; i < 3; i++) {
+		ck_assert(lmi_sha256_hmac(mac, keys[i], n_key[i], cases[i].text, strlen(cases[i].text)));
+		lmi_sha256_hex(hex, mac);
+		ck_assert_str_eq(hex, cases[i].want);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("sha256");
@@ -81,6 +108,7 @@ int main(void)
 	tcase_add_test(tc, vectors);
 	tcase_add_test(tc, million);
 	tcase_add_test(tc, unused);
+	tcase_add_test(tc, hmac);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -367,6 +367,47 @@ START_TEST(a_lost_device_is_opened_again)
 }
 END_TEST
 
+/* The report says who chooses tokens, before a model is opened and afterwards. */
+START_TEST(who_chooses_tokens_is_said)
+{
+	static const struct {
+		const char *device, *settings, *on, *why;
+		enum lmi_engine_device_sampling sampling;
+	} cases[] = {
+		{"emu0", "late=1", "emu0", "", LMI_ENGINE_DEVICE_SAMPLING_AUTO},
+		{"emu0", "late=1", "", "device_sampling is off", LMI_ENGINE_DEVICE_SAMPLING_OFF},
+		{"emu0", "late=1,lacks=9", "", "emu0: ", LMI_ENGINE_DEVICE_SAMPLING_AUTO},
+		{"ref0", "", "", "", LMI_ENGINE_DEVICE_SAMPLING_AUTO}, /* has no queue */
+	};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_engine_opts o = lmt_opts(&lmt_device_env, lmt_paths[LMT_FULL]);
+		struct lmi_engine_placement before, after;
+		struct lmi_engine_memory m;
+		struct lmi_engine *e = NULL;
+		struct lmd_error err;
+		uint32_t n_ctx;
+
+		ck_assert_int_eq(setenv("LLAMAD_EMU", cases[i].settings, 1), 0);
+		o.inst.device_list = cases[i].device;
+		o.inst.n_ctx = 64;
+		o.inst.device_sampling = cases[i].sampling;
+		ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &before, &o.inst, &err) == LMD_OK,
+			      "%s", err.text);
+		ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
+		lmi_engine_where(e, &after);
+		ck_assert_str_eq(before.sampling, cases[i].on);
+		ck_assert_str_eq(after.sampling, cases[i].on);
+		ck_assert_str_eq(before.no_sampling, after.no_sampling);
+		ck_assert_msg(cases[i].why[0] ? !strncmp(after.no_sampling, cases[i].why,
+							 strlen(cases[i].why))
+					      : !after.no_sampling[0],
+			      "%s", after.no_sampling);
+		lmi_engine_fini(e);
+	}
+}
+END_TEST
+
 /* A plan that failed for lack of memory is made again for the next request. */
 START_TEST(a_plan_is_made_again)
 {
@@ -418,6 +459,7 @@ int main(void)
 	tcase_add_test(t, the_ledger_counts_what_is_promised);
 	tcase_add_test(t, a_lost_device_is_opened_again);
 	tcase_add_test(t, a_plan_is_made_again);
+	tcase_add_test(t, who_chooses_tokens_is_said);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

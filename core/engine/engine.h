@@ -169,6 +169,9 @@ struct lmi_engine_placement {
 	struct lmi_engine_moved moved[LMI_ENGINE_MAX_MOVED];
 	uint32_t n_moved;
 	uint32_t n_layer, n_segment;
+	char sampling[56];   /* device that chooses tokens if a request's samplers allow it; "": the host
+			      * does */
+	char no_sampling[112]; /* why no device does, if they have queues */
 };
 
 /* Estimates the memory that opening with these options would take, without allocating it: reads no

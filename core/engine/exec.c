@@ -364,20 +364,28 @@ static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec 
 	return LMD_OK;
 }
 
-/* Lets the device choose tokens from the plan's logits, if it can. */
-static enum lmd_status make_tail(struct lmi_inst *inst, struct lmi_engine_exec *e,
-				 struct lmd_error *err)
+/* May a device choose tokens from the plan's logits? */
+static bool may_sample(struct lmi_inst *inst, const struct lmi_engine_exec *e)
 {
-	bool has_logits = e->out_id == LMD_OUT_LOGITS && e->key.kind == LMD_PLAN_FORWARD;
-	enum lmd_status st = LMD_OK;
-
 	if (inst->device_sampling == LMI_ENGINE_DEVICE_SAMPLING_OFF)
 		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "device_sampling is off");
 	else if (inst->n_slot == 1) /* it would wait for the device either way */
 		(void)lmd_fail(&inst->no_tail, LMD_UNSUPPORTED, "a device has no queue");
-	if (has_logits && !inst->tail && inst->no_tail.status == LMD_OK) {
-		st = lmi_engine_tail_open(&inst->tail, inst, e->segments[e->out_segment].device,
-					  e->out_width, &inst->no_tail);
+	return e->out_id == LMD_OUT_LOGITS && e->key.kind == LMD_PLAN_FORWARD &&
+	       inst->no_tail.status == LMD_OK;
+}
+
+/* Lets the device choose tokens from the plan's logits, if it can. */
+static enum lmd_status make_tail(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (may_sample(inst, e) && !inst->tail) {
+		inst->sampler = e->segments[e->out_segment].device;
+		st = lmi_engine_tail_open(&inst->tail, inst, inst->sampler, e->out_width,
+					  &inst->no_tail);
+		inst->samples = st == LMD_OK;
 	}
 	e->samples = lmi_engine_tail_serves(inst->tail, e);
 	e->chains = lmi_engine_tail_chains(inst, inst->tail, e);
@@ -604,8 +612,12 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 	if (st == LMD_OK) {
 		uint64_t bytes = find_output(inst, &e) * inst->n_slot;
 
-		inst->devices[e.segments[e.out_segment].device].estimate.results = bytes;
+		inst->sampler = e.segments[e.out_segment].device;
+		inst->devices[inst->sampler].estimate.results = bytes;
 		lmi_engine_place_end(inst, &e);
+		inst->samples = inst->only_estimate && may_sample(inst, &e) &&
+				lmi_engine_tail_check(inst, inst->sampler, e.out_width,
+						      &inst->no_tail) == LMD_OK;
 	}
 	discard_segments(&e);
 	lmi_plan_segments_destroy(e.cut);

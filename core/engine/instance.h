@@ -205,6 +205,8 @@ struct lmi_inst {
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	struct lmi_engine_tail *tail; /* tail.h; NULL: the host chooses all tokens */
+	bool samples;		      /* there is one, or would be */
+	uint32_t sampler;	      /* its device */
 	struct lmd_error no_tail;     /* status LMD_OK, or why the device does not */
 };
 

@@ -544,4 +544,10 @@ void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_plac
 		out->devices[i].memory = inst->devices[i].estimate;
 		out->devices[i].n_loss = inst->devices[i].open->n_loss;
 	}
+	if (inst->samples)
+		(void)snprintf(out->sampling, sizeof(out->sampling), "%.55s",
+			       inst->devices[inst->sampler].name);
+	else if (inst->n_slot > 1)
+		(void)snprintf(out->no_sampling, sizeof(out->no_sampling), "%.111s",
+			       inst->no_tail.text);
 }

@@ -90,8 +90,11 @@ static enum lmd_status build_plan(struct lmi_engine_tail *t, const struct lmi_in
 	};
 	struct lmd_support support = {.struct_size = sizeof(support)};
 	const struct lmd_plan *view;
-	enum lmd_status st = lmi_plan_build(&t->plan, &p, err);
+	enum lmd_status st;
 
+	if (!(d->info->caps & LMD_DEV_SAMPLE))
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: the device leaves it to the host", d->name);
+	st = lmi_plan_build(&t->plan, &p, err);
 	if (st == LMD_OK)
 		st = lmi_plan_layout(t->plan, err);
 	if (st == LMD_OK)
@@ -142,6 +145,28 @@ static enum lmd_status open_slot(struct lmi_engine_tail *t, struct lmi_inst_devi
 	return st;
 }
 
+static void init(struct lmi_engine_tail *t, const struct lmi_inst *inst, uint32_t device,
+		 uint32_t n_vocab)
+{
+	t->device = device;
+	t->n_vocab = n_vocab;
+	t->n_row = inst->n_out < inst->n_batch ? inst->n_out : inst->n_batch;
+}
+
+enum lmd_status lmi_engine_tail_check(struct lmi_inst *inst, uint32_t device, uint32_t n_vocab,
+				      struct lmd_error *err)
+{
+	struct lmi_engine_tail t = {0};
+	enum lmd_status st;
+
+	init(&t, inst, device, n_vocab);
+	lmi_inst_hold(inst);
+	st = build_plan(&t, inst, err);
+	lmi_inst_let_go(inst);
+	lmi_plan_destroy(t.plan);
+	return st;
+}
+
 enum lmd_status lmi_engine_tail_open(struct lmi_engine_tail **out, struct lmi_inst *inst,
 				     uint32_t device, uint32_t n_vocab, struct lmd_error *err)
 {
@@ -150,9 +175,7 @@ enum lmd_status lmi_engine_tail_open(struct lmi_engine_tail **out, struct lmi_in
 
 	if (!t)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	t->device = device;
-	t->n_vocab = n_vocab;
-	t->n_row = inst->n_out < inst->n_batch ? inst->n_out : inst->n_batch;
+	init(t, inst, device, n_vocab);
 	lmi_inst_hold(inst);
 	st = build_plan(t, inst, err);
 	if (st == LMD_OK)

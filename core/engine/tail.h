@@ -19,6 +19,9 @@ struct lmi_engine_tail;
  * device cannot choose tokens. */
 enum lmd_status lmi_engine_tail_open(struct lmi_engine_tail **out, struct lmi_inst *inst,
 				     uint32_t device, uint32_t n_vocab, struct lmd_error *err);
+/* Does the same as far as nothing is allocated on the device. */
+enum lmd_status lmi_engine_tail_check(struct lmi_inst *inst, uint32_t device, uint32_t n_vocab,
+				      struct lmd_error *err);
 /* t may be NULL. */
 void lmi_engine_tail_close(struct lmi_inst *inst, struct lmi_engine_tail *t);
 

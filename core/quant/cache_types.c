@@ -9,8 +9,8 @@
 
 bool lmi_dtype_is_for_cache(const struct lmi_dtype *t)
 {
-	return t && t->quant && t->dequant && !t->is_activation && !t->row_bytes_extra &&
-	       !t->needs_importance;
+	return t && t->quant && t->dequant && (!t->is_activation || t->for_cache) &&
+	       !t->row_bytes_extra && !t->needs_importance;
 }
 
 static enum lmd_status parse(const char *key, const char *name, int32_t *out, struct lmd_error *err)

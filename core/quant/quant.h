@@ -34,6 +34,8 @@ struct lmi_dtype {
 				   * 0 */
 	bool is_quant;            /* a block type (weights) */
 	bool is_activation;       /* never a weight */
+	bool for_cache;           /* an activation that KV caches can store; of other types see
+				   * lmi_dtype_is_for_cache */
 	bool needs_importance;    /* cannot be encoded without an importance matrix */
 	bool memory_only;         /* loaded checkpoints only, never in a file */
 	bool swappable; /* in big-endian files only the f16 numbers of a block are swapped; false:

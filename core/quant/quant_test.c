@@ -564,7 +564,7 @@ END_TEST
 
 START_TEST(decode_by_hand)
 {
-	float y[32];
+	float y[64];
 
 	/* d = 2; nibbles of byte j are j and 15 - j */
 	decode_hex("q4_0", "0040f0e1d2c3b4a5968778695a4b3c2d1e0f", y, 32);
@@ -599,6 +599,13 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[1], -2.5f);
 	ck_assert_float_eq(y[2], 124.5f);
 	ck_assert_float_eq(y[31], -3);
+	/* d = 1; code 15 for value 1, 8 for the others: column 1 of the matrix times 7 */
+	decode_hex("q4_0_rot",
+		   "003c888f8888888888888888888888888888"
+		   "003c88888888888888888888888888888888",
+		   y, 64);
+	for (int j = 0; j < 64; j++)
+		ck_assert_float_eq(y[j], j % 2 ? -0.875f : 0.875f);
 	decode_hex("i16", "feff", y, 1);
 	ck_assert_float_eq(y[0], -2);
 	decode_hex("f64", "000000000000f8bf", y, 1);

@@ -80,6 +80,43 @@ struct lmi_http_exchange *lmi_http_exchange_create(struct lmi_http_conn *c)
 	return x;
 }
 
+struct lmi_http_exchange *lmi_http_exchange_create_again(struct lmi_http_server *h,
+							 const struct lmi_svc_principal *owner,
+							 const struct lmd_str *path,
+							 const struct lmd_str *body)
+{
+	struct lmd_arena *arena = lmi_arena_create(ARENA_FACTOR * h->o.body_bytes + ARENA_BYTES);
+	struct lmi_http_exchange *x = arena ? lmi_arena_alloc(arena, sizeof(*x), 64) : NULL;
+	struct lmi_http_found found;
+
+	lmi_http_route_find(&found, h->o.apis, LMI_HTTP_POST, path);
+	if (x)
+		x->path = lmi_arena_strndup(arena, path->ptr, path->len);
+	if (!x || !x->path || !found.route || !found.route->handle) {
+		lmi_arena_destroy(arena);
+		return NULL;
+	}
+	x->h = h;
+	x->arena = arena;
+	x->method = LMI_HTTP_POST;
+	x->method_known = true;
+	x->head.method = (struct lmd_str){.ptr = "POST", .len = 4};
+	x->head.path = (struct lmd_str){.ptr = x->path, .len = path->len};
+	x->api = found.api;
+	x->route = found.route;
+	memcpy(x->members, found.members, sizeof(x->members));
+	x->principal = *owner;
+	x->principal.conn = 1ull << 63 | ++h->n_exchange;
+	x->begun_ns = lmi_loop_now();
+	x->created = h->o.ops.wall_ns(h->o.arg) / 1000000000;
+	h->n_running++;
+	/* a body that another configuration would refuse was accepted once */
+	x->body = lmi_strndup(body->ptr, body->len);
+	x->n_body = x->body_cap = x->body ? body->len : 0;
+	h->body_bytes += x->body_cap;
+	return x;
+}
+
 static void write_log(const struct lmi_http_exchange *x)
 {
 	const char *who = x->principal.key_label;

@@ -23,6 +23,7 @@
 #include "daemon/http/model_choice.h"
 #include "daemon/http/replay.h"
 #include "daemon/loop/loop.h"
+#include "service/durable_push.h"
 #include "service/push.h"
 
 /* Choices of one request that run at a time, so that it does not fill the queue. */
@@ -50,9 +51,11 @@ struct run {
 	struct lmi_http_out out;
 	uint32_t n_started, n_ended;
 	bool began;    /* the stream */
+	bool accepted; /* by the service */
 	bool finished; /* the response is complete */
 	bool fallback; /* the default model was looked for */
 	bool looks; /* for the default model; nothing is started meanwhile */
+	const char *traceparent; /* of the request; NULL: none, or nobody wants traces */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
 	struct event *ping;           /* NULL: no comments */
@@ -179,12 +182,13 @@ static void on_ping(evutil_socket_t fd, short what, void *arg)
 	if (r->finished)
 		return;
 	delay_ping(r);
-	if (!r->head.model) /* the default model is being looked for */
+	/* the default model is being looked for, or what a client could resume is not on the disk */
+	if (!r->head.model || (r->gen.req.u.generate.durable && !r->accepted))
 		return;
 	begin_stream(r);
 	(void)flush(r);
 	if (!r->finished)
-		(void)lmi_http_stream_write(r->x, comment, sizeof(comment) - 1);
+		lmi_http_replay_comment(r->x, comment, sizeof(comment) - 1);
 }
 
 /* Without memory there are no comments. */
@@ -284,6 +288,31 @@ static void count_tokens(struct choice *c, uint32_t n)
 	c->token_ns = n ? now : c->token_ns;
 }
 
+/* Passes the end of a choice on, for traces. */
+static void trace_end(const struct choice *c, uint64_t all_ns)
+{
+	const struct lmi_http_answer_end *e = &c->end;
+	const struct run *r = c->run;
+	const struct lmi_http_opts *o = &r->x->h->o;
+	const struct lmi_http_generated g = {
+		.path = r->x->head.path,
+		.model = r->gen.req.u.generate.model,
+		.finish = lmi_wire_word(&lmi_wire_words_finish, (int)e->finish),
+		.traceparent = r->traceparent,
+		.all_ns = all_ns,
+		.queue_ns = e->queue_ns,
+		.first_ns = r->first_ns,
+		.prompt_ns = e->prompt_ns,
+		.out_ns = e->out_ns,
+		.n_prompt = e->n_prompt,
+		.n_cached = e->n_cached,
+		.n_out = e->n_out,
+	};
+
+	if (o->ops.generated)
+		o->ops.generated(o->arg, &g);
+}
+
 /* Counts the end of a choice. */
 static void count_end(struct choice *c)
 {
@@ -317,6 +346,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
 	count_end(c);
+	trace_end(c, all);
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);
@@ -406,6 +436,12 @@ static void look_for_default(struct lmi_http_exchange *x, void *arg)
 	lmi_http_default_model(x, with_default, r);
 }
 
+static void suspend(struct lmi_http_exchange *x, void *arg)
+{
+	(void)arg;
+	lmi_http_replay_suspend(x);
+}
+
 static void take_end(struct choice *c, const struct lmi_wire_item *item,
 		     const struct lmd_error *err, uint32_t retry_ms)
 {
@@ -418,6 +454,9 @@ static void take_end(struct choice *c, const struct lmi_wire_item *item,
 		r->n_started = 0;
 		r->looks = true;
 		lmi_http_later(r->x, look_for_default, r);
+	} else if (!item && r->accepted && r->gen.req.u.generate.durable) {
+		r->finished = true;
+		lmi_http_later(r->x, suspend, NULL);
 	} else if (!item) {
 		fail_status(r, err->status, err->text, retry_ms);
 	} else if (item->kind == LMI_WIRE_ITEM_ERROR) {
@@ -447,7 +486,9 @@ static void begun(void *arg, const struct lmi_wire_reply *reply)
 	struct choice *c = arg;
 	struct run *r = c->run;
 
-	(void)reply;
+	r->accepted = true;
+	if (r->gen.req.u.generate.durable)
+		lmi_http_replay_set_id(r->x, &reply->u.generate.id);
 	if (!c->index && r->gen.n_choice > 1)
 		lmi_http_later(r->x, start, r);
 }
@@ -478,6 +519,16 @@ static void start_choice(struct run *r, uint32_t i)
 	q.u.generate.seed = r->seeds[i];
 	if (r->gen.n_prompt)
 		set_prompt(&q.u.generate, &r->gen.prompts[i / per_prompt(r)]);
+	if (q.u.generate.durable) {
+		struct lmd_str note;
+
+		if (!lmi_http_durable_note(x, r->id, r->head.model, &note)) {
+			fail_status(r, LMD_NOMEM, "no memory for a durable stream", 0);
+			return;
+		}
+		c->push.note = note.ptr;
+		c->push.n_note = note.len;
+	}
 	lmi_service_push(x->h->svc, lmi_loop_now(), &x->principal, &q, &c->push);
 }
 
@@ -492,6 +543,21 @@ static void start(struct lmi_http_exchange *x, void *arg)
 	while (r->n_started < n && r->n_started - r->n_ended < AT_A_TIME && !r->finished &&
 	       !r->looks)
 		start_choice(r, r->n_started++);
+}
+
+/* Goes on after a restart of the daemon, with the bytes that clients have seen. */
+static void start_again(struct run *r)
+{
+	struct choice *c = &r->choices[0];
+
+	c->run = r;
+	c->push = (struct lmi_svc_push){.ops = &push_ops, .arg = c};
+	r->n_started = 1;
+	r->accepted = r->fallback = true;
+	begin_stream(r);
+	(void)flush(r);
+	lmi_service_durable_push(r->x->h->svc, lmi_loop_now(), &r->x->principal, &r->x->again->stream,
+				 &c->push);
 }
 
 /* The client has read enough. */
@@ -582,12 +648,26 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 		lmi_http_respond_text(x, 500, "", "no random numbers");
 		return;
 	}
-	if (r->gen.stream && (lmi_http_replay_resume(x) ||
-			      !lmi_http_replay_begin(x, r->gen.form->stream_type)))
+	if (x->again && !lmi_http_replay_begin_again(x, r->gen.form->stream_type)) {
+		lmi_http_respond_text(x, 503, "", "out of memory");
+		return;
+	}
+	if (!x->again && r->gen.stream &&
+	    (lmi_http_replay_resume(x) ||
+	     !lmi_http_replay_begin(x, r->gen.form->stream_type, r->gen.req.u.generate.durable)))
 		return;
 	r->x = x;
+	if (r->gen.is_slot && x->h->svc && !lmi_service_has_sessions(x->h->svc))
+		r->gen.req.u.generate.has_session = false;
+	if (x->h->o.ops.generated)
+		r->traceparent = lmi_http_header(x, "traceparent");
 	model = &r->gen.req.u.generate.model;
-	if (model->len)
+	if (x->again) {
+		(void)snprintf(r->id, sizeof(r->id), "%s", x->again->id);
+		r->head.model = x->log_model = x->again->model;
+		x->created = x->again->created;
+		r->seeds[0] = (int64_t)x->again->seed;
+	} else if (model->len)
 		r->head.model = x->log_model = lmi_arena_strndup(x->arena, model->ptr, model->len);
 	r->head.id = r->id;
 	r->head.created = x->created;
@@ -598,7 +678,9 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 	x->hook_arg = r;
 	x->cancel_on_eof = true;
 	start_pings(r);
-	if (model->len)
+	if (x->again)
+		start_again(r);
+	else if (model->len)
 		start(x, r);
 	else
 		look_for_default(x, r);

@@ -20,6 +20,10 @@
 #include "daemon/http/route.h"
 #include "proto/proto.h"
 
+/* The largest number of a slot, and room for the name of its session, "slot-NUMBER". */
+#define LMI_HTTP_SLOT_MAX  65535
+#define LMI_HTTP_SLOT_NAME 16
+
 /* Answers to one prompt, and answers of one request. */
 #define LMI_HTTP_N_MAX       8
 #define LMI_HTTP_CHOICES_MAX 128
@@ -132,6 +136,8 @@ struct lmi_http_generation {
 	 * that one.  n_choice is a multiple of it. */
 	const struct lmi_http_prompt_text *prompts;
 	uint32_t n_prompt;
+	/* The session of req is that of a slot of llama.cpp, and is left out if sessions are off. */
+	bool is_slot;
 	bool stream;
 	uint32_t hold_ms; /* output batching delay; 0: each token is sent at once */
 	/* A stream of events gets a comment when nothing was sent for this long, so that proxies keep

@@ -269,6 +269,7 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	for (uint32_t i = 0; opts->apis[i]; i++)
 		if (opts->apis[i]->opened)
 			opts->apis[i]->opened(h);
+	lmi_http_durable_recover(h);
 	*out = h;
 	return LMD_OK;
 }

@@ -22,6 +22,15 @@ struct event_base;
 struct lmi_http_routes;
 struct lmi_http_server;
 
+/* An answer that has ended.  The strings are valid during the call. */
+struct lmi_http_generated {
+	struct lmd_str path, model;
+	const char *finish;      /* word of enum lmi_wire_finish */
+	const char *traceparent; /* the request's header; NULL: none */
+	uint64_t all_ns, queue_ns, first_ns, prompt_ns, out_ns; /* from the whole request on */
+	uint32_t n_prompt, n_cached, n_out;
+};
+
 struct lmi_http_ops {
 	/* As in struct lmi_front_ops. */
 	void (*login)(void *arg, const struct lmi_conn_peer *peer, const struct lmd_str *secret,
@@ -32,6 +41,8 @@ struct lmi_http_ops {
 	bool (*has_key)(void *arg);
 	/* Returns the wall-clock time in ns since 1970. */
 	int64_t (*wall_ns)(void *arg);
+	/* Takes an answer that has ended, for traces; NULL: nobody wants them. */
+	void (*generated)(void *arg, const struct lmi_http_generated *g);
 };
 
 struct lmi_http_limits {
@@ -61,6 +72,7 @@ struct lmi_http_opts {
 	/* Streams that can be resumed: bytes of each, number per owner; none if resume_bytes is 0. */
 	uint64_t resume_bytes, resume_ms;
 	uint32_t resume_number;
+	uint64_t durable_ms; /* as resume_ms, for durable streams */
 	struct lmi_conn_limiter *limiter; /* shared by all listeners of the daemon; outlives this */
 	struct lmi_http_limits limits;
 	struct lmi_http_ops ops;

@@ -18,6 +18,7 @@
 #include "daemon/http/objects.h"
 #include "daemon/http/times.h"
 #include "daemon/http/tls.h"
+#include "proto/proto.h"
 
 /* A response stream asks its writer to wait while more bytes than the first are unsent, and to go
  * on when at most the second are left. */
@@ -187,6 +188,7 @@ struct lmi_http_exchange {
 	void (*drained)(void *arg);
 	void *hook_arg;
 	bool cancel_on_eof; /* a client that sends no more is taken as gone */
+	const struct lmi_http_again *again; /* it goes on after a restart; NULL: it does not */
 	struct lmi_http_replay *replay; /* NULL: the stream cannot be resumed */
 	/* for the access log */
 	int code;
@@ -197,6 +199,12 @@ struct lmi_http_exchange {
 
 /* Creates an exchange for the head at the beginning of the input, which is removed from there. */
 struct lmi_http_exchange *lmi_http_exchange_create(struct lmi_http_conn *c);
+/* Creates an exchange without a connection, for POST and that path, which gets a copy of the body. NULL:
+ * out of memory, or there is no such endpoint. */
+struct lmi_http_exchange *lmi_http_exchange_create_again(struct lmi_http_server *h,
+							 const struct lmi_svc_principal *owner,
+							 const struct lmd_str *path,
+							 const struct lmd_str *body);
 /* Checks origin, path and key; continues the connection or responds. */
 void lmi_http_exchange_admit(struct lmi_http_exchange *x);
 /* Appends to the body.  Returns false if it becomes too long or memory runs out, after a
@@ -237,9 +245,21 @@ bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t
 
 /* ---- replay.c ---- */
 
-/* Keeps the stream of the exchange, which is about to begin, if the client asks for it.  Returns
- * false after a response. */
-bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type);
+/* Keeps the stream of the exchange, which is about to begin, if the client asks for it, or if it is
+ * durable.  Returns false after a response. */
+bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type, bool durable);
+/* Keeps the durable stream of an exchange that goes on after a restart.  Returns false if out of
+ * memory. */
+bool lmi_http_replay_begin_again(struct lmi_http_exchange *x, const char *type);
+/* The service has accepted the durable stream. */
+void lmi_http_replay_set_id(struct lmi_http_exchange *x, const struct lmi_wire_id *id);
+/* The daemon is being stopped, and the durable stream goes on at its next start: its connections are
+ * closed, so that no client takes it as complete. */
+void lmi_http_replay_suspend(struct lmi_http_exchange *x);
+/* Sends a comment, which is no part of a durable stream. */
+void lmi_http_replay_comment(struct lmi_http_exchange *x, const void *bytes, size_t n);
+/* Returns the name of the stream; NULL: it is not kept. */
+const char *lmi_http_replay_name(const struct lmi_http_exchange *x);
 /* Writes the header lines of the response. */
 void lmi_http_replay_fields(const struct lmi_http_exchange *x, char *out, size_t n);
 /* Writes bytes of a stream that is kept.  Returns false if more should wait. */
@@ -257,6 +277,23 @@ void lmi_http_replay_release(struct lmi_http_exchange *x);
 void lmi_http_replay_revoke(struct lmi_http_server *h, const char *label);
 /* Ends all of them. */
 void lmi_http_replay_close(struct lmi_http_server *h);
+
+/* ---- durable.c ---- */
+
+/* What is known of an exchange that goes on after a restart; in its arena. */
+struct lmi_http_again {
+	struct lmi_wire_id stream;
+	uint64_t seed;
+	const char *name, *id, *model;
+	int64_t created;
+};
+
+/* Writes what lmi_http_durable_recover() needs, to the arena of the exchange.  Returns false if out of
+ * memory. */
+bool lmi_http_durable_note(struct lmi_http_exchange *x, const char *id, const char *model,
+			   struct lmd_str *out);
+/* Continues the durable streams of an earlier run of the daemon. */
+void lmi_http_durable_recover(struct lmi_http_server *h);
 
 /* ---- auth.c ---- */
 

@@ -215,6 +215,21 @@ static uint64_t bytes_of(const struct lmi_wire_req_generate *q)
 	return n;
 }
 
+/* The bytes of the stream must follow from its items alone. */
+static void check_durable(struct lmi_http_translation *t)
+{
+	static const struct lmi_http_at at = {.name = "durable"};
+	const struct lmi_http_generation *g = t->out;
+
+	if (!g->stream || !g->form || !g->form->stream_type ||
+	    strcmp(g->form->stream_type, "text/event-stream") != 0)
+		lmi_http_fail(&t->r, &at, "requires a stream of events: set stream to true");
+	else if (g->n_choice != 1)
+		lmi_http_fail(&t->r, &at, "requires one answer, not %u", g->n_choice);
+	/* they are those of the process that began */
+	t->q->report_settings = false;
+}
+
 enum lmd_status lmi_http_translation_end(struct lmi_http_translation *t, const char **param)
 {
 	struct lmi_http_reader *r = &t->r;
@@ -227,6 +242,11 @@ enum lmd_status lmi_http_translation_end(struct lmi_http_translation *t, const c
 	if (r->status == LMD_OK && bytes_of(t->q) > LMI_WIRE_LIMIT_TEXT_BYTES)
 		lmi_http_fail(r, NULL, "the request has %llu bytes of text, the maximum is %d",
 			      (unsigned long long)bytes_of(t->q), LMI_WIRE_LIMIT_TEXT_BYTES);
+	/* one session cannot have several answers */
+	if (t->out->is_slot && (t->out->n_choice > 1 || !t->q->cache_prompt))
+		t->q->has_session = false;
+	if (r->status == LMD_OK && t->q->durable)
+		check_durable(t);
 	/* which probabilities makes no difference if there are none */
 	t->q->sampled_probs &= t->q->has_logprobs;
 	json_decref(t->template_args);

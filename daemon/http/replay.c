@@ -21,6 +21,8 @@
 #include "core/base/arena.h"
 #include "daemon/http/generation.h"
 #include "daemon/http/http_impl.h"
+#include "daemon/loop/loop.h"
+#include "service/durable_push.h"
 
 #define FIRST_BYTES 4096u
 
@@ -44,6 +46,13 @@ struct lmi_http_replay {
 	char *ring; /* [cap] */
 	uint64_t cap, n; /* n: bytes so far */
 	bool with_ids;  /* events have ids */
+	/* of a durable stream */
+	bool durable;
+	bool has_id;    /* the service has accepted it */
+	bool suspended; /* it goes on at the next start */
+	bool was_sent;  /* a client was sent all of it */
+	bool was_read;  /* and the service knows that */
+	struct lmi_wire_id id;
 	bool ended;     /* no more bytes come */
 	bool nomem;     /* later bytes are not in memory */
 	bool forgotten; /* freed as soon as x is */
@@ -84,7 +93,7 @@ static bool is_read(const struct lmi_http_replay *r)
 /* Starts or stops the timer. */
 static void arm(struct lmi_http_replay *r)
 {
-	const uint64_t ms = r->h->o.resume_ms;
+	const uint64_t ms = r->durable && !r->was_sent ? r->h->o.durable_ms : r->h->o.resume_ms;
 	const struct timeval tv = {.tv_sec = (time_t)(ms / 1000),
 				   .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
 
@@ -113,6 +122,14 @@ static uint64_t first_byte(const struct lmi_http_replay *r)
 	return r->n - (r->n < r->cap ? r->n : r->cap);
 }
 
+/* A client was sent all of the stream: the service is told outside its callbacks. */
+static void set_sent(struct lmi_http_replay *r)
+{
+	r->was_sent = true;
+	if (r->durable)
+		event_active(r->timer, EV_READ, 0);
+}
+
 /* Sends what is there.  It may close the reader's connection. */
 static void send_more(struct reader *reader)
 {
@@ -131,8 +148,10 @@ static void send_more(struct reader *reader)
 		reader->at += n;
 		reader->blocked = !lmi_http_stream_write(reader->x, r->ring + at, n);
 	}
-	if (r->ended && reader->at == r->n)
+	if (r->ended && reader->at == r->n) {
 		lmi_http_stream_end(reader->x);
+		set_sent(r);
+	}
 }
 
 static void send_to_all(struct lmi_http_replay *r)
@@ -205,6 +224,12 @@ void lmi_http_replay_read(struct lmi_http_exchange *x, const char *name, uint64_
 		lmi_http_respond_text(x, 404, "", "there is no stream of that name, or no longer");
 		return;
 	}
+	if (r->suspended) {
+		lmi_http_respond_text(x, 503, "Retry-After: 1\r\n",
+				      "llamad is being stopped; the stream goes on at its next start: ask "
+				      "again for the same position");
+		return;
+	}
 	if (from > r->n || from < first_byte(r) || r->nomem) {
 		lmi_http_respond_text(x, from > r->n ? 400 : 410, "",
 				      "from: the stream has bytes %" PRIu64 " to %" PRIu64
@@ -272,7 +297,16 @@ static void set_ended(struct lmi_http_replay *r)
 		return;
 	r->ended = true;
 	r->ended_ms = now_ms(r->h);
+	while (r->suspended && r->readers) /* their ends would look like that of the stream */
+		lmi_http_conn_close(r->readers->x->conn);
 	send_to_all(r);
+}
+
+/* The stream is not wanted any more. */
+static void cancel(struct lmi_http_replay *r)
+{
+	if (r->has_id && r->h->svc && r->ended && !r->suspended)
+		lmi_service_durable_cancel(r->h->svc, lmi_loop_now(), &r->owner, &r->id);
 }
 
 static void forget(struct lmi_http_replay *r)
@@ -299,8 +333,10 @@ void lmi_http_replay_stop(struct lmi_http_exchange *x, const char *name)
 {
 	struct lmi_http_replay *r = find(x, name);
 
-	if (r)
-		forget(r);
+	if (!r)
+		return;
+	cancel(r);
+	forget(r);
 }
 
 void lmi_http_replay_revoke(struct lmi_http_server *h, const char *label)
@@ -316,6 +352,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	struct lmi_http_replay *r = arg;
 
 	(void)fd;
+	if (r->was_sent && r->has_id && !r->was_read && r->h->svc) {
+		r->was_read = true;
+		lmi_service_durable_set_read(r->h->svc, lmi_loop_now(), &r->owner, &r->id);
+	}
 	r->forgotten |= (what & EV_TIMEOUT) && !is_read(r);
 	if (r->x && !r->x->conn && (r->forgotten || r->x->phase == LMI_HTTP_PHASE_DONE))
 		lmi_http_exchange_destroy(r->x);
@@ -350,6 +390,7 @@ void lmi_http_replay_release(struct lmi_http_exchange *x)
 		return;
 	r->x = NULL;
 	set_ended(r);
+	r->forgotten |= r->durable && !r->has_id; /* the request was refused */
 	if (r->forgotten)
 		event_active(r->timer, EV_READ, 0);
 	else
@@ -359,6 +400,7 @@ void lmi_http_replay_release(struct lmi_http_exchange *x)
 void lmi_http_replay_close(struct lmi_http_server *h)
 {
 	while (h->replays) {
+		h->replays->suspended = h->replays->durable;
 		if (h->replays->x)
 			lmi_http_exchange_destroy(h->replays->x);
 		replay_free(h->replays);
@@ -451,6 +493,37 @@ void lmi_http_replay_error(struct lmi_http_exchange *x, const void *bytes, size_
 void lmi_http_replay_end(struct lmi_http_exchange *x)
 {
 	set_ended(x->replay);
+	if (x->conn)
+		set_sent(x->replay);
+}
+
+void lmi_http_replay_comment(struct lmi_http_exchange *x, const void *bytes, size_t n)
+{
+	if (x->replay && x->replay->durable && x->conn)
+		(void)lmi_http_stream_send(x, bytes, n);
+	else if (!x->replay || !x->replay->durable)
+		(void)lmi_http_stream_write(x, bytes, n);
+}
+
+void lmi_http_replay_set_id(struct lmi_http_exchange *x, const struct lmi_wire_id *id)
+{
+	x->replay->id = *id;
+	x->replay->has_id = true;
+}
+
+const char *lmi_http_replay_name(const struct lmi_http_exchange *x)
+{
+	return x->replay ? x->replay->name : NULL;
+}
+
+void lmi_http_replay_suspend(struct lmi_http_exchange *x)
+{
+	struct lmi_http_replay *r = x->replay;
+
+	r->suspended = true;
+	if (x->conn) /* may end the exchange */
+		lmi_http_conn_close(x->conn);
+	set_ended(r);
 }
 
 /* ---- the beginning ---- */
@@ -477,23 +550,67 @@ static bool make_place(struct lmi_http_exchange *x)
 		if (!owns(r, &x->principal))
 			continue;
 		n++;
-		if (r->ended && !is_read(r) && (!oldest || r->ended_ms < oldest->ended_ms))
+		if (r->ended && !r->suspended && !is_read(r) &&
+		    (!oldest || r->ended_ms < oldest->ended_ms))
 			oldest = r;
 	}
 	if (n < x->h->o.resume_number && n_all < LMI_HTTP_REPLAY_MAX)
 		return true;
-	if (oldest)
+	if (oldest) {
+		cancel(oldest);
 		forget(oldest);
+	}
 	return oldest != NULL;
 }
 
-bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type)
+static struct lmi_http_replay *create(struct lmi_http_exchange *x, const char *name, const char *type)
+{
+	struct lmi_http_replay *r = lmi_alloc(1, sizeof(*r));
+
+	if (r)
+		r->timer = event_new(x->h->o.base, -1, 0, on_timer, r);
+	if (!r || !r->timer || (!name && !lmi_http_make_id(r->name))) {
+		if (r && r->timer)
+			event_free(r->timer);
+		lmi_free(r);
+		return NULL;
+	}
+	if (name)
+		(void)snprintf(r->name, sizeof(r->name), "%s", name);
+	r->h = x->h;
+	r->x = x;
+	r->owner = x->principal;
+	r->type = type;
+	r->started_ms = now_ms(x->h);
+	r->next = x->h->replays;
+	x->h->replays = r;
+	x->replay = r;
+	return r;
+}
+
+bool lmi_http_replay_begin_again(struct lmi_http_exchange *x, const char *type)
+{
+	struct lmi_http_replay *r = create(x, x->again->name, type);
+
+	if (!r)
+		return false;
+	r->durable = r->with_ids = r->has_id = true;
+	r->id = x->again->stream;
+	arm(r);
+	return true;
+}
+
+bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type, bool durable)
 {
 	const char *name = lmi_http_header(x, "x-conversation-id");
 	const char *ids = lmi_http_header(x, "x-event-ids");
 	struct lmi_http_replay *r;
 
-	if (!x->h->o.resume_bytes || (!name && !ids))
+	if (durable && !x->h->o.resume_bytes) {
+		lmi_http_reply_invalid(x, "durable", "this server keeps no streams (http_resume in [limits])");
+		return false;
+	}
+	if (!x->h->o.resume_bytes || (!name && !ids && !durable))
 		return true;
 	if (name && !good_name(name)) {
 		lmi_http_respond_text(x, 400, "",
@@ -511,27 +628,13 @@ bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type)
 				      x->h->o.resume_number);
 		return false;
 	}
-	r = lmi_alloc(1, sizeof(*r));
-	if (r)
-		r->timer = event_new(x->h->o.base, -1, 0, on_timer, r);
-	if (!r || !r->timer || (!name && !lmi_http_make_id(r->name))) {
-		if (r && r->timer)
-			event_free(r->timer);
-		lmi_free(r);
+	r = create(x, name, type);
+	if (!r) {
 		lmi_http_respond_text(x, 503, "", "out of memory");
 		return false;
 	}
-	if (name)
-		memcpy(r->name, name, strlen(name) + 1);
-	r->h = x->h;
-	r->x = x;
-	r->owner = x->principal;
-	r->type = type;
-	r->with_ids = ids && !strcmp(type, "text/event-stream");
-	r->started_ms = now_ms(x->h);
-	r->next = x->h->replays;
-	x->h->replays = r;
-	x->replay = r;
+	r->durable = durable;
+	r->with_ids = (ids || durable) && !strcmp(type, "text/event-stream");
 	return true;
 }
 

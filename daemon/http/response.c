@@ -92,7 +92,7 @@ static void done(struct lmi_http_exchange *x)
 	x->phase = LMI_HTTP_PHASE_DONE;
 	if (x->conn)
 		lmi_http_conn_answered(x->conn);
-	else
+	else if (x->replay)
 		lmi_http_replay_answered(x);
 }
 

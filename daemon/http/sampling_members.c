@@ -198,6 +198,19 @@ static void read_ping(struct lmi_http_translation *t, const struct lmi_http_at *
 	t->out->ping_ms = s > 0 ? (uint32_t)s * 1000 : 0;
 }
 
+/* Which rows a request continues is chosen by its session; -1: any. */
+static void read_slot(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	int64_t slot = lmi_http_read_int(&t->r, at, v, -1, LMI_HTTP_SLOT_MAX);
+	char *name = slot < 0 ? NULL : lmi_http_alloc(&t->r, LMI_HTTP_SLOT_NAME, 1);
+
+	if (!name)
+		return;
+	(void)snprintf(name, LMI_HTTP_SLOT_NAME, "slot-%d", (int)slot);
+	t->q->has_session = t->out->is_slot = true;
+	t->q->session = lmi_http_str(name);
+}
+
 static void read_one(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
 	(void)lmi_http_read_int(&t->r, at, v, 1, 1);
@@ -232,6 +245,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "cache_prompt", .wire = "cache_prompt"},
 	{.name = "pin_ms", .wire = "pin_ms"},
 	{.name = "context_shift", .wire = "context_shift"},
+	{.name = "durable", .wire = "durable"},
+	{.name = "session", .wire = "session"},
+	{.name = "id_slot", .read = read_slot},
 	{.name = "n_keep", .wire = "n_keep"},
 	{.name = "n_discard", .wire = "n_discard"},
 	{.name = "adapter", .wire = "adapter"},
@@ -255,7 +271,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "speculative.n_min"}, /* the engine measures what pays */
 	{.name = "speculative.p_min"},
 	{.name = "speculative.type"},
-	{.name = "id_slot"}, /* the scheduler chooses */
 	{.name = "slot_id"},
 	{.name = "timings_per_token"},
 	{.name = "return_progress"},

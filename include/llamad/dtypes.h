@@ -71,10 +71,11 @@
 	X(IQ2_KL, iq2_kl, 157) \
 	X(IQ1_KT, iq1_kt, 158)
 
-/* Quantised activations, never weights. */
+/* Quantised activations, never weights.  Q4_0_ROT exists only in KV caches. */
 #define LMD_DTYPES_ACTIVATION(X) \
 	X(Q8_1, q8_1, 9) \
-	X(Q8_K, q8_k, 15)
+	X(Q8_K, q8_k, 15) \
+	X(Q4_0_ROT, q4_0_rot, 62)
 
 /* clang-format on */
 

@@ -126,6 +126,18 @@ static const char *const names_stream_kind[] = {
 const struct lmi_wire_words lmi_wire_words_stream_kind = {
 	"stream_kind", names_stream_kind, LMD_LEN(names_stream_kind)};
 
+static const char *const names_event_kind[] = {
+	"load",
+	"load_failed",
+	"evict",
+	"unload",
+	"queue",
+	"start",
+	"end",
+};
+const struct lmi_wire_words lmi_wire_words_event_kind = {
+	"event_kind", names_event_kind, LMD_LEN(names_event_kind)};
+
 static const char *const names_stream_state[] = {
 	"waiting",
 	"running",
@@ -747,6 +759,65 @@ static const struct lmi_wire_struct type_stream = {
 	.n_fields = LMD_LEN(fields_type_stream),
 };
 
+static const struct lmi_wire_field fields_type_server_event[] = {
+	{.name = "n",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_server_event, n),
+	 .u.i = {1, INT64_MAX, 0}},
+	{.name = "at_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_server_event, at_ms),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "kind",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_server_event, kind),
+	 .u.e = {&lmi_wire_words_event_kind, 0}},
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, model),
+	 .u.s = {0, 4095, ""}},
+	{.name = "principal",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, principal),
+	 .u.s = {0, 256, ""}},
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_server_event, id),
+	 .has_at = offsetof(struct lmi_wire_server_event, has_id)},
+	{.name = "position",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, position),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_out",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, n_out),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_server_event, text),
+	 .u.s = {0, 1024, ""}},
+};
+static const struct lmi_wire_struct type_server_event = {
+	.name = "server_event",
+	.bytes = sizeof(struct lmi_wire_server_event),
+	.fields = fields_type_server_event,
+	.n_fields = LMD_LEN(fields_type_server_event),
+};
+
 static const struct lmi_wire_field fields_type_usage_row[] = {
 	{.name = "date",
 	 .type = LMI_WIRE_T_STRING,
@@ -1022,6 +1093,11 @@ static const struct lmi_wire_field fields_type_resident[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_resident, late_steps),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "sampling",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_resident, sampling),
+	 .u.s = {0, 64, ""}},
 	{.name = "scratch_bytes",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -1898,6 +1974,57 @@ static const struct lmi_wire_struct rep_embed = {
 	.bytes = sizeof(struct lmi_wire_rep_embed),
 	.fields = fields_rep_embed,
 	.n_fields = LMD_LEN(fields_rep_embed),
+};
+
+static const struct lmi_wire_field fields_req_events[] = {
+	{.name = "after",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_events, after),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "wait_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_events, wait_ms),
+	 .u.i = {0, 600000, 0}},
+	{.name = "max",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_events, max),
+	 .u.i = {1, 4096, 256}},
+};
+static const struct lmi_wire_struct req_events = {
+	.name = "events",
+	.bytes = sizeof(struct lmi_wire_req_events),
+	.fields = fields_req_events,
+	.n_fields = LMD_LEN(fields_req_events),
+};
+
+static const struct lmi_wire_field fields_rep_events[] = {
+	{.name = "events",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_events, events),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_events, n_events),
+	 .max_items = 4096,
+	 .u.of = &type_server_event},
+	{.name = "last",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_events, last),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "lost",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_events, lost),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_events = {
+	.name = "events",
+	.bytes = sizeof(struct lmi_wire_rep_events),
+	.fields = fields_rep_events,
+	.n_fields = LMD_LEN(fields_rep_events),
 };
 
 static const struct lmi_wire_field fields_req_generate[] = {
@@ -3887,6 +4014,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_NO,
 		.request = &req_embed,
 		.reply = &rep_embed,
+	},
+	[LMI_WIRE_OP_EVENTS] = {
+		.name = "events",
+		.since = 8,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_events,
+		.reply = &rep_events,
 	},
 	[LMI_WIRE_OP_GENERATE] = {
 		.name = "generate",

@@ -28,41 +28,42 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_DEVICES = 8,
 	LMI_WIRE_OP_DRAIN = 9,
 	LMI_WIRE_OP_EMBED = 10,
-	LMI_WIRE_OP_GENERATE = 11,
-	LMI_WIRE_OP_HELLO = 12,
-	LMI_WIRE_OP_INFO = 13,
-	LMI_WIRE_OP_KEY_ADD = 14,
-	LMI_WIRE_OP_KEY_RM = 15,
-	LMI_WIRE_OP_KEY_SET = 16,
-	LMI_WIRE_OP_KEYS = 17,
-	LMI_WIRE_OP_LIMITS = 18,
-	LMI_WIRE_OP_LOAD = 19,
-	LMI_WIRE_OP_MODELS = 20,
-	LMI_WIRE_OP_NEXT = 21,
-	LMI_WIRE_OP_PING = 22,
-	LMI_WIRE_OP_PLUGINS = 23,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 24,
-	LMI_WIRE_OP_PS = 25,
-	LMI_WIRE_OP_PULL = 26,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 27,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 28,
-	LMI_WIRE_OP_RELOAD = 29,
-	LMI_WIRE_OP_RERANK = 30,
-	LMI_WIRE_OP_RM = 31,
-	LMI_WIRE_OP_SESSION_FORK = 32,
-	LMI_WIRE_OP_SESSION_READ = 33,
-	LMI_WIRE_OP_SESSION_RM = 34,
-	LMI_WIRE_OP_SESSION_WRITE = 35,
-	LMI_WIRE_OP_SESSIONS = 36,
-	LMI_WIRE_OP_SHUTDOWN = 37,
-	LMI_WIRE_OP_STATS = 38,
-	LMI_WIRE_OP_STATUS = 39,
-	LMI_WIRE_OP_STREAMS = 40,
-	LMI_WIRE_OP_TOKENIZE = 41,
-	LMI_WIRE_OP_UNLOAD = 42,
-	LMI_WIRE_OP_USAGE = 43
+	LMI_WIRE_OP_EVENTS = 11,
+	LMI_WIRE_OP_GENERATE = 12,
+	LMI_WIRE_OP_HELLO = 13,
+	LMI_WIRE_OP_INFO = 14,
+	LMI_WIRE_OP_KEY_ADD = 15,
+	LMI_WIRE_OP_KEY_RM = 16,
+	LMI_WIRE_OP_KEY_SET = 17,
+	LMI_WIRE_OP_KEYS = 18,
+	LMI_WIRE_OP_LIMITS = 19,
+	LMI_WIRE_OP_LOAD = 20,
+	LMI_WIRE_OP_MODELS = 21,
+	LMI_WIRE_OP_NEXT = 22,
+	LMI_WIRE_OP_PING = 23,
+	LMI_WIRE_OP_PLUGINS = 24,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 25,
+	LMI_WIRE_OP_PS = 26,
+	LMI_WIRE_OP_PULL = 27,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 28,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 29,
+	LMI_WIRE_OP_RELOAD = 30,
+	LMI_WIRE_OP_RERANK = 31,
+	LMI_WIRE_OP_RM = 32,
+	LMI_WIRE_OP_SESSION_FORK = 33,
+	LMI_WIRE_OP_SESSION_READ = 34,
+	LMI_WIRE_OP_SESSION_RM = 35,
+	LMI_WIRE_OP_SESSION_WRITE = 36,
+	LMI_WIRE_OP_SESSIONS = 37,
+	LMI_WIRE_OP_SHUTDOWN = 38,
+	LMI_WIRE_OP_STATS = 39,
+	LMI_WIRE_OP_STATUS = 40,
+	LMI_WIRE_OP_STREAMS = 41,
+	LMI_WIRE_OP_TOKENIZE = 42,
+	LMI_WIRE_OP_UNLOAD = 43,
+	LMI_WIRE_OP_USAGE = 44
 };
-#define LMI_WIRE_N_OP 44
+#define LMI_WIRE_N_OP 45
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -205,6 +206,19 @@ enum lmi_wire_stream_kind {
 	LMI_WIRE_STREAM_KIND_PULL = 6 /* Op pull */
 };
 extern const struct lmi_wire_words lmi_wire_words_stream_kind;
+
+/* What has happened. */
+enum lmi_wire_event_kind {
+	LMI_WIRE_EVENT_KIND_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_EVENT_KIND_LOAD = 1, /* A model was loaded */
+	LMI_WIRE_EVENT_KIND_LOAD_FAILED = 2, /* A model could not be loaded */
+	LMI_WIRE_EVENT_KIND_EVICT = 3, /* A model makes way for another one */
+	LMI_WIRE_EVENT_KIND_UNLOAD = 4, /* A model was unloaded */
+	LMI_WIRE_EVENT_KIND_QUEUE = 5, /* A generation waits for others */
+	LMI_WIRE_EVENT_KIND_START = 6, /* A generation began to run */
+	LMI_WIRE_EVENT_KIND_END = 7 /* A generation ended */
+};
+extern const struct lmi_wire_words lmi_wire_words_event_kind;
 
 /* State of a stream. */
 enum lmi_wire_stream_state {
@@ -475,6 +489,31 @@ struct lmi_wire_stream {
 	int64_t lease_ms;
 };
 
+/* Something that has happened. */
+struct lmi_wire_server_event {
+	/* Its number. (>= 1) */
+	int64_t n;
+	/* When it happened, since 1970-01-01 UTC. (ms; >= 0) */
+	int64_t at_ms;
+	/* What it was. */
+	enum lmi_wire_event_kind kind;
+	/* The model that it is about. */
+	struct lmd_str model;
+	/* Whose generation it is: uid:NUMBER or key:LABEL. */
+	struct lmd_str principal;
+	/* The stream of the generation. */
+	bool has_id;
+	struct lmi_wire_id id;
+	/* queue: how many generations wait before it. (>= 0; default 0) */
+	int64_t position;
+	/* start and end: length of the prompt. (tokens; >= 0; default 0) */
+	int64_t n_prompt;
+	/* end: length of the answer. (tokens; >= 0; default 0) */
+	int64_t n_out;
+	/* The error, why a generation ended, or for which model another one makes way. */
+	struct lmd_str text;
+};
+
 /* What a principal used of a model on one day. */
 struct lmi_wire_usage_row {
 	/* The day as YYYY-MM-DD (UTC). */
@@ -597,6 +636,9 @@ struct lmi_wire_resident {
 	/* Steps that took longer than target_itl while running generations waited for the
 	 * prompt of another request. (>= 0; default 0) */
 	int64_t late_steps;
+	/* Device that chooses tokens if a request has only samplers that it knows; empty = the
+	 * host does. */
+	struct lmd_str sampling;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */
@@ -984,6 +1026,35 @@ struct lmi_wire_rep_embed {
 	uint32_t n_embeddings;
 	/* Number of tokens of all inputs. (tokens; >= 0) */
 	int64_t n_prompt;
+};
+
+/* Fetches what has happened since a cursor: loads, unloads and evictions of models, and
+ * generations that waited, began and ended. Asking again returns the same events as long as the
+ * server keeps them. A user sees models that the user may use, and the user's own generations;
+ * an administrator sees all. */
+struct lmi_wire_req_events {
+	/* Number of the last event that the client has received. Numbers begin at 1 when the
+	 * server starts. (>= 0; default 0) */
+	int64_t after;
+	/* Maximum time to wait for an event. (ms; 0..600000; default 0) */
+	int64_t wait_ms;
+	/* Maximum number of events. (1..4096; default 256) */
+	int64_t max;
+};
+
+/* Fetches what has happened since a cursor: loads, unloads and evictions of models, and
+ * generations that waited, began and ended. Asking again returns the same events as long as the
+ * server keeps them. A user sees models that the user may use, and the user's own generations;
+ * an administrator sees all. */
+struct lmi_wire_rep_events {
+	/* The events after the cursor, the oldest first. Empty if the wait timed out. */
+	const struct lmi_wire_server_event *events;
+	uint32_t n_events;
+	/* The next cursor. (>= 0) */
+	int64_t last;
+	/* Events after the cursor that the server no longer has, including those that the
+	 * client may not see. (>= 0; default 0) */
+	int64_t lost;
 };
 
 /* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
@@ -1998,6 +2069,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_devices devices;
 	struct lmi_wire_req_drain drain;
 	struct lmi_wire_req_embed embed;
+	struct lmi_wire_req_events events;
 	struct lmi_wire_req_generate generate;
 	struct lmi_wire_req_hello hello;
 	struct lmi_wire_req_info info;
@@ -2044,6 +2116,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_devices devices;
 	struct lmi_wire_rep_drain drain;
 	struct lmi_wire_rep_embed embed;
+	struct lmi_wire_rep_events events;
 	struct lmi_wire_rep_generate generate;
 	struct lmi_wire_rep_hello hello;
 	struct lmi_wire_rep_info info;

@@ -14,6 +14,10 @@ begin
 does add tiny "$dir/full.gguf"
 prints . generate tiny -p '!' -n 1000 --temp 0 --ignore-eos
 cp "$dir/out" "$dir/whole"
+# what happened so far
+prints '^[-0-9]* [0-9:]*Z  load  *tiny$' events
+prints '^[-0-9]* [0-9:]*Z  end  *tiny  uid:[0-9]*  1 + 1000 tokens  length$' events
+prints '"kind": *"start"' events --json
 : >"$dir/answer"
 ctl generate tiny -p '!' -n 1000 --temp 0 --ignore-eos --durable --hold 0ms >"$dir/answer" 2>"$dir/err2" &
 client=$!

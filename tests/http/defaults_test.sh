@@ -93,6 +93,21 @@ does reload
 holds "the key of presets" grep -q '^changed: .*model' "$dir/out"
 fetch 200 '"params":{"temperature":4,"top_k":40' "$u/props?model=hot"
 
+# keys of [engine] hold for models that are loaded afterwards, also after several reloads
+for ctx in 40 48 56; do
+	printf '[engine]\nctx = %s\nkv_type = f16\n' $ctx >"$dir/conf"
+	does reload
+	holds "the keys of [engine]" grep -q '^changed: .*ctx' "$dir/out"
+done
+does load hot
+before=$(ctl ps --json | tr -d ' \n' | grep -o '"n_ctx":[0-9]*' | head -n 1)
+does unload hot
+does load hot
+after=$(ctl ps --json | tr -d ' \n' | grep -o '"n_ctx":[0-9]*' | head -n 1)
+holds "the context of the loaded model, $before, then $after" [ "$after" = '"n_ctx":56' ]
+printf '[model hot]\ntemp = 4\n' >"$dir/conf"
+does reload
+
 # when a model was added is known
 now=$(date +%s)
 fetch 200 . "$u/v1/models"

@@ -123,6 +123,33 @@ post 200 '^{"embedding":\[[-0-9.]' /api/embeddings '{"model":"tiny","prompt":"a"
 for path in embed embeddings; do
 	post 400 '^{"error":"[a-z]*: is missing"}' /api/$path '{"model":"tiny"}'
 done
+for path in realtime audio/transcriptions audio/translations audio/speech images/generations moderations \
+	chat/completions/control; do
+	post 501 '^{"error":{"message":"not implemented: [A-Z][a-z ]*\.' /v1/$path '{}'
+done
+fetch 501 'no realtime sessions' "$u/v1/realtime"
+fetch 501 'no cloud' "$u/api/status"
+for path in me signout; do
+	post 501 '^{"error":"not implemented: There are no accounts\."}' /api/$path '{}'
+done
+admin 501 'not uploaded' -d x http://localhost/api/blobs/sha256:00
+admin 501 '' -I http://localhost/api/blobs/sha256:00
+fetch 501 'ask /models' "$u/models/sse"
+admin 501 '/api/pull' -d '{}' http://localhost/models
+admin 501 '/api/delete' -X DELETE http://localhost/models
+# llama.cpp's server has these without /v1 as well, and counts tokens of conversations
+hi='"messages":[{"role":"user","content":"hi"}],"chat_template":"chatml"'
+post 200 '"object":"chat.completion"' /chat/completions "{$hi,\"max_tokens\":2}"
+post 200 '^{"object":"response.input_tokens","input_tokens":[1-9]' /v1/chat/completions/input_tokens "{$hi}"
+post 200 '"input_tokens":[1-9]' /chat/completions/input_tokens "{$hi}"
+post 200 '"object":"response"' /responses '{"input":"a","chat_template":"chatml","max_output_tokens":2}'
+post 200 '"input_tokens":[1-9]' /responses/input_tokens '{"input":"a","chat_template":"chatml"}'
+post 403 'role admin' /models/unload '{"model":"tiny"}'
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/unload
+admin 200 '^{"success":true}' -d '{"model":"tiny"}' http://localhost/models/load
+fetch 200 '"status":{"value":"loaded"}' "$u/models"
+admin 404 'nosuch' -d '{"model":"nosuch"}' http://localhost/models/load
+admin 400 'model: is missing' -d '{}' http://localhost/models/load
 for path in push; do
 	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
 done
@@ -249,6 +276,10 @@ holds "the format of metrics" sh -c '/usr/bin/env python3 "$0" llamad_requests_r
 	vllm:kv_cache_usage_perc vllm:prompt_tokens_total llamacpp:requests_processing \
 	llamacpp:tokens_predicted_total llamacpp:prompt_seconds_total <"$1"' \
 	"$src/tests/http/metrics.py" "$dir/body"
+
+holds "the dashboard and the alert rules: $(/usr/bin/env python3 "$src/tests/http/monitoring.py" \
+	"$src/monitoring" <"$dir/body" 2>&1)" sh -c '/usr/bin/env python3 "$0" "$1" <"$2"' \
+	"$src/tests/http/monitoring.py" "$src/monitoring" "$dir/body"
 
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
 

@@ -254,6 +254,25 @@ def parts():
           pulled("me/stored") == [read(f"{DIR}/parts/{n}") for n in names], r)
 
 
+def signed():
+    """The signed manifest is a layer, comes back, and is valid."""
+    os.makedirs(f"{DIR}/signed")
+    shutil.copy(TINY, f"{DIR}/signed/m.gguf")
+    ctl("sign", "--new-key", f"{DIR}/key")
+    ctl("sign", f"{DIR}/signed/m.gguf", "--key", f"{DIR}/key.key")
+    r = push(f"{DIR}/signed/m.gguf", "me/signed")
+    layers = manifest("me/signed", "latest")[0]["layers"]
+    check("a layer with the manifest", r.returncode == 0 and [x["mediaType"] for x in layers] == [
+        "application/vnd.docker.ai.gguf.v3", "application/vnd.llamad.model.signature.v1"] and
+        layers[1]["annotations"]["org.opencontainers.image.title"] == "m.gguf.sig", (r, layers))
+    got = pulled("me/signed")
+    names = sorted(os.listdir(f"{DIR}/out"))
+    check("both come back", got == [read(TINY), read(f"{DIR}/signed/m.gguf.sig")] and
+          len(names) == 2 and names[1] == names[0] + ".sig", names)
+    r = ctl("verify", f"{DIR}/out/{names[0]}", "--key", f"{DIR}/key.pub")
+    check("and are valid", r.returncode == 0, r)
+
+
 def named():
     """A name with a Modelfile, from the user's own store and from a daemon."""
     with open(f"{DIR}/Modelfile", "w") as f:
@@ -326,7 +345,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in first, wrong_words, logins, troubles, cuts, interrupted, parts, named, skopeo:
+    for part in first, wrong_words, logins, troubles, cuts, interrupted, parts, signed, named, skopeo:
         part()
 finally:
     server.kill()

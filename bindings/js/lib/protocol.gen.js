@@ -4,7 +4,7 @@
 /** Versions of the protocol that this package speaks, and the latest revision it knows. */
 export const V_MIN = 1;
 export const V_MAX = 1;
-export const REVISION = 7;
+export const REVISION = 8;
 
 /** Most items of a reply to next. */
 export const ITEMS_MAX = 4096;
@@ -25,6 +25,7 @@ export const OPS = {
   devices: { once: false, reply: { devices: "array" } },
   drain: { once: false, reply: { running: "int", waiting: "int" } },
   embed: { once: false, reply: { embeddings: "array", n_prompt: "int" } },
+  events: { once: false, reply: { events: "array", last: "int" } },
   generate: { once: true, reply: { id: "id", seed: "int" } },
   hello: { once: false, reply: { server: "string", version: "string", v_min: "int", v_max: "int", revision: "int", boot: "id", role: "enum", features: "array" } },
   info: { once: false, reply: { model: "object", elements: "int", weight_bytes: "int", types: "array" } },

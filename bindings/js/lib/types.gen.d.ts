@@ -255,6 +255,30 @@ export interface Stream {
   lease_ms: number;
 }
 
+/** Something that has happened. */
+export interface ServerEvent {
+  /** Its number. */
+  n: number;
+  /** When it happened, since 1970-01-01 UTC. In ms. */
+  at_ms: number;
+  /** What it was. */
+  kind: "load" | "load_failed" | "evict" | "unload" | "queue" | "start" | "end";
+  /** The model that it is about. */
+  model?: string;
+  /** Whose generation it is: uid:NUMBER or key:LABEL. */
+  principal?: string;
+  /** The stream of the generation. */
+  id?: Id;
+  /** queue: how many generations wait before it. */
+  position?: number;
+  /** start and end: length of the prompt. In tokens. */
+  n_prompt?: number;
+  /** end: length of the answer. In tokens. */
+  n_out?: number;
+  /** The error, why a generation ended, or for which model another one makes way. */
+  text?: string;
+}
+
 /** What a principal used of a model on one day. */
 export interface UsageRow {
   /** The day as YYYY-MM-DD (UTC). */
@@ -367,6 +391,8 @@ export interface Resident {
   pinned?: number;
   /** Steps that took longer than target_itl while running generations waited for the prompt of another request. */
   late_steps?: number;
+  /** Device that chooses tokens if a request has only samplers that it knows; empty = the host does. */
+  sampling?: string;
   /** Working memory. In bytes. */
   scratch_bytes: number;
   /** Time since it became ready. In ms. */
@@ -736,6 +762,26 @@ export interface EmbedReply {
   embeddings: Array<Embedding>;
   /** Number of tokens of all inputs. In tokens. */
   n_prompt: number;
+}
+
+/** Fetches what has happened since a cursor: loads, unloads and evictions of models, and generations that waited, began and ended. Asking again returns the same events as long as the server keeps them. A user sees models that the user may use, and the user's own generations; an administrator sees all. */
+export interface EventsRequest {
+  /** Number of the last event that the client has received. Numbers begin at 1 when the server starts. */
+  after?: number;
+  /** Maximum time to wait for an event. In ms. */
+  wait_ms?: number;
+  /** Maximum number of events. Default: 256. */
+  max?: number;
+}
+
+/** Fetches what has happened since a cursor: loads, unloads and evictions of models, and generations that waited, began and ended. Asking again returns the same events as long as the server keeps them. A user sees models that the user may use, and the user's own generations; an administrator sees all. */
+export interface EventsReply {
+  /** The events after the cursor, the oldest first. Empty if the wait timed out. */
+  events: Array<ServerEvent>;
+  /** The next cursor. */
+  last: number;
+  /** Events after the cursor that the server no longer has, including those that the client may not see. */
+  lost?: number;
 }
 
 /** Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next. */
@@ -1500,6 +1546,7 @@ export interface Ops {
   devices: { request: DevicesRequest; reply: DevicesReply };
   drain: { request: DrainRequest; reply: DrainReply };
   embed: { request: EmbedRequest; reply: EmbedReply };
+  events: { request: EventsRequest; reply: EventsReply };
   generate: { request: GenerateRequest; reply: GenerateReply };
   hello: { request: HelloRequest; reply: HelloReply };
   info: { request: InfoRequest; reply: InfoReply };

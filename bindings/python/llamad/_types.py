@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 7
+REVISION = 8
 
 
 M = TypeVar("M", bound="Message")
@@ -117,6 +117,8 @@ CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
 Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload", "download"]
 #: The op that created a stream.
 StreamKind = Literal["generate", "add", "load", "unload", "reload", "pull"]
+#: What has happened.
+EventKind = Literal["load", "load_failed", "evict", "unload", "queue", "start", "end"]
 #: State of a stream.
 StreamState = Literal["waiting", "running", "ended"]
 #: Kind of a metric.
@@ -453,6 +455,32 @@ class Stream(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class ServerEvent(Message):
+    """Something that has happened."""
+
+    #: Its number. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: When it happened, since 1970-01-01 UTC. (ms, at least 0)
+    at_ms: int = field(metadata={"wire": "at_ms"})
+    #: What it was.
+    kind: str = field(metadata={"wire": "kind"})
+    #: The model that it is about.
+    model: str = field(default='', metadata={"wire": "model", "default": ''})
+    #: Whose generation it is: uid:NUMBER or key:LABEL.
+    principal: str = field(default='', metadata={"wire": "principal", "default": ''})
+    #: The stream of the generation.
+    id: Union[bytes, None] = field(default=None, metadata={"wire": "id", "bytes": True})
+    #: queue: how many generations wait before it. (at least 0)
+    position: int = field(default=0, metadata={"wire": "position", "default": 0})
+    #: start and end: length of the prompt. (tokens, at least 0)
+    n_prompt: int = field(default=0, metadata={"wire": "n_prompt", "default": 0})
+    #: end: length of the answer. (tokens, at least 0)
+    n_out: int = field(default=0, metadata={"wire": "n_out", "default": 0})
+    #: The error, why a generation ended, or for which model another one makes way.
+    text: str = field(default='', metadata={"wire": "text", "default": ''})
+
+
+@dataclass(kw_only=True, repr=False)
 class UsageRow(Message):
     """What a principal used of a model on one day."""
 
@@ -587,6 +615,9 @@ class Resident(Message):
     #: Steps that took longer than target_itl while running generations waited for the prompt of
     #: another request. (at least 0)
     late_steps: int = field(default=0, metadata={"wire": "late_steps", "default": 0})
+    #: Device that chooses tokens if a request has only samplers that it knows; empty = the host
+    #: does.
+    sampling: str = field(default='', metadata={"wire": "sampling", "default": ''})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)
@@ -1171,6 +1202,48 @@ class EmbedParams(TypedDict, total=False):
     #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
     #: never. (ms, at least -1, at most 86400000)
     keep_alive_ms: Union[int, None]
+
+
+@dataclass(kw_only=True, repr=False)
+class EventsReply(Message):
+    """Reply to events."""
+
+    #: The events after the cursor, the oldest first. Empty if the wait timed out.
+    events: list[ServerEvent] = field(metadata={"wire": "events", "make": "ServerEvent", "many": True})
+    #: The next cursor. (at least 0)
+    last: int = field(metadata={"wire": "last"})
+    #: Events after the cursor that the server no longer has, including those that the client may
+    #: not see. (at least 0)
+    lost: int = field(default=0, metadata={"wire": "lost", "default": 0})
+
+
+@dataclass(kw_only=True, repr=False)
+class EventsRequest(Request[EventsReply]):
+    """Fetches what has happened since a cursor: loads, unloads and evictions of models, and generations that waited, began and ended. Asking again returns the same events as long as the server keeps them. A user sees models that the user may use, and the user's own generations; an administrator sees all."""
+
+    OP: ClassVar[str] = "events"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = EventsReply
+    #: Number of the last event that the client has received. Numbers begin at 1 when the server
+    #: starts. (at least 0)
+    after: int = field(default=0, metadata={"wire": "after", "default": 0})
+    #: Maximum time to wait for an event. (ms, at least 0, at most 600000)
+    wait_ms: int = field(default=0, metadata={"wire": "wait_ms", "default": 0})
+    #: Maximum number of events. (at least 1, at most 4096)
+    max: int = field(default=256, metadata={"wire": "max", "default": 256})
+
+
+class EventsParams(TypedDict, total=False):
+    """Optional fields of events."""
+
+    #: Number of the last event that the client has received. Numbers begin at 1 when the server
+    #: starts. (at least 0)
+    after: int
+    #: Maximum time to wait for an event. (ms, at least 0, at most 600000)
+    wait_ms: int
+    #: Maximum number of events. (at least 1, at most 4096)
+    max: int
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2803,27 +2876,29 @@ __all__ = [
     "CreateRequest", "DefaultSource", "DefaultValue", "DetokenizeParams", "DetokenizeReply",
     "DetokenizeRequest", "Device", "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams",
     "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding",
-    "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply",
-    "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams",
-    "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply",
-    "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest",
-    "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest",
-    "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model",
-    "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams",
-    "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin",
-    "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
-    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "Error", "ErrorCode", "ErrorItem", "EventKind", "EventsParams", "EventsReply", "EventsRequest",
+    "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams",
+    "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item",
+    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
+    "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest",
+    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
+    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
+    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
+    "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
+    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
+    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
+    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
     "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
-    "RunningGeneration", "SchemaModel", "ServerState", "Session", "SessionForkReply",
-    "SessionForkRequest", "SessionReadParams", "SessionReadReply", "SessionReadRequest",
-    "SessionRmReply", "SessionRmRequest", "SessionWriteParams", "SessionWriteReply",
-    "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
-    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
-    "UnloadRequest", "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
+    "RunningGeneration", "SchemaModel", "ServerEvent", "ServerState", "Session",
+    "SessionForkReply", "SessionForkRequest", "SessionReadParams", "SessionReadReply",
+    "SessionReadRequest", "SessionRmReply", "SessionRmRequest", "SessionWriteParams",
+    "SessionWriteReply", "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting",
+    "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply",
+    "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind", "StreamState",
+    "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem", "TokenItem",
+    "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest", "UnknownItem",
+    "UnloadParams", "UnloadReply", "UnloadRequest", "UsageParams", "UsageReply", "UsageRequest",
+    "UsageRow", "V_MAX", "V_MIN"
 ]

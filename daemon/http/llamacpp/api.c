@@ -89,6 +89,12 @@ static const char streams_body[] =
 	"{\"type\":\"object\",\"required\":[\"conversation_ids\"],\"properties\":{"
 	"\"conversation_ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
 
+static const char models_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{\"model\":{\"type\":\"string\"}}}";
+
+static const char slot_body[] =
+	"{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}}}";
+
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
 	 completion_body, NULL},
@@ -104,6 +110,16 @@ static const struct lmi_http_route routes[] = {
 	 "Lists the places for sequences of the loaded models.", NULL, NULL},
 	{LMI_HTTP_GET, "/models", LMI_HTTP_USER, lmi_llamacpp_models, "Lists the models.", NULL,
 	 NULL},
+	{LMI_HTTP_POST, "/models/load", LMI_HTTP_ADMIN, lmi_llamacpp_model_load,
+	 "Loads a model.", models_body, NULL},
+	{LMI_HTTP_POST, "/models/unload", LMI_HTTP_ADMIN, lmi_llamacpp_model_unload,
+	 "Unloads a model.", models_body, NULL},
+	{LMI_HTTP_POST, "/models", LMI_HTTP_ADMIN, NULL,
+	 "Models are downloaded with /api/pull or llamactl pull.", NULL, NULL},
+	{LMI_HTTP_DELETE, "/models", LMI_HTTP_ADMIN, NULL,
+	 "Models are removed with /api/delete or llamactl rm.", NULL, NULL},
+	{LMI_HTTP_GET, "/models/sse", LMI_HTTP_USER, NULL,
+	 "Changes of models are not reported: ask /models.", NULL, NULL},
 	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL, NULL},
 	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, lmi_llamacpp_apply_template,
 	 "Returns the prompt of a conversation.", template_body, NULL},
@@ -121,8 +137,8 @@ static const struct lmi_http_route routes[] = {
 	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/v1/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
 	 "Scores documents by a query.", rerank_body, NULL},
-	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
-	 NULL, NULL},
+	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_USER, lmi_llamacpp_slot_action,
+	 "Saves, restores or erases the session of a slot: action.", slot_body, NULL},
 	{LMI_HTTP_GET, "/v1/stream", LMI_HTTP_USER, lmi_llamacpp_stream,
 	 "Resumes a stream at a position: conv_id, from.", NULL, NULL},
 	{LMI_HTTP_GET, "/v1/stream/{conv_id}", LMI_HTTP_USER, lmi_llamacpp_stream,

@@ -88,6 +88,16 @@ static const struct lmi_http_route routes[] = {
 	 "Makes a model with a prompt and parameters of its own.", create_body, NULL},
 	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, lmi_ollama_pull, "Downloads a model.", pull_body,
 	 NULL},
+	{LMI_HTTP_HEAD, "/api/blobs/{digest}", LMI_HTTP_ADMIN, NULL,
+	 "Files are not uploaded: add models on the server.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/blobs/{digest}", LMI_HTTP_ADMIN, NULL,
+	 "Files are not uploaded: add models on the server.", NULL, NULL},
+	{LMI_HTTP_GET, "/api/status", LMI_HTTP_USER, NULL,
+	 "There is no cloud to report on.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/me", LMI_HTTP_USER, NULL,
+	 "There are no accounts.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/signout", LMI_HTTP_USER, NULL,
+	 "There are no accounts.", NULL, NULL},
 	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, "Models are not uploaded.", NULL, NULL},
 };
 

@@ -10,6 +10,7 @@
 #include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 #include "daemon/http/openai/responses.h"
+#include "daemon/http/timings.h"
 
 /* ---- errors ---- */
 
@@ -162,6 +163,7 @@ void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_
 	}
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
+	lmi_http_put_timings(j, end);
 }
 
 void lmi_openai_end_stream(const struct lmi_openai_state *s, const char *prefix, const char *object,
@@ -340,6 +342,17 @@ static const char batch_body[] =
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/v1/chat/completions", LMI_HTTP_USER, lmi_openai_chat_completions,
 	 "Continues a conversation.", chat_body, ANSWER("chat.completion")},
+	{LMI_HTTP_POST, "/chat/completions", LMI_HTTP_USER, lmi_openai_chat_completions,
+	 "Continues a conversation.", chat_body, ANSWER("chat.completion")},
+	{LMI_HTTP_POST, "/v1/chat/completions/input_tokens", LMI_HTTP_USER, lmi_openai_chat_tokens,
+	 "Counts the tokens of a conversation.", chat_body, ANSWER("response.input_tokens")},
+	{LMI_HTTP_POST, "/chat/completions/input_tokens", LMI_HTTP_USER, lmi_openai_chat_tokens,
+	 "Counts the tokens of a conversation.", chat_body, ANSWER("response.input_tokens")},
+	{LMI_HTTP_POST, "/responses", LMI_HTTP_USER, lmi_openai_responses,
+	 "Answers a conversation that is given as items.", response_body, ANSWER("response")},
+	{LMI_HTTP_POST, "/responses/input_tokens", LMI_HTTP_USER, lmi_openai_response_tokens,
+	 "Counts the tokens of a conversation that is given as items.", response_body,
+	 ANSWER("response.input_tokens")},
 	{LMI_HTTP_POST, "/v1/completions", LMI_HTTP_USER, lmi_openai_completions,
 	 "Continues a text.", completion_body, ANSWER("text_completion")},
 	{LMI_HTTP_GET, "/v1/models", LMI_HTTP_USER, lmi_openai_models, "Lists the models.", NULL,
@@ -391,6 +404,15 @@ static const struct lmi_http_route routes[] = {
 	 "Describes a batch.", NULL, ANSWER("batch")},
 	{LMI_HTTP_POST, "/v1/batches/{batch_id}/cancel", LMI_HTTP_USER, lmi_openai_batch_cancel,
 	 "Cancels a batch.", NULL, ANSWER("batch")},
+	/* what OpenAI or llama.cpp has beside these */
+	{LMI_HTTP_GET, "/v1/realtime", LMI_HTTP_USER, NULL, "There are no realtime sessions.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/realtime", LMI_HTTP_USER, NULL, "There are no realtime sessions.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/audio/transcriptions", LMI_HTTP_USER, NULL, "Audio is not supported.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/audio/translations", LMI_HTTP_USER, NULL, "Audio is not supported.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/audio/speech", LMI_HTTP_USER, NULL, "Audio is not supported.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/images/generations", LMI_HTTP_USER, NULL, "Images are not supported.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/moderations", LMI_HTTP_USER, NULL, "Moderation is not supported.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/chat/completions/control", LMI_HTTP_USER, NULL, "An answer is not controlled while it is written.", NULL, NULL},
 };
 
 static const struct lmi_http_api api = {

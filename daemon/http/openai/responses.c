@@ -329,7 +329,8 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 						    struct lmd_error *err)
 {
 	static const struct lmi_http_at at_previous = {.name = "previous_response_id"},
-					at_background = {.name = "background"};
+					at_background = {.name = "background"},
+					at_durable = {.name = "durable"};
 	struct lmi_http_translation t;
 	struct lmi_openai_response_state *s;
 
@@ -351,6 +352,9 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 		lmi_http_fail(&t.r, &at_background, "responses are not stored here");
 	if (s && s->background && before && !s->stored)
 		lmi_http_fail(&t.r, &at_background, "requires store");
+	if (s && t.q->durable && (s->previous || s->stored))
+		lmi_http_fail(&t.r, &at_durable, "cannot be combined with %s",
+			      s->previous ? "previous_response_id" : "stored responses: set store to false");
 	if (s && s->background && out->stream)
 		lmi_http_fail(&t.r, &at_background, "cannot be combined with stream");
 	choose_tool(&t, lmi_http_get(body, "tool_choice"));
@@ -416,6 +420,12 @@ static void write_tokens(const struct lmi_wire_rep_apply_template *r, struct lmi
 	lmi_http_json_put_text(out, "object", "response.input_tokens");
 	lmi_http_json_put_int(out, "input_tokens", r->n_prompt);
 	lmi_json_text_end(out);
+}
+
+/* POST /v1/chat/completions/input_tokens, of llama.cpp's server, which reports the same object. */
+void lmi_openai_chat_tokens(struct lmi_http_exchange *x)
+{
+	lmi_http_prompt(x, lmi_openai_translate_chat, write_tokens);
 }
 
 /* POST /v1/responses/input_tokens. */

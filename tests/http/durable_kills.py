@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""durable_kills.py BUILD DIR KILLS SEED: clients of four endpoints read durable streams while the daemon
+is killed, or stopped, and started again at random moments.
+
+A client that lost its connection goes on at the byte or after the event that it has seen last. What it
+has got in the end
+  - is what the daemon then sends from the first byte on;
+  - is what an undisturbed run sends, but for random ids and times.
+Streams that are deleted leave no file. Exits with 1 at the first fault."""
+import http.client
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import json
+
+WAIT_S = 120
+TOKENS = 250
+
+COMMON = {"model": "tiny", "stream": True, "seed": 7, "temperature": 3, "ignore_eos": True, "durable": True}
+CHAT = COMMON | {"chat_template": "chatml"}
+REQUESTS = [
+    ("/v1/chat/completions", CHAT | {"messages": [{"role": "user", "content": "hi"}], "logprobs": True,
+                                     "top_logprobs": 3, "max_completion_tokens": TOKENS,
+                                     "stream_options": {"include_usage": True}}),
+    ("/v1/completions", COMMON | {"prompt": "Hello", "max_tokens": TOKENS}),
+    ("/v1/responses", CHAT | {"input": "hi", "max_output_tokens": TOKENS}),
+    ("/completion", COMMON | {"prompt": "Hello", "n_predict": TOKENS}),
+]
+
+
+class Fault(Exception):
+    pass
+
+
+def check(good, text):
+    if not good:
+        raise Fault(text)
+
+
+class Daemon:
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.url, self.path = f"ipc://{folder}/sock", f"{folder}/http.sock"
+        self.process = None
+
+    def ctl(self, *words):
+        return subprocess.run([f"{self.build}/llamactl", "--socket", self.url, *words], text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=WAIT_S)
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [f"{self.build}/llamad", "--socket", self.url, "--state-dir", f"{self.folder}/state", "--http",
+             f"unix:{self.path}", "--backend", "null", "--ctx", "1024"],
+            stderr=open(f"{self.folder}/log", "a"), env=os.environ | {"LLAMAD_NULL_STEP_US": "1000"})
+        end = time.monotonic() + WAIT_S
+        while self.ctl("ping").returncode:
+            check(self.process.poll() is None and time.monotonic() < end, "the daemon does not get ready")
+            time.sleep(0.02)
+
+    def end(self, sig):
+        self.process.send_signal(sig)
+        status = self.process.wait(WAIT_S)
+        check(sig == signal.SIGKILL or status == 0, f"the daemon's exit status is {status}")
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=WAIT_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(WAIT_S)
+        self.sock.connect(self.path)
+
+
+def send(daemon, method, target, body=None, headers=()):
+    conn = Unix(daemon.path)
+    conn.request(method, target, body and json.dumps(body),
+                 {"Content-Type": "application/json"} | dict(headers))
+    r = conn.getresponse()
+    r.keeps = conn
+    return r
+
+
+def whole_events(data):
+    return data[:data.rfind(b"\n\n") + 2] if b"\n\n" in data else b""
+
+
+def normal(data):
+    """Without what differs from run to run."""
+    data = re.sub(rb"(?m)^id: .*\n", b"", data)
+    data = re.sub(rb'"timings":\{[^}]*\}', b'"timings":{}', data)
+    data = re.sub(rb',"(accepted|rejected)_prediction_tokens":[0-9]+', b"", data)
+    data = re.sub(rb'("(created|created_at|completed_at|cached_tokens|tokens_cached|prompt_ms|predicted_ms)":)'
+                  rb'[0-9.]+', rb"\1 0", data)
+    return re.sub(rb"(chatcmpl-|cmpl-|resp_|msg_|rs_|fc_)[A-Za-z0-9]+", rb"\1", data)
+
+
+class Client(threading.Thread):
+    def __init__(self, daemon, target, body, rnd):
+        super().__init__()
+        self.daemon_, self.target, self.body, self.rnd = daemon, target, body, rnd
+        self.seen, self.stream, self.fault, self.n_resumed, self.n_begun = b"", None, None, 0, 0
+
+    def ask(self):
+        if not self.stream:
+            self.seen = b""
+            self.n_begun += 1
+            return send(self.daemon_, "POST", self.target, self.body)
+        self.n_resumed += 1
+        events = whole_events(self.seen)
+        if events and self.rnd.random() < 0.5:
+            self.seen = events
+            last = re.findall(rb"(?m)^id: (.*)$", events)[-1].decode()
+            check(last == f"{self.stream}:{len(events)}", f"the id {last} after {len(events)} bytes")
+            return send(self.daemon_, "POST", self.target, self.body, {"Last-Event-ID": last})
+        return send(self.daemon_, "GET", f"/v1/stream/{self.stream}?from={len(self.seen)}")
+
+    def go_on(self):
+        """Returns whether the stream is complete."""
+        try:
+            r = self.ask()
+            if r.status in (429, 503):
+                r.read()
+                return False
+            if r.status != 200:
+                raise Fault(f"{self.target} from {len(self.seen)}: {r.status} {r.read()[:300]}")
+            self.stream = self.stream or r.getheader("X-Conversation-Id")
+            while True:
+                part = r.read1(65536)
+                self.seen += part
+                if not part:
+                    return True
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def run(self):
+        end = time.monotonic() + WAIT_S
+        try:
+            while not self.go_on():
+                check(time.monotonic() < end, f"{self.target} does not end")
+                time.sleep(0.01)
+        except Exception as e:
+            self.fault = e
+
+
+def batch(daemon, rnd, ends):
+    """Reads a stream of each endpoint; ends: what happens to the daemon meanwhile."""
+    clients = [Client(daemon, target, body, rnd) for target, body in REQUESTS]
+    for c in clients:
+        c.start()
+    for sig in ends:
+        time.sleep(rnd.uniform(0.02, 0.3))  # any moment
+        daemon.end(sig)
+        daemon.start()
+    for c in clients:
+        c.join()
+        if c.fault:
+            raise c.fault
+    return clients
+
+
+def files(daemon):
+    return os.listdir(f"{daemon.folder}/state/streams")
+
+
+def main():
+    build, folder, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    rnd = random.Random(int(sys.argv[4]))
+    daemon = Daemon(build, folder)
+    daemon.start()
+    try:
+        check(not daemon.ctl("add", "tiny", f"{folder}/tiny.gguf").returncode, "add")
+        for bad in ({"stream": False}, {"n": 2}):
+            r = send(daemon, "POST", REQUESTS[0][0], REQUESTS[0][1] | bad)
+            check(r.status == 400 and b"durable" in r.read(), f"durable with {bad}: {r.status}")
+        want = [normal(c.seen) for c in batch(daemon, rnd, [])]
+        n, resumed, unknown = 0, 0, 0
+        while n < kills:
+            ends = [signal.SIGTERM if rnd.random() < 0.25 else signal.SIGKILL
+                    for _ in range(min(kills - n, 2))]
+            n += len(ends)
+            for c, w in zip(batch(daemon, rnd, ends), want):
+                resumed += c.n_resumed
+                unknown += c.n_begun - 1
+                check(normal(c.seen) == w, f"{c.target}: {normal(c.seen)[-600:]} is not {w[-600:]}")
+                r = send(daemon, "GET", f"/v1/stream/{c.stream}?from=0")
+                whole = r.read()
+                # a stop removes what was read to its end
+                if r.status == 404 and signal.SIGTERM in ends:
+                    continue
+                at = len(os.path.commonprefix([whole, c.seen]))
+                check(whole == c.seen, f"{c.target}: kept are {len(whole)} bytes, read were {len(c.seen)}; at "
+                                       f"{at}: {whole[at - 40:at + 400]} and {c.seen[at - 40:at + 400]}")
+                check(send(daemon, "DELETE", f"/v1/stream/{c.stream}").status == 204, "delete")
+                check(send(daemon, "GET", f"/v1/stream/{c.stream}").status == 404, "it is deleted")
+        # those of the run without kills were read: they end with their lease; those that began without
+        # their client hearing of it stay for long
+        end = time.monotonic() + WAIT_S
+        while len(files(daemon)) > unknown:
+            check(time.monotonic() < end, f"files stay: {files(daemon)}")
+            time.sleep(0.1)
+        check(resumed > 0, "no client had to resume")
+        print(f"{n} ends of the daemon, {resumed} times resumed")
+        daemon.end(signal.SIGTERM)
+    finally:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+
+
+try:
+    main()
+except Fault as e:
+    print("FAULT:", e)
+    print(open(f"{sys.argv[2]}/log").read()[-3000:])
+    sys.exit(1)
