@@ -90,8 +90,11 @@ static enum lmd_status build_plan(struct lmi_engine_tail *t, const struct lmi_in
 	};
 	struct lmd_support support = {.struct_size = sizeof(support)};
 	const struct lmd_plan *view;
-	enum lmd_status st = lmi_plan_build(&t->plan, &p, err);
+	enum lmd_status st;
 
+	if (!(d->info->caps & LMD_DEV_SAMPLE))
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: the device leaves it to the host", d->name);
+	st = lmi_plan_build(&t->plan, &p, err);
 	if (st == LMD_OK)
 		st = lmi_plan_layout(t->plan, err);
 	if (st == LMD_OK)

@@ -2,9 +2,8 @@
  *
  * The form of an answer: events with `content`, of which the last one has stop, counts and
  * times.  The stream ends without [DONE]. */
-#include <stdio.h>
-
 #include "daemon/http/llamacpp/llamacpp_impl.h"
+#include "daemon/http/timings.h"
 
 static const char *stop_type(const struct lmi_http_answer_end *end)
 {
@@ -23,22 +22,6 @@ static const char *stop_type(const struct lmi_http_answer_end *end)
 		break;
 	}
 	return "none";
-}
-
-/* Writes the time of n tokens under names that begin with `what`. */
-static void put_times(struct lmi_json_text *j, const char *what, uint32_t n, uint64_t ns)
-{
-	double ms = (double)ns / 1e6;
-	char key[48];
-
-	(void)snprintf(key, sizeof(key), "%s_n", what);
-	lmi_http_json_put_int(j, key, n);
-	(void)snprintf(key, sizeof(key), "%s_ms", what);
-	lmi_http_json_put_real(j, key, ms);
-	(void)snprintf(key, sizeof(key), "%s_per_token_ms", what);
-	lmi_http_json_put_real(j, key, n ? ms / n : 0);
-	(void)snprintf(key, sizeof(key), "%s_per_second", what);
-	lmi_http_json_put_real(j, key, ns ? n / (ms / 1e3) : 0);
 }
 
 static void put_tokens(struct lmi_json_text *j, const struct lmi_http_answer_token *tokens,
@@ -86,8 +69,6 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 		    const struct lmi_http_answer_head *head, uint32_t choice,
 		    const struct lmi_http_answer_end *end)
 {
-	uint32_t computed = end->n_prompt - end->n_cached;
-
 	lmi_http_json_put_int(j, "id_slot", -1);
 	lmi_http_json_put_bool(j, "stop", true);
 	lmi_http_json_put_text(j, "model", head->model);
@@ -100,22 +81,7 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 			      end->finish == LMI_WIRE_FINISH_STOP ? s->stop
 								  : (struct lmd_str){.ptr = ""});
 	lmi_http_json_put_int(j, "tokens_cached", (int64_t)end->n_prompt + end->n_out);
-	lmi_json_text_key(j, "timings");
-	lmi_json_text_object(j);
-	lmi_http_json_put_int(j, "cache_n", end->n_cached);
-	if (end->broke_at)
-		lmi_http_json_put_int(j, "prefix_broke_at", end->broke_at);
-	if (end->n_pinned)
-		lmi_http_json_put_int(j, "pinned_n", end->n_pinned);
-	if (end->n_shift)
-		lmi_http_json_put_int(j, "shift_n", end->n_shift);
-	put_times(j, "prompt", computed, end->prompt_ns);
-	put_times(j, "predicted", end->n_out, end->out_ns);
-	if (end->n_drafted) {
-		lmi_http_json_put_int(j, "draft_n", end->n_drafted);
-		lmi_http_json_put_int(j, "draft_n_accepted", end->n_accepted);
-	}
-	lmi_json_text_end(j);
+	lmi_http_put_timings(j, end);
 }
 
 static void begin(void *state, const struct lmi_http_answer_head *head, struct lmi_http_out *o)

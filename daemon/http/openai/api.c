@@ -10,6 +10,7 @@
 #include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 #include "daemon/http/openai/responses.h"
+#include "daemon/http/timings.h"
 
 /* ---- errors ---- */
 
@@ -162,6 +163,7 @@ void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_
 	}
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
+	lmi_http_put_timings(j, end);
 }
 
 void lmi_openai_end_stream(const struct lmi_openai_state *s, const char *prefix, const char *object,

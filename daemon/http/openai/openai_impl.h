@@ -46,6 +46,7 @@ void lmi_openai_put_prompt(struct lmi_json_text *j, const struct lmi_openai_stat
 /* Writes the member token_ids of vLLM, if it was requested. */
 void lmi_openai_put_token_ids(struct lmi_json_text *j, const struct lmi_openai_state *s,
 			      const struct lmi_http_answer_token *v, uint32_t n);
+/* Writes the members usage and timings. */
 void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end);
 /* Writes the end of a stream: the usage, if the client asked for it, and the last event.  prefix and
  * object are those of its chunks. */

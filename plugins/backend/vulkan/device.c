@@ -168,7 +168,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 			.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
 		struct described d;
 		struct lmd_device_info info = {
-			.caps = LMD_DEV_GRAPH | LMD_DEV_SAMPLE,
+			.caps = LMD_DEV_GRAPH, /* not SAMPLE, which sorts the vocabulary */
 			.act_dtype = LMD_DTYPE_F32,
 			.page_tokens = 32,
 			.kv_dtype = LMD_DTYPE_F16,

@@ -40,6 +40,9 @@ static inline __m512 load_f16(const uint16_t *p)
 	return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
 
+#define ADD_UP(v)   _mm512_reduce_add_ps((__m512)(v))
+#define GREATEST(v) _mm512_reduce_max_ps((__m512)(v))
+
 /* Swaps neighbours. */
 #define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The float kernels over vectors of W floats, for float_c.c, float_avx2.c, float_avx512.c and
- * float_neon.c.  Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows
- * of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of 16-bit floats. */
+ * float_neon.c.  Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in
+ * registers), FEW (rows of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of
+ * 16-bit floats.  It may define ADD_UP and GREATEST, the sum and the maximum of the lanes. */
 #include <math.h>
 #include <string.h>
 
@@ -38,6 +39,8 @@ static inline vf blend(vi mask, vf a, vf b)
 	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
+/* The sum of the lanes: those of the upper half are added to the lower half, and so on. */
+#ifndef ADD_UP
 static inline float add_up(vf v)
 {
 	float t[W];
@@ -49,6 +52,8 @@ static inline float add_up(vf v)
 	}
 	return t[0];
 }
+#define ADD_UP add_up
+#endif
 
 /* ---- sums ---- */
 
@@ -67,7 +72,7 @@ static float dot_k(const float *a, const float *b, size_t n)
 	}
 	for (; i + W <= n; i += W)
 		s0 += load(a + i) * load(b + i);
-	sum = add_up((s0 + s1) + (s2 + s3));
+	sum = ADD_UP((s0 + s1) + (s2 + s3));
 	for (; i < n; i++)
 		sum += a[i] * b[i];
 	return sum;
@@ -83,7 +88,7 @@ static float sum_k(const float *x, size_t n)
 		s0 += load(x + i);
 		s1 += load(x + i + W);
 	}
-	sum = add_up(s0 + s1);
+	sum = ADD_UP(s0 + s1);
 	for (; i < n; i++)
 		sum += x[i];
 	return sum;
@@ -101,7 +106,7 @@ static float sum_sq_k(const float *x, float mean, size_t n)
 		s0 += a * a;
 		s1 += b * b;
 	}
-	sum = add_up(s0 + s1);
+	sum = ADD_UP(s0 + s1);
 	for (; i < n; i++)
 		sum += (x[i] - mean) * (x[i] - mean);
 	return sum;

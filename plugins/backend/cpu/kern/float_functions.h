@@ -45,10 +45,23 @@ static inline vf exp_v(vf x)
 	return exp_of(x, true);
 }
 
+#ifndef GREATEST
+static inline float greatest(vf v)
+{
+	float t[W];
+
+	store(t, v);
+	for (int j = 1; j < W; j++)
+		t[0] = t[j] > t[0] ? t[j] : t[0];
+	return t[0];
+}
+#define GREATEST greatest
+#endif
+
 static float max_k(const float *s, size_t n)
 {
 	vf m = splat(-INFINITY);
-	float t[W];
+	float t;
 	size_t i = 0;
 
 	for (; i + W <= n; i += W) {
@@ -56,12 +69,10 @@ static float max_k(const float *s, size_t n)
 
 		m = blend(v > m, v, m);
 	}
-	store(t, m);
+	t = GREATEST(m);
 	for (; i < n; i++)
-		t[0] = s[i] > t[0] ? s[i] : t[0];
-	for (int j = 1; j < W; j++)
-		t[0] = t[j] > t[0] ? t[j] : t[0];
-	return t[0];
+		t = s[i] > t ? s[i] : t;
+	return t;
 }
 
 static float exp_sum_k(float *s, size_t n, float max)
@@ -83,7 +94,7 @@ static float exp_sum_k(float *s, size_t n, float max)
 		sum += tail;
 		memcpy(s + i, &tail, (n - i) * sizeof(*s));
 	}
-	return add_up(sum);
+	return ADD_UP(sum);
 }
 
 /* Applies `f` to whole vectors and then to a padded one. */

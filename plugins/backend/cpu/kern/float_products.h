@@ -33,10 +33,10 @@ static inline void four_dots(const float *x0, const float *x1, const float *w0, 
 		c[0] += load(x1 + i) * load(w0 + i);
 		d[0] += load(x1 + i) * load(w1 + i);
 	}
-	r[0] = add_up((a[0] + a[1]) + (a[2] + a[3]));
-	r[1] = add_up((b[0] + b[1]) + (b[2] + b[3]));
-	r[2] = add_up((c[0] + c[1]) + (c[2] + c[3]));
-	r[3] = add_up((d[0] + d[1]) + (d[2] + d[3]));
+	r[0] = ADD_UP((a[0] + a[1]) + (a[2] + a[3]));
+	r[1] = ADD_UP((b[0] + b[1]) + (b[2] + b[3]));
+	r[2] = ADD_UP((c[0] + c[1]) + (c[2] + c[3]));
+	r[3] = ADD_UP((d[0] + d[1]) + (d[2] + d[3]));
 	for (; i < k; i++) {
 		r[0] += x0[i] * w0[i];
 		r[1] += x0[i] * w1[i];

@@ -50,13 +50,20 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 	if (kern_has_m(dtype))
 		store_halves(to + 576, block, _mm512_castps_si512(c->m));
 	if (kern_has_halves(dtype)) {
-		store_halves(to + panel_sc(dtype), block,
-			     _mm512_permutex2var_epi64(c->sc[0], low, c->sc[1]));
-		store_halves(to + panel_sc(dtype) + 64, block,
-			     _mm512_permutex2var_epi64(c->sc[0], high, c->sc[1]));
+		__m512i s0 = _mm512_permutex2var_epi64(c->sc[0], low, c->sc[1]);
+		__m512i s1 = _mm512_permutex2var_epi64(c->sc[0], high, c->sc[1]);
+
+		if (panel_small_sums(dtype)) {
+			store_halves(to + panel_sc(dtype), block, panel_pairs(s0, s1));
+		} else {
+			store_halves(to + panel_sc(dtype), block, s0);
+			store_halves(to + panel_sc(dtype) + 64, block, s1);
+		}
 	}
-	for (int i = 0; kern_has_minima(dtype) && i < 2; i++)
-		store_halves(to + panel_mn(dtype) + 64 * i, block, c->mn[i]);
+	if (kern_has_minima(dtype))
+		store_halves(to + panel_mn(dtype), block,
+			     _mm512_sub_epi16(_mm512_setzero_si512(),
+					      panel_pairs(c->mn[0], c->mn[1])));
 }
 
 /* Blocks [b, end) of eight rows to a panel; b is the first block of a larger block. */

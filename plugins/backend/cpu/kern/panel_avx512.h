@@ -24,8 +24,17 @@
 /* Rows of x whose blocks fit the second-level cache. */
 #define PANEL_COLS 512u
 
+/* The sums of the halves of a block fit 16 bits. */
+INLINE bool panel_small_sums(uint32_t dtype)
+{
+	const int below = 1 << kern_code_shift(dtype), above = kern_greatest_code(dtype) - below;
+
+	return (above > below ? above : below) * 127 * 16 <= INT16_MAX;
+}
+
 /* A block of 32 of sixteen rows in a panel: eight vectors of codes, D, and then, if present, M, the
- * factors of the halves, and the minima. */
+ * factors of the halves, and the minima with their signs changed.  Factors of small sums, and
+ * minima, are pairs of 16 bits for both halves. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
 	return 512 + 64 + (kern_has_m(dtype) ? 64 : 0);
@@ -33,12 +42,14 @@ INLINE size_t panel_sc(uint32_t dtype)
 
 INLINE size_t panel_mn(uint32_t dtype)
 {
-	return panel_sc(dtype) + (kern_has_halves(dtype) ? 128 : 0);
+	if (!kern_has_halves(dtype))
+		return panel_sc(dtype);
+	return panel_sc(dtype) + (panel_small_sums(dtype) ? 64 : 128);
 }
 
 INLINE size_t panel_block(uint32_t dtype)
 {
-	return panel_mn(dtype) + (kern_has_minima(dtype) ? 128 : 0);
+	return panel_mn(dtype) + (kern_has_minima(dtype) ? 64 : 0);
 }
 
 /* Bytes of a panel, which has room for one more block. */
@@ -47,7 +58,7 @@ INLINE size_t panel_bytes(uint32_t dtype)
 	return (PANEL_BLOCKS + 1) * panel_block(dtype);
 }
 
-#define PANEL_MOST_BYTES ((PANEL_BLOCKS + 1) * 896)
+#define PANEL_MOST_BYTES ((PANEL_BLOCKS + 1) * 768)
 
 /* Memory for two panels of any type. */
 struct panels {
@@ -79,14 +90,29 @@ INLINE uint32_t panel_tile(uint32_t dtype)
 	return panel_in_halves(dtype) ? 4 : PANEL_TILE;
 }
 
+/* The lower 16 bits of a and b as pairs. */
+INLINE __m512i panel_pairs(__m512i a, __m512i b)
+{
+	return _mm512_mask_blend_epi16(0xaaaaaaaa, a, _mm512_slli_epi32(b, 16));
+}
+
 /* Sums of minimum*q over block b of sixteen rows. */
 INLINE __m512i panel_minima(const char *mn, const char *x, uint32_t k, size_t b)
 {
-	__m512i s0 = _mm512_mullo_epi32(_mm512_load_si512(mn), all(x + KERN_Q8_H(k), 2 * b));
-	__m512i s1 =
-		_mm512_mullo_epi32(_mm512_load_si512(mn + 64), all(x + KERN_Q8_H(k), 2 * b + 1));
+	long long h;
 
-	return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_add_epi32(s0, s1));
+	memcpy(&h, x + KERN_Q8_H(k) + 8 * b, sizeof(h)); /* -2032 to 2032, twice */
+	return _mm512_madd_epi16(_mm512_load_si512(mn),
+				 _mm512_packs_epi32(_mm512_set1_epi64(h), _mm512_set1_epi64(h)));
+}
+
+/* Sums of the halves times their factors. */
+INLINE __m512i panel_halves(uint32_t dtype, const char *sc, __m512i s0, __m512i s1)
+{
+	if (panel_small_sums(dtype))
+		return _mm512_madd_epi16(panel_pairs(s0, s1), _mm512_load_si512(sc));
+	return _mm512_add_epi32(_mm512_mullo_epi32(s0, _mm512_load_si512(sc)),
+				_mm512_mullo_epi32(s1, _mm512_load_si512(sc + 64)));
 }
 
 /* What block b adds to the outputs of sixteen rows and a row of x.  s: sums of code*q over the
@@ -98,9 +124,7 @@ INLINE __m512 panel_term(uint32_t dtype, const char *panel, __m512i s, __m512i s
 	__m512 t, m;
 
 	if (kern_has_halves(dtype))
-		s = _mm512_add_epi32(
-			_mm512_mullo_epi32(s, _mm512_load_si512(panel + panel_sc(dtype))),
-			_mm512_mullo_epi32(s1, _mm512_load_si512(panel + panel_sc(dtype) + 64)));
+		s = panel_halves(dtype, panel + panel_sc(dtype), s, s1);
 	t = _mm512_mul_ps(_mm512_mul_ps(d, dx), _mm512_cvtepi32_ps(s));
 	if (!kern_has_m(dtype))
 		return t;
