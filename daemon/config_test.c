@@ -272,6 +272,7 @@ END_TEST
 static const struct {
 	const char *text, *says;
 } refused[] = {
+	{"[model m]\nadapters_dir = lora\n", "key 'adapters_dir': 'lora' is not an absolute path"},
 	{"x\n", "llamad.conf:1: 'x' is neither a comment, a [section] nor key = value"},
 	{"\n\nlog = info\n", "llamad.conf:3: the key 'log' is outside any [section]"},
 	{"[daemon\n", "llamad.conf:1: '[daemon' does not end in ']'"},
