@@ -37,6 +37,15 @@ for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	export LLAMAD_FAKE_GPU
 	all "norm " "rope_kv " "linear q4_0" "linear q6_k" "linear f16" "attn "
 done
+# Products of many rows use matrix instructions if the code that the driver has loaded has them.
+for mma in 0 1; do
+	LLAMAD_FAKE_GPU=mma=$mma,count=$dir/count$mma
+	export LLAMAD_FAKE_GPU
+	all "linear q4_k"
+	holds "kernels with matrix instructions, mma=$mma" \
+		[ "$(grep -c '^ *[1-9][0-9]* gpu_tile_q4_k$' "$dir/count$mma")" = $mma ]
+done
+LLAMAD_FAKE_GPU=
 [ -z "${LMD_TEST_LONG:-}" ] || all "linear "
 
 # Faults of the device are results of the cases, not the end of the program.
