@@ -252,7 +252,6 @@ static void finish(struct run *r)
 
 	r->x->log_end = lmi_wire_word(&lmi_wire_words_finish, (int)sum.finish);
 	r->x->log_prompt = sum.n_prompt;
-	r->x->log_queue_ns = sum.queue_ns;
 	if (!r->gen.stream) {
 		reply_whole(r, &sum);
 		return;
@@ -347,6 +346,10 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
 	count_end(c);
 	trace_end(c, all);
+	r->x->log_queue_ns = r->choices[0].end.queue_ns;
+	/* no item has this time: after a restart the bytes would be others */
+	if (r->gen.req.u.generate.durable)
+		c->end.queue_ns = 0;
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);
