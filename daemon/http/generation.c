@@ -277,6 +277,8 @@ static void count_tokens(struct choice *c, uint32_t n)
 	uint64_t now = lmi_loop_now();
 
 	r->n_token += n;
+	if (r->x->again)
+		return;
 	if (!r->times) {
 		r->times = lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
 		lmi_http_times_add(r->times, LMI_HTTP_TIME_FIRST_TOKEN, seconds(r->first_ns), 1);
@@ -344,8 +346,10 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	lmi_http_collect_end(&c->end, item, r->x->arena);
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
-	count_end(c);
-	trace_end(c, all);
+	if (!r->x->again) { /* otherwise its times began in an earlier process, which may have counted it */
+		count_end(c);
+		trace_end(c, all);
+	}
 	r->x->log_queue_ns = r->choices[0].end.queue_ns;
 	/* no item has this time: after a restart the bytes would be others */
 	if (r->gen.req.u.generate.durable)
