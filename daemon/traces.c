@@ -125,8 +125,10 @@ static void put_seconds(struct lmi_json_text *j, const char *key, uint64_t ns)
 
 static void put_attributes(struct lmi_json_text *j, const struct lmi_http_generated *g)
 {
+	const char *operation = g->chat ? "chat" : "text_completion";
+
 	lmi_json_text_array(j);
-	put_text(j, "gen_ai.operation.name", "text_completion", strlen("text_completion"));
+	put_text(j, "gen_ai.operation.name", operation, strlen(operation));
 	put_text(j, "gen_ai.system", "llamad", strlen("llamad"));
 	put_text(j, "gen_ai.request.model", g->model.ptr, g->model.len);
 	put_text(j, "url.path", g->path.ptr, g->path.len);

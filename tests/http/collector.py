@@ -15,6 +15,7 @@ ATTRIBUTES = {"gen_ai.operation.name", "gen_ai.system", "gen_ai.request.model", 
               "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "llamad.cached_tokens",
               "gen_ai.response.finish_reasons", "llamad.queue_time", "llamad.prompt_time",
               "llamad.decode_time", "gen_ai.server.time_to_first_token"}
+OPERATIONS = {"/v1/completions": "text_completion", "/v1/chat/completions": "chat"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,7 +53,8 @@ def check(line):
     assert len(a) == len(span["attributes"]), "an attribute occurs twice"
     # nothing that a prompt, an answer or a key could be in
     assert set(a) == ATTRIBUTES, set(a) ^ ATTRIBUTES
-    assert a["url.path"]["stringValue"] == "/v1/completions", a
+    operation = OPERATIONS[a["url.path"]["stringValue"]]
+    assert a["gen_ai.operation.name"] == {"stringValue": operation}, a
     assert a["gen_ai.request.model"] == {"stringValue": "tiny"}, a
     assert int(a["gen_ai.usage.input_tokens"]["intValue"]) > 0, a
     assert int(a["gen_ai.usage.output_tokens"]["intValue"]) == 5, a

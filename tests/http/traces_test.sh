@@ -24,7 +24,7 @@ spans() {
 }
 ask='{"model":"tiny","prompt":"ab","max_tokens":5,"ignore_eos":true,"temperature":0}'
 
-printf '[daemon]\ntraces_url = http://127.0.0.1:%s/\n' "$(cat "$dir/port")" >"$dir/conf"
+printf '[daemon]\ntraces_url = http://127.0.0.1:%s/\n[model tiny]\ntemplate = chatml\n' "$(cat "$dir/port")" >"$dir/conf"
 start_http
 does add tiny "$dir/tiny.gguf"
 u=http://$http
@@ -47,6 +47,9 @@ holds "malformed headers" [ "$(grep -c "$trace" "$dir/spans")" = 1 ]
 # a stream; the query is no part of the path
 fetch 200 'data: \[DONE\]' -d "${ask%?},\"stream\":true}" "$u/v1/completions?key=secret"
 spans 9
+chat='{"model":"tiny","messages":[{"role":"user","content":"ab"}],"max_tokens":5,"ignore_eos":true,"temperature":0}'
+fetch 200 . -d "$chat" "$u/v1/chat/completions"
+spans 10
 holds "$(/usr/bin/env python3 "$src/tests/http/collector.py" --check "$dir/spans" 2>&1)" \
 	/usr/bin/env python3 "$src/tests/http/collector.py" --check "$dir/spans"
 stop
