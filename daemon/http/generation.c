@@ -308,6 +308,7 @@ static void trace_end(const struct choice *c, uint64_t all_ns)
 		.n_prompt = e->n_prompt,
 		.n_cached = e->n_cached,
 		.n_out = e->n_out,
+		.chat = r->gen.req.u.generate.has_messages,
 	};
 
 	if (o->ops.generated)
