@@ -3,8 +3,9 @@ dnl
 dnl LMD_GPU: the compilers of GPU kernels.  The plugin backend-cuda is built where nvcc is, backend-hip
 dnl only on request, since hipcc takes minutes; configure says what is missing and goes on.  NVCC and HIPCC
 dnl name another compiler,
-dnl CUDA_TARGETS ("90a") and HIP_TARGETS ("gfx90a") the devices that kernels are compiled for; other
-dnl NVIDIA devices compile the PTX when the plugin is first used.
+dnl CUDA_TARGETS ("90a") and HIP_TARGETS ("gfx90a") the devices that kernels are compiled for; for other
+dnl NVIDIA devices the driver compiles the PTX when the plugin is first used: that for 8.0 if it can, since
+dnl that for 7.5 has no kernels with matrix instructions.
 
 AC_DEFUN([LMD_GPU], [
   AC_ARG_VAR([NVCC], [compiler of CUDA kernels])
@@ -28,7 +29,7 @@ AC_DEFUN([LMD_GPU], [
     [scripts/deps cuda installs nvcc])
   LMD_GPU_COMPILER([hip], [HIPCC], [hipcc], [$PATH], [--genco], [hip],
     [Debian has it in hipcc, libamdhip64-dev and rocm-device-libs])
-  NVCC_CODE="-gencode arch=compute_75,code=compute_75"
+  NVCC_CODE="-gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=compute_80"
   for lmd_target in $CUDA_TARGETS; do
     NVCC_CODE="$NVCC_CODE -gencode arch=compute_$lmd_target,code=sm_$lmd_target"
   done

@@ -6,6 +6,7 @@
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
  *   fail_alloc=N   the Nth allocation fails
  *   graphs=0       launches cannot be captured
+ *   mma=0          the code that was loaded has no kernels with matrix instructions
  *   count=FILE     at the end, how often each kernel has run is appended to a file
  *   lose=N         the device is lost at the Nth launch, until nobody has a context; counting then
  *                  begins again
@@ -39,7 +40,7 @@ static struct {
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
 	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
-	int lost, no_graphs;
+	int lost, no_graphs, no_mma;
 	char count[128];
 } fake = {.devices = 1, .warp = 32, .memory = 1ull << 30};
 
@@ -59,6 +60,8 @@ static void setting(const char *name, const char *value)
 		fake.lose = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "graphs"))
 		fake.no_graphs = !strtoul(value, NULL, 10);
+	else if (!strcmp(name, "mma"))
+		fake.no_mma = !strtoul(value, NULL, 10);
 	else if (!strcmp(name, "count"))
 		(void)snprintf(fake.count, sizeof(fake.count), "%s", value);
 	else if (!strcmp(name, "order"))
@@ -596,7 +599,9 @@ API(cuModuleUnload, void *m)
 API(cuModuleGetFunction, void **out, void *m, const char *name)
 {
 	(void)m;
-	*out = (void *)(uintptr_t)emu_kernel_find(name);
+	*out = fake.no_mma && !strncmp(name, "gpu_tile_", 9)
+		       ? NULL
+		       : (void *)(uintptr_t)emu_kernel_find(name);
 	return *out ? OK : NOT_FOUND;
 }
 

@@ -138,6 +138,10 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 			gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
 	for (uint32_t i = 0; i < (dev->mma ? GPU_N_KERNEL : GPU_N_PORTABLE); i++) {
 		code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
+		if (code == GPU_CODE_NOT_FOUND && i >= GPU_N_PORTABLE) {
+			dev->mma = false; /* the driver chose code for an older device */
+			break;
+		}
 		if (code)
 			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
 					gpu_vendor.name, kernel_names[i],

@@ -21,7 +21,12 @@ typedef void *gpu_context, *gpu_module, *gpu_function, *gpu_stream, *gpu_mark;
 typedef void *gpu_captured, *gpu_exec;
 
 enum { GPU_CAPTURE_RELAXED = 2 };
-enum gpu_code { GPU_CODE_OK = 0, GPU_CODE_NOMEM = 2, GPU_CODE_NOT_READY = 600 };
+enum gpu_code {
+	GPU_CODE_OK = 0,
+	GPU_CODE_NOMEM = 2,
+	GPU_CODE_NOT_FOUND = 500,
+	GPU_CODE_NOT_READY = 600
+};
 
 /* X(name, CUDA's symbol, HIP's symbol, arguments): functions that return a code. */
 #define GPU_DRIVER_FUNCTIONS(X)                                                                    \

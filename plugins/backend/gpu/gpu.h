@@ -40,7 +40,7 @@ struct gpu_dev {
 	gpu_stream stream;      /* of calls without a queue */
 	struct gpu_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
-	bool mma;               /* the device can run GPU_NV_KERNELS */
+	bool mma;               /* the device can run GPU_NV_KERNELS, and has code for them */
 	bool int8;              /* activations before block types are rounded to 8 bits */
 	bool no_graphs;         /* the driver cannot capture launches */
 	bool lost;

@@ -195,31 +195,33 @@ GPU_FN void gpu_attn_key(const struct gpu_attn_args *a, const struct gpu_run *r,
 	}
 }
 
-/* Goes through the keys of a source that this warp takes. */
+/* Goes through the keys of a source that this warp takes: every n_warp'th, or all keys of every
+ * n_warp'th unit of the list.  gpu_attn_key is long: it is called in one place. */
 GPU_FN void gpu_attn_source(const struct gpu_attn_args *a, const struct gpu_run *r,
 			    const struct gpu_attn_src *s, const struct gpu_attn_row *w,
 			    uint32_t cols, struct gpu_attn_state *t)
 {
+	int listed = gpu_is_set(&s->list);
+	uint32_t n = listed ? s->list.width : w->n_warp;
 	int64_t lo, hi;
 
 	if (!s->kind)
 		return;
 	lo = gpu_int(r->group[s->group].kv_lo, w->row);
 	hi = gpu_int(r->group[s->group].kv_hi, w->row);
-	if (!gpu_is_set(&s->list)) {
-		for (int64_t j = lo + w->warp; j < hi; j += w->n_warp)
-			gpu_attn_key(a, r, s, w, (uint32_t)j, cols, t);
-		return;
-	}
-	for (uint32_t c = w->warp; c < s->list.width; c += w->n_warp) {
-		int64_t e = gpu_get_i32(&s->list, w->row, s->list.n_head > 1 ? w->kv_head : 0, c);
-		int64_t from = e * s->list_unit, to = from + s->list_unit;
+	for (uint32_t c = w->warp; c < n; c += w->n_warp) {
+		int64_t from = lo + c, to = hi;
 
-		if (e < 0)
-			continue;
-		from = from > lo ? from : lo;
-		to = to < hi ? to : hi;
-		for (int64_t j = from; j < to; j++)
+		if (listed) {
+			uint32_t head = s->list.n_head > 1 ? w->kv_head : 0;
+			int64_t e = gpu_get_i32(&s->list, w->row, head, c), unit = s->list_unit;
+
+			if (e < 0)
+				continue;
+			from = e * unit > lo ? e * unit : lo;
+			to = (e + 1) * unit < hi ? (e + 1) * unit : hi;
+		}
+		for (int64_t j = from; j < to; j += listed ? 1 : w->n_warp)
 			gpu_attn_key(a, r, s, w, (uint32_t)j, cols, t);
 	}
 }
@@ -296,8 +298,8 @@ GPU_FN void gpu_attn(struct gpu_attn_args *a, uint32_t cols)
 			t.q[i] = c < a->q.width ? gpu_get(&a->q, w.row, w.head, c) : 0.0f;
 			t.acc[i] = 0;
 		}
-		gpu_attn_source(a, r, &a->src[0], &w, cols, &t);
-		gpu_attn_source(a, r, &a->src[1], &w, cols, &t);
+		for (uint32_t i = 0; i < 2; i++)
+			gpu_attn_source(a, r, &a->src[i], &w, cols, &t);
 		gpu_attn_merge(a, &w, cols, &t, GPU_SHARED(float));
 	}
 }

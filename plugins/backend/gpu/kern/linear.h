@@ -48,17 +48,14 @@ GPU_FN void gpu_linear_skip(const struct gpu_linear_args *a, uint32_t item, uint
 		gpu_put(&a->e.r_out, row, head, n, gpu_get(&a->e.r_in, row, head, n));
 }
 
-/* Sum of the products of up to 32 values. */
+/* Sum of the products of the first n values of 32. */
 GPU_FN float gpu_linear_dot(const float *w, const float *x, uint32_t n)
 {
 	float sum = 0;
 
-	if (n == 32) {
-		GPU_UNROLL
-		for (uint32_t j = 0; j < 32; j++)
-			sum += w[j] * x[j];
-	} else {
-		for (uint32_t j = 0; j < n; j++)
+	GPU_UNROLL
+	for (uint32_t j = 0; j < 32; j++) {
+		if (j < n)
 			sum += w[j] * x[j];
 	}
 	return sum;
@@ -70,13 +67,14 @@ GPU_FN void gpu_linear_row(const struct gpu_linear_args *a, uint32_t type, uint3
 {
 	const uint8_t *row = gpu_weight_row(&a->w, slice, n);
 	uint32_t lane = GPU_TID % GPU_WARP, groups = (a->w.k + 31) / 32;
-	float acc[GPU_TILE];
+	int ragged = type == GPU_F32 || type == GPU_F16 || type == GPU_BF16; /* k is any number */
+	float acc[GPU_TILE], v = 0;
 
 	GPU_UNROLL
 	for (uint32_t t = 0; t < GPU_TILE; t++)
 		acc[t] = 0;
 	for (uint32_t g = lane; g < groups; g += GPU_WARP) {
-		uint32_t most = a->w.k - 32 * g < 32 ? a->w.k - 32 * g : 32;
+		uint32_t most = ragged && a->w.k - 32 * g < 32 ? a->w.k - 32 * g : 32;
 		float w[32];
 
 		gpu_decode32(type, row, g, a->w.k, w);
@@ -91,11 +89,12 @@ GPU_FN void gpu_linear_row(const struct gpu_linear_args *a, uint32_t type, uint3
 	}
 	GPU_UNROLL
 	for (uint32_t t = 0; t < GPU_TILE; t++) {
-		float v = t < count ? gpu_warp_sum(acc[t]) : 0;
+		float sum = t < count ? gpu_warp_sum(acc[t]) : 0;
 
-		if (lane == t && t < count)
-			gpu_linear_emit(a, item + t, slice, n, v);
+		v = lane == t ? sum : v;
 	}
+	if (lane < count) /* the epilogue is long: once in the code, for all items at once */
+		gpu_linear_emit(a, item + lane, slice, n, v);
 }
 
 GPU_FN void gpu_linear(struct gpu_linear_args *a, uint32_t type)

@@ -8,7 +8,7 @@
  *   b[0], b[1]   column q, rows 4i..4i+3; rows 4i+16..4i+19 (k32 alone)
  *   c[0], c[1]   row q, columns 2i and 2i+1;  c[2], c[3]: row q + 8
  *
- * tests/gpu/emu.c has the same for the host.  A device without them is not given these kernels. */
+ * tests/gpu/emu.c has the same for the host.  kernels.cu leaves them out for older devices. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_MMA_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_MMA_H
 
@@ -16,58 +16,44 @@
 
 #if defined(__CUDACC__)
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define GPU_NO_MMA 1
-#endif
-
 GPU_FN void gpu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b)
 {
-#ifndef GPU_NO_MMA
 	asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
 	    "{%8, %9}, {%0, %1, %2, %3};"
 	    : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 GPU_FN void gpu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b)
 {
-#ifndef GPU_NO_MMA
 	asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
 	    "{%0, %1, %2, %3};"
 	    : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
 	    : "r"(a[0]), "r"(a[1]), "r"(b[0]));
-#endif
 }
 
 /* Begins to copy 16 bytes to shared memory. */
 GPU_FN void gpu_async16(void *shared, const void *from)
 {
-#ifndef GPU_NO_MMA
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
 		     :
 		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
 		     : "memory");
-#endif
 }
 
 /* Ends a group of copies of this thread. */
 GPU_FN void gpu_async_commit(void)
 {
-#ifndef GPU_NO_MMA
 	asm volatile("cp.async.commit_group;" : : : "memory");
-#endif
 }
 
 /* Waits for the copies of this thread, but for those of the last `n` groups (0 or 1). */
 GPU_FN void gpu_async_wait(uint32_t n)
 {
-#ifndef GPU_NO_MMA
 	if (n)
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 	else
 		asm volatile("cp.async.wait_group 0;" : : : "memory");
-#endif
 }
 
 #endif
