@@ -4,13 +4,14 @@
  *   device_time MODEL [-n SESSIONS] [-s STEPS] [-m MS] [-f SHARE] [-c GB/S] [-p DEVICES] [-o]
  *               [-h auto|never|always]
  * SESSIONS (64) generations decode for STEPS (400) steps of the engine on a device that computes
- * nothing. A step of all sessions takes it MS (3.6), of which SHARE (1) does not depend on the number of
- * sessions; choosing tokens takes 0.1 ms, copies what the rate (50) says. The host's work takes as long as the processor time of the engine's thread, the only one.
- * With -p, a step is divided among DEVICES. -o: the host chooses all tokens (device_sampling = off).
- * -h: whether the sessions take turns in two halves (auto).
- * Prints one JSON object: "busy", the share of the simulated time in which a device computes (of the
- * busiest device: all have the same work); "step_ms", simulated time of all sessions' next token; and
- * the real time of all this. */
+ * nothing.  A step of all sessions takes it MS (3.6), of which SHARE (1) does not depend on the
+ * number of sessions; choosing tokens takes 0.1 ms, and copies take what the rate (50) says.  The
+ * host's work takes as long as the processor time of the engine's thread, the only one.
+ * With -p, a step is divided among DEVICES.  -o: the host chooses all tokens
+ * (device_sampling = off).  -h: whether the sessions take turns in two halves (auto).
+ * Prints one JSON object: "busy", the share of the simulated time in which a device computes (of
+ * the busiest device: all have the same work); "step_ms", the simulated time of all sessions' next
+ * token; "host_ms", the host's part of it; and "real_s", the real time of all this. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

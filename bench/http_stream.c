@@ -4,12 +4,12 @@
  *
  *     http_stream SOCKET-URL HTTP-ADDRESS:PORT MODEL [CLIENTS [REQUESTS [TOKENS [ROUNDS [PID]]]]]
  *
- * A round lets CLIENTS threads send REQUESTS requests each, one after the other, first over the socket
- * and then over HTTP (completions with keep-alive); every second round the other way round.  Prompts are
- * the same in both and differ from request to request.  Printed are the load of the machine, tokens per
- * second of each round with the ratio, and over all rounds the median and the 99th percentile of the time
- * to the first token.  With the PID of the daemon, the ratio of its processor time per token is printed as
- * well, which depends less on what else the machine does. */
+ * A round lets CLIENTS threads send REQUESTS requests each, one after the other, first over the
+ * socket and then over HTTP (completions with keep-alive); every second round the other way round.
+ * Prompts are of the same form in both and differ from request to request.  Printed are the load of
+ * the machine, tokens per second of each round with the ratio, and over all rounds the median and the
+ * 99th percentile of the time to the first token.  With the PID of the daemon, the ratio of its
+ * processor time per token is printed as well, which depends less on what else the machine does. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -55,10 +55,11 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-/* The prompt differs at its beginning, so that no request finds it in the prefix cache. */
+/* The prompt differs near its beginning, so that no request finds it in the prefix cache. */
 static void make_prompt(char *out, size_t n, const struct worker *w, int i)
 {
-	snprintf(out, n, "%d %d %d times: the old man and the sea", w->round, w->number, i);
+	snprintf(out, n, "%d %d %d %d times: the old man and the sea", w->over, w->round,
+		 w->number, i);
 }
 
 /* ---- over the socket ---- */
@@ -214,8 +215,8 @@ static double daemon_ms(void)
 	return (double)(user + system) * 1e3 / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* Returns tokens per second, appends the times to the first token, and sets *ms to the daemon's processor
- * time for 1000 tokens. */
+/* Returns tokens per second, sets first_ms to the times to the first token, and *ms to the daemon's
+ * processor time for 1000 tokens. */
 static double measure(int over, int round, double *first_ms, double *ms)
 {
 	static struct worker w[CLIENTS_MAX];

@@ -12,7 +12,8 @@ import time
 
 build, model = sys.argv[1:3]
 tokens, rounds = (int(v) for v in (sys.argv[3:] + ["400", "8"][len(sys.argv) - 3:]))
-folder = tempfile.mkdtemp()
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
 url = f"ipc://{folder}/sock"
 
 
@@ -35,6 +36,8 @@ daemon = subprocess.Popen([f"{build}/llamad", "--socket", url, "--state-dir", f"
                           stderr=subprocess.DEVNULL)
 try:
     while ctl("ping", check=False).returncode:
+        if daemon.poll() is not None:
+            sys.exit(f"journal_cost: llamad ended with {daemon.returncode}")
         time.sleep(0.1)
     ctl("add", "m", model)
 
@@ -56,3 +59,4 @@ try:
 finally:
     daemon.terminate()
     daemon.wait()
+    temporary.cleanup()

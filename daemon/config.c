@@ -376,6 +376,10 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 	if (c->audit_key && *c->audit_key != '/')
 		return lmd_fail(err, LMD_INVALID, "audit_key: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->audit_key));
+	if (c->hf_token && *c->hf_token != '/') /* which may be a token: it is not shown */
+		return lmd_fail(err, LMD_INVALID,
+				"hf_token: the value is not an absolute path; write the token to a file "
+				"with mode 0600 and give its path");
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
 		if (*c->plugin_dirs.item[i] != '/')
 			return lmd_fail(

@@ -112,8 +112,9 @@ struct lmi_config_env {
 void lmi_config_env_init(struct lmi_config_env *env); /* the environment of this process */
 
 /* Reads `file` (NULL: LMI_CONFIG_FILE if it exists, otherwise only defaults), then applies the
- * environment, which has a variable for each key (lmi_config_variable), then the options in `args` (NULL: none).  Returns LMD_INVALID, or LMD_NOTFOUND or LMD_IO for the file,
- * with an error message that names file, line, key, value and bound. */
+ * environment, which has a variable for each key (lmi_config_variable), then the options in `args`
+ * (NULL: none).  Returns LMD_INVALID, or LMD_NOTFOUND or LMD_IO for the file, with an error message
+ * that names file, line, key, value and bound. */
 enum lmd_status lmi_config_read(struct lmi_config **out, const char *file,
 				const struct lmi_args *args, const struct lmi_config_env *env,
 				struct lmd_error *err);

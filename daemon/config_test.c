@@ -323,6 +323,7 @@ static const struct {
 	{"[daemon]\nsocket = ipc://relative\n", "'ipc://relative' is not ipc:// and an absolute"},
 	{"[daemon]\nsocket = tcp://127.0.0.1:80\n", "is not ipc://"},
 	{"[daemon]\nstate_dir = here\n", "state_dir: 'here' is not an absolute path"},
+	{"[models]\nhf_token = hf_abc\n", "hf_token: the value is not an absolute path"},
 	{"[limits]\nfail = 10\n", "key 'fail': '10' is not a whole number with a unit"},
 	{"[limits]\nfail_ms = 10s\n", "[limits] has no key 'fail_ms' (did you mean 'fail"},
 	{"[limits]\nmax_running = 1000000\n", "key 'max_running': 1000000 is above "},

@@ -21,6 +21,7 @@
 #include "proto/buf.h"
 
 #define PENDING_BYTES	(512u << 10)
+#define MANY_BYTES	(PENDING_BYTES / 2) /* sent at once */
 #define SEND_AFTER_NS	(1000 * (uint64_t)LMI_NS_PER_MS)
 #define WARN_EVERY_NS	(60 * 1000 * (uint64_t)LMI_NS_PER_MS)
 #define SPAN_BYTES	4096
@@ -124,8 +125,10 @@ static void put_seconds(struct lmi_json_text *j, const char *key, uint64_t ns)
 
 static void put_attributes(struct lmi_json_text *j, const struct lmi_http_generated *g)
 {
+	const char *operation = g->chat ? "chat" : "text_completion";
+
 	lmi_json_text_array(j);
-	put_text(j, "gen_ai.operation.name", "text_completion", strlen("text_completion"));
+	put_text(j, "gen_ai.operation.name", operation, strlen(operation));
 	put_text(j, "gen_ai.system", "llamad", strlen("llamad"));
 	put_text(j, "gen_ai.request.model", g->model.ptr, g->model.len);
 	put_text(j, "url.path", g->path.ptr, g->path.len);
@@ -191,7 +194,8 @@ static void done(void *arg)
 
 	t->runs = false;
 	lmi_wire_buf_fini(&t->body);
-	if (t->err.status == LMD_OK || t->err.status == LMD_CANCELLED || (t->warned_at && now - t->warned_at < WARN_EVERY_NS))
+	if (t->err.status == LMD_OK || t->err.status == LMD_CANCELLED ||
+	    (t->warned_at && now - t->warned_at < WARN_EVERY_NS))
 		return;
 	t->warned_at = now;
 	LMI_DAEMON_LOG(t->d, LMD_LOG_WARN, "traces are lost: %s", t->err.text);
@@ -264,6 +268,8 @@ void lmi_daemon_trace(void *arg, const struct lmi_http_generated *g)
 		t->n_dropped++;
 	} else if (!t->n_span++) {
 		t->send_at = lmi_loop_now() + SEND_AFTER_NS;
+	} else if (t->spans.n > MANY_BYTES) {
+		t->send_at = 0;
 	}
 	lmi_json_text_fini(&j);
 }
@@ -274,6 +280,7 @@ enum lmd_status lmi_daemon_start_traces(struct lmi_daemon *d, struct lmd_error *
 		.mailbox = &d->mailbox, .name = "traces", .n_thread = 1, .n_max = 1};
 	const char *url = d->config->traces_url;
 	struct lmi_daemon_traces *t;
+	size_t n;
 
 	if (!url)
 		return LMD_OK;
@@ -281,8 +288,10 @@ enum lmd_status lmi_daemon_start_traces(struct lmi_daemon *d, struct lmd_error *
 	if (!t)
 		return lmd_fail(err, LMD_NOMEM, "no memory for traces");
 	t->d = d;
-	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) ||
-	    snprintf(t->url, sizeof(t->url), "%s/v1/traces", url) >= (int)sizeof(t->url))
+	n = strlen(url);
+	n -= n && url[n - 1] == '/'; /* as in http://HOST:PORT/ */
+	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n > sizeof(t->url) ||
+	    snprintf(t->url, sizeof(t->url), "%.*s/v1/traces", (int)n, url) >= (int)sizeof(t->url))
 		return lmd_fail(err, LMD_INVALID,
 				"traces_url: %.200s is not http://HOST:PORT or https://HOST:PORT of a "
 				"collector",

@@ -461,11 +461,13 @@ enum lmd_status lmi_hub_post(const char *url, const char *type, const void *byte
 	const struct lmi_hub_request q = {.url = url, .body = &body};
 	struct lmi_hub_reply r;
 	enum lmd_status st = lmi_hub_request(&r, &q, o, err);
+	char shown[LMI_HUB_SHOWN_URL];
 
 	if (st != LMD_OK)
 		return st;
 	if (r.code < 200 || r.code > 299)
-		st = lmd_fail(err, LMD_IO, "%.200s: the server answered with code %ld", url, r.code);
+		st = lmd_fail(err, LMD_IO, "%s: the server answered with code %ld",
+			      lmi_hub_shown_url(shown, url), r.code);
 	lmi_hub_reply_fini(&r);
 	return st;
 }

@@ -17,13 +17,13 @@ enum lmi_hub_kind {
 	LMI_HUB_URL,
 };
 
-/* A source in its parts; the texts are in the arena. */
 /* The signed manifest of a model: what follows the name of its first file, its size at most, and the media
  * type of its layer in OCI registries. */
 #define LMI_HUB_SIGNATURE_SUFFIX ".sig"
 #define LMI_HUB_SIGNATURE_MAX	 (80u << 20)
 #define LMI_HUB_SIGNATURE_TYPE	 "application/vnd.llamad.model.signature.v1"
 
+/* A source in its parts; the texts are in the arena. */
 struct lmi_hub_ref {
 	enum lmi_hub_kind kind;
 	const char *base;    /* URL of the server, without a slash at its end; URL: of the file */

@@ -57,6 +57,7 @@ struct lmi_svc_durable {
 	char *adapter;			  /* "": none */
 	struct lmi_text_token_buf prompt; /* before token healing */
 	const struct lmi_answer_format *format; /* NULL: the answer is not parsed */
+	bool thinks; /* the answer starts inside the reasoning */
 	struct lmi_svc_answer_stream *answer;   /* with format */
 	struct lmi_text_token_buf taken;  /* tokens of the answer that are items */
 	uint32_t n_text;                  /* TEXT records after the last of them */

@@ -201,7 +201,12 @@ enum lmd_status lmi_svc_durable_put(struct lmi_svc_durable *d,
 
 	if ((!d->at && !before && !lmi_svc_journal_begin(&d->records)) ||
 	    !lmi_svc_journal_put(&d->records, d->at, &d->scratch, r))
-		return lmd_fail(err, LMD_NOMEM, "no memory for the records of a durable stream");
+		return d->scratch.n > LMI_SVC_JOURNAL_RECORD_MAX
+			       ? lmd_fail(err, LMD_INVALID,
+					  "durable: the request has %zu bytes with all that is recorded of "
+					  "it, the maximum is %u",
+					  d->scratch.n, LMI_SVC_JOURNAL_RECORD_MAX)
+			       : lmd_fail(err, LMD_NOMEM, "no memory for the records of a durable stream");
 	d->bytes += d->records.n - before;
 	d->svc->durable_bytes += d->records.n - before;
 	return LMD_OK;

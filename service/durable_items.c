@@ -80,6 +80,7 @@ enum lmd_status lmi_svc_durable_take_start(struct lmi_svc_durable *d,
 	for (uint32_t i = 0; i < LMI_SAMPLER_N_SCALAR; i++)
 		d->sampling.has[i] = true;
 	d->format = format.format;
+	d->thinks = format.thinks;
 	st = d->format ? lmi_svc_answer_create(&d->answer, &format, d->stream->id, err) : LMD_OK;
 	d->started = st == LMD_OK;
 	return st;

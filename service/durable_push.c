@@ -16,6 +16,7 @@ void lmi_service_durable_each(struct lmi_service *svc,
 	for (struct lmi_svc_durable *d = svc->durables; d; d = d->next) {
 		struct lmi_svc_durable_note n = {.owner = &d->principal,
 						 .seed = d->seed,
+						 .was_read = d->was_read,
 						 .note = {d->note, d->n_note}};
 
 		if (!d->note || !d->stream)

@@ -16,9 +16,10 @@
 
 /* A stream of an earlier run of the daemon.  Valid during the call. */
 struct lmi_svc_durable_note {
-	const struct lmi_svc_principal *owner; /* its request was of; without pid and conn */
+	const struct lmi_svc_principal *owner; /* whose request it was; without pid and conn */
 	struct lmi_wire_id id;
 	uint64_t seed;
+	bool was_read; /* lmi_service_durable_set_read() was called */
 	struct lmd_str note;
 };
 

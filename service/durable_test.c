@@ -293,6 +293,46 @@ START_TEST(sampled_and_constrained)
 }
 END_TEST
 
+/* A tool call is required of an answer that the template begins within the reasoning. */
+START_TEST(required_call)
+{
+	struct lmi_wire_chat_message m = {.role = {"user", 4}, .content = {"ab", 2}};
+	uint32_t n_resumed = 0;
+
+	for (int n = 0; n < 24; n += 3) {
+		struct lmi_wire_request q = durable("", 40);
+		struct lmi_wire_item last;
+		struct lmi_wire_id id;
+
+		q.u.generate.messages = &m;
+		q.u.generate.n_messages = 1;
+		q.u.generate.has_template = true;
+		q.u.generate.template =
+			lmi_svc_str("{{ messages[0].content }}<tool_call><think>");
+		q.u.generate.has_tools = q.u.generate.has_required_call = true;
+		q.u.generate.tools = lmi_svc_str("[{\"name\":\"f\"}]");
+		q.u.generate.required_call = lmi_svc_str("f");
+		q.u.generate.parse = true;
+		start();
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		id = fx.a.r.u.generate.id;
+		for (int i = 0; i < 2 * n; i++)
+			tick();
+		save();
+		stop();
+		restore(n_image);
+		start();
+		n_resumed += fx.svc->durables->taken.n && fx.svc->durables->generation;
+		last = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_msg(last.kind == LMI_WIRE_ITEM_DONE, "item of kind %d: %.*s", (int)last.kind,
+			      (int)last.u.error.text.len, last.u.error.text.ptr);
+		ck_assert_int_eq(last.u.done.n_out, 40);
+		stop();
+	}
+	ck_assert_uint_gt(n_resumed, 0);
+}
+END_TEST
+
 START_TEST(stop_and_start)
 {
 	struct lmi_wire_request q;
@@ -722,6 +762,7 @@ int main(void)
 	tcase_add_test(t, crash_after_every_tick);
 	tcase_add_test(t, damage_at_every_byte);
 	tcase_add_test(t, sampled_and_constrained);
+	tcase_add_test(t, required_call);
 	tcase_add_test(t, stop_and_start);
 	tcase_add_test(t, session_after_a_crash);
 	tcase_add_test(t, request_repeated_after_a_crash);

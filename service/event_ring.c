@@ -268,6 +268,15 @@ uint64_t lmi_svc_event_ring_deadline(const struct lmi_service *svc)
 	return when;
 }
 
+uint32_t lmi_svc_event_ring_n_waiting(const struct lmi_service *svc)
+{
+	uint32_t n = 0;
+
+	for (const struct waiter *w = svc->event_ring ? svc->event_ring->waiters : NULL; w; w = w->next)
+		n++;
+	return n;
+}
+
 void lmi_svc_event_ring_fini(struct lmi_service *svc)
 {
 	lmi_free(svc->event_ring);

@@ -26,6 +26,8 @@ void lmi_svc_event_ring_generation(const struct lmi_svc_generation *g,
 void lmi_svc_event_ring_tick(struct lmi_service *svc, uint64_t now);
 /* Returns when the next wait is over; UINT64_MAX: nobody waits. */
 uint64_t lmi_svc_event_ring_deadline(const struct lmi_service *svc);
+/* Returns how many clients wait. */
+uint32_t lmi_svc_event_ring_n_waiting(const struct lmi_service *svc);
 void lmi_svc_event_ring_fini(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_EVENT_RING_H */

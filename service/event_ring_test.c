@@ -168,6 +168,20 @@ START_TEST(a_client_waits)
 	ck_assert(!fx_call(&fx, &fx_admin, &q));
 	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "begin at 0"));
+	/* the daemon is being stopped */
+	memset(&waiting, 0, sizeof(waiting));
+	q = events(1, 5000);
+	fx_ask(&fx, &fx_admin, &q, &waiting);
+	fx_turn(&fx);
+	lmi_service_close(fx.svc);
+	fx_turn(&fx);
+	ck_assert_uint_eq(waiting.n, 0);
+	ck_assert(lmi_service_is_idle(fx.svc)); /* it does not wait for those that wait */
+	lmi_service_stop(fx.svc, fx.now);
+	fx_turn(&fx);
+	ck_assert(waiting.n == 1 && waiting.failed);
+	fx_check_empty(&fx);
+	fx_answer_fini(&waiting);
 }
 END_TEST
 

@@ -33,11 +33,14 @@ static void refuse(struct lmi_svc_generation *g, uint64_t now, const struct lmd_
 static enum lmd_status find_shown(struct lmi_svc_generation *g, struct lmd_error *err)
 {
 	const struct lmi_chat *chat = lmi_engine_chat(g->encoder->engine);
+	bool thinks = g->answer_format.thinks;
+	enum lmd_status st;
 
 	if (!g->answer_format.format)
 		return LMD_OK;
-	return lmi_chat_find_answer_format(chat, lmi_svc_gen_request(g)->prompt, &g->answer_format,
-					   err);
+	st = lmi_chat_find_answer_format(chat, lmi_svc_gen_request(g)->prompt, &g->answer_format, err);
+	g->answer_format.thinks = thinks; /* the text that a template made is not there any more */
+	return st;
 }
 
 static void encode(void *arg)
@@ -116,6 +119,7 @@ static enum lmd_status resume(struct lmi_svc_generation *g, struct lmd_error *er
 	d->again_token = d->again ? d->taken.id[d->taken.n - 1] : -1;
 	d->again_text = d->n_text;
 	g->answer_format.format = d->format;
+	g->answer_format.thinks = d->thinks;
 	g->n_out = g->n_resumed = g->counted.n_out = (uint32_t)g->taken.n;
 	g->resumes = true;
 	return LMD_OK;

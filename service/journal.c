@@ -31,7 +31,8 @@ bool lmi_svc_journal_add(struct lmi_wire_buf *out, uint64_t at, const void *reco
 
 	lmi_put_le32(head, (uint32_t)n);
 	lmi_put_le64(head + 4, checksum(at + before, record, n));
-	if (lmi_wire_buf_add(out, head, sizeof(head)) && lmi_wire_buf_add(out, record, n))
+	if (n <= LMI_SVC_JOURNAL_RECORD_MAX && lmi_wire_buf_add(out, head, sizeof(head)) &&
+	    lmi_wire_buf_add(out, record, n))
 		return true;
 	out->n = before;
 	return false;

@@ -25,7 +25,7 @@
 /* Appends the first bytes of a file. */
 bool lmi_svc_journal_begin(struct lmi_wire_buf *out);
 /* Appends a record; at: the offset in the file of the first byte of `out`.  Returns false if out of
- * memory. */
+ * memory, or if n is larger than LMI_SVC_JOURNAL_RECORD_MAX. */
 bool lmi_svc_journal_add(struct lmi_wire_buf *out, uint64_t at, const void *record, size_t n);
 /* Sets *record to the one at part[*at] and moves *at behind it; *at is 0 at first.  base: offset in
  * the file of its part.  Returns false at the end, or if the rest is not as it was written. */

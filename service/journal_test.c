@@ -112,6 +112,23 @@ static uint32_t count(const char *p, size_t n)
 }
 
 /* A part that does not begin with the file's first byte. */
+/* What reading would refuse is not written. */
+START_TEST(too_large_a_record)
+{
+	const size_t n = (size_t)LMI_SVC_JOURNAL_RECORD_MAX + 1;
+	struct lmi_wire_buf out = {0};
+	char *record = calloc(n, 1);
+
+	ck_assert_ptr_nonnull(record);
+	ck_assert(lmi_svc_journal_begin(&out));
+	ck_assert(!lmi_svc_journal_add(&out, 0, record, n));
+	ck_assert_uint_eq(out.n, 8);
+	ck_assert(lmi_svc_journal_add(&out, 0, record, 1));
+	lmi_wire_buf_fini(&out);
+	free(record);
+}
+END_TEST
+
 START_TEST(a_part)
 {
 	struct lmi_svc_journal_record r;
@@ -181,6 +198,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, round_trip);
+	tcase_add_test(t, too_large_a_record);
 	tcase_add_test(t, a_part);
 	tcase_add_test(t, a_torn_tail_is_cut);
 	tcase_add_test(t, a_flipped_bit_ends_it);

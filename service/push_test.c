@@ -270,7 +270,8 @@ START_TEST(stop_within_one_step)
 		lmi_service_push_stop(fx.svc, fx.now, &who->push);
 		memset(&who->push, 0xAA, sizeof(who->push)); /* the caller may free it */
 		fx_step(&fx, 1);
-		ck_assert_uint_le(fx_stats(&fx).n_step, n_step + 1);
+		/* a device with a queue may have had one more of them in it */
+		ck_assert_uint_le(fx_stats(&fx).n_step, n_step + (fx_on_null() ? 1 : 2));
 		ck_assert_uint_eq(who->n, n);
 		ck_assert_uint_eq(who->n_end, 0);
 		who = who == &t ? &other : &t;

@@ -281,7 +281,7 @@ bool lmi_service_is_idle(const struct lmi_service *svc)
 	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next)
 		if (!g->durable)
 			return false;
-	return !svc->held.n_call && !svc->session_work;
+	return svc->held.n_call == lmi_svc_event_ring_n_waiting(svc) && !svc->session_work;
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)

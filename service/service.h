@@ -173,8 +173,8 @@ void lmi_service_preload(struct lmi_service *svc, uint64_t now);
 void lmi_service_close(struct lmi_service *svc);
 /* Accepts work again, unless the service was stopped. */
 void lmi_service_open(struct lmi_service *svc);
-/* Returns whether nothing is running or pending, and every stream was read to its end or given
- * up. */
+/* Returns whether nothing is running or pending but waits for events, and every stream was read to its
+ * end or given up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
 /* May users save sessions? */
 bool lmi_service_has_sessions(const struct lmi_service *svc);

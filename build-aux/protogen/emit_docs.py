@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Emits docs/protocol.md: the tables between lines <!-- begin NAME --> and <!-- end -->."""
 import re
+import sys
 
 PATH = "docs/protocol.md"
 
@@ -111,6 +112,10 @@ def section(s, name):
 
 def fill(s, text, session):
     """Returns the document with regenerated sections.  If session is None, that section is kept."""
+    for op in s.ops:
+        if "<!-- begin ops %s -->" % op.group not in text:
+            sys.exit("%s: add a section 'ops %s' for the op %s" % (PATH, op.group, op.name))
+
     def sub(m):
         if m.group(1) == "session":
             if session is None:

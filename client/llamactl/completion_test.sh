@@ -45,7 +45,7 @@ llamactl plugins |new,reload,test
 llamactl debug plan --kind |draft,encode,forward,tail
 llamactl help ge|generate
 llamactl help key |add,list,rm,set
-llamactl run |model.gguf,my models
+llamactl --socket ipc:///nonexistent run |model.gguf,my models
 llamactl run -n8 mo|model.gguf
 llamactl run -n 8 mo|model.gguf
 llamactl run --temp |

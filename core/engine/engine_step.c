@@ -259,6 +259,18 @@ static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, ui
 	lmi_engine_overlap_add_host(&e->overlap, p->n_out, p->host_ns + now(e) - done_ns);
 }
 
+/* Forgets the tokens that the device would have chosen in a step that did not count. A step is cut short
+ * although it has nothing of a cancelled command if that ended in the moment before. */
+static void forget_chained(struct lmi_engine *e, struct lmi_engine_pending *p)
+{
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		if (!p->seq[i] || !p->choice[i].chained || p->planned[i].n_kept)
+			continue;
+		p->seq[i]->n_unread--;
+		lmi_sched_take_back(e->sched, p->seq[i]->handle);
+	}
+}
+
 /* Waits for the oldest step and reports its results. */
 static void finish(struct lmi_engine *e)
 {
@@ -280,6 +292,7 @@ static void finish(struct lmi_engine *e)
 	if (st != LMD_OK && st != LMD_CANCELLED) /* cut short: the cancelling command is in the
 						  * queue */
 		give_up(e, p, &err);
+	forget_chained(e, p);
 	measure(e, p, slot, st == LMD_OK, done_ns);
 	p->n_part = 0;
 }

@@ -192,6 +192,11 @@ static bool all_done(const struct result *r)
 	return true;
 }
 
+/* After how many turns the step that runs is cut short, as by a command that was cancelled and ended in
+ * the moment before; 0: never. Only in the first turns, so that all get on. */
+static uint32_t cut_every;
+#define LAST_CUT 300
+
 /* Runs all jobs; the same commands come in the same turns. */
 static void run(const struct lmi_engine_opts *o, const struct job *j, struct result *r,
 		struct lmi_engine_stats *stats)
@@ -210,6 +215,8 @@ static void run(const struct lmi_engine_opts *o, const struct job *j, struct res
 				ck_assert_int_eq(lmi_engine_cancel(e, i + 1), LMD_OK);
 		}
 		(void)lmi_engine_step(e);
+		if (cut_every && turn % cut_every == 0 && turn < LAST_CUT)
+			atomic_store(&e->cancel_word, 1);
 		take_events(e, r);
 		ck_assert_uint_lt(turn, 20000);
 	}
@@ -359,6 +366,37 @@ START_TEST(the_device_goes_on_by_itself)
 }
 END_TEST
 
+/* Tokens that a device would have chosen in steps that are cut short are chosen again. */
+START_TEST(steps_are_cut_short)
+{
+	static struct job jobs[N_JOB];
+	static struct result want[N_JOB], have[N_JOB];
+	struct lmi_engine_opts o = opts_of(LMT_FULL, "emu", LMI_ENGINE_HALVES_AUTO);
+	struct lmi_engine_stats st;
+	uint64_t rnd = seed + 13, n_row;
+	uint32_t n_again = 0;
+
+	make_jobs(jobs, true, &rnd);
+	for (uint32_t i = 0; i < N_JOB; i++)
+		jobs[i].cancel = NEVER;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "late=1", 1), 0);
+	run(&o, jobs, want, &st);
+	n_row = st.n_row;
+	for (cut_every = 3; cut_every < 40; cut_every *= 2) {
+		run(&o, jobs, have, &st);
+		for (uint32_t i = 0; i < N_JOB; i++)
+			compare(&jobs[i], &want[i], &have[i], i);
+		n_again += st.n_row > n_row;
+		ck_assert_uint_gt(st.n_on_device, 100);
+		expect_all_free(&st);
+		free_results(have);
+	}
+	ck_assert_uint_gt(n_again, 0);
+	cut_every = 0;
+	free_results(want);
+}
+END_TEST
+
 /* Generations alone: nothing is allocated from choosing a step to queueing its events. */
 START_TEST(a_step_allocates_nothing)
 {
@@ -496,6 +534,7 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, the_device_goes_on_by_itself, 0, LMD_LEN(settings));
+	tcase_add_test(t, steps_are_cut_short);
 	tcase_add_loop_test(t, a_step_allocates_nothing, 0, 2);
 	tcase_add_test(t, a_lost_device_ends_everything);
 	tcase_add_loop_test(t, forks_of_long_sequences, 0, LMT_N_TINY);

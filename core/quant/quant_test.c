@@ -79,6 +79,23 @@ static size_t first_difference(const float *got, const uint8_t *want, size_t n)
 	return n;
 }
 
+/* Is it the number of a type? Two types with one number do not compile here. */
+static bool is_type(uint32_t id)
+{
+#define CASE(ID, name, number) case number:
+	switch (id) {
+	LMD_DTYPES_NUMBER(CASE)
+	LMD_DTYPES_WEIGHT(CASE)
+	LMD_DTYPES_ACTIVATION(CASE)
+	case LMD_DTYPE_F8_E4M3:
+	case LMD_DTYPE_F8_E5M2:
+	case LMD_DTYPE_F8_E4M3_FNUZ:
+		return true;
+	default:
+		return false;
+	}
+}
+
 START_TEST(table)
 {
 	uint32_t n_quant = 0, n_all = 0;
@@ -92,6 +109,7 @@ START_TEST(table)
 			continue;
 		n_all++;
 		n_quant += t->is_quant;
+		ck_assert(is_type(id));
 		ck_assert_uint_eq(t->id, id);
 		ck_assert_ptr_eq(lmi_dtype_by_name(t->name), t);
 		ck_assert_ptr_nonnull(t->dequant);

@@ -537,13 +537,14 @@ static uint32_t rows_for_drafts(const struct lmi_sched *s, const struct budget *
 	return room;
 }
 
-static void plan_step(struct lmi_sched *s, struct budget *budget)
+static void plan_step(struct lmi_sched *s, struct budget *budget, bool spread)
 {
 	uint32_t n, i;
 
 	budget->n_draft = rows_for_drafts(s, budget);
 	s->round++;
-	lmi_sched_spread(s, budget->plan);
+	if (spread)
+		lmi_sched_spread(s, budget->plan);
 	for (i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (lacks_new_rows(&s->rec[i]) && s->rec[i].tried != s->round)
 			plan_seq(s, i, budget);
@@ -613,7 +614,12 @@ bool lmi_sched_next(struct lmi_sched *s, const struct lmi_sched_limit *limit,
 		if (!pick_plan(s, &plan) || !is_new_plan(&turn, plan))
 			return false;
 		budget = full_budget(s, limit, plan);
-		plan_step(s, &budget);
+		plan_step(s, &budget, true);
+		if (!step->n_part && !s->n_pending) {
+			/* maybe those that sit out have the memory that the others lack */
+			budget = full_budget(s, limit, plan);
+			plan_step(s, &budget, false);
+		}
 		s->last_plan = plan;
 	}
 	s->n_pending++;

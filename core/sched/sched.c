@@ -209,6 +209,15 @@ bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
 	return true;
 }
 
+void lmi_sched_take_back(struct lmi_sched *s, uint32_t seq)
+{
+	struct lmi_sched_rec *r = rec_of(s, seq);
+
+	assert(r->o.n_known > 1 && r->n_planned < r->o.n_known);
+	assert(r->restarts || !r->n_planned); /* nothing is planned until it starts again */
+	r->o.n_known--;
+}
+
 void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);

@@ -129,9 +129,12 @@ void lmi_sched_destroy(struct lmi_sched *s);
  * full. */
 enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq *opts,
 				 uint32_t *seq, struct lmd_error *err);
-/* Adds one known row, maybe while the step that chooses its token is pending; if that step fails, the
- * sequence must be removed. Returns false at the limit. */
+/* Adds one known row, maybe while the step that chooses its token is pending; if that step does not
+ * count, the sequence must be removed, or the row taken back. Returns false at the limit. */
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
+/* Takes the last known row back, because the step that would have chosen its token did not count. Call
+ * once for each such step, after it was committed. */
+void lmi_sched_take_back(struct lmi_sched *s, uint32_t seq);
 /* Adds n known rows that may be rejected when their step is committed: drafts. Returns false if they
  * exceed the limit or LMI_KV_MAX_MARK, or if the sequence has drafts already. They are computed in one
  * step, together with the row before them; those for which the step has no room or no memory are

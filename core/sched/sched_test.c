@@ -66,6 +66,47 @@ START_TEST(the_oldest_gets_on)
 }
 END_TEST
 
+/* A client with two sequences of m rows beside one with one of n rows, which is the newest. */
+static void take_turns(uint32_t m, uint32_t n)
+{
+	uint32_t seq[3], known[3] = {m, m, n};
+	struct lmi_sched_stats stats;
+	struct lmi_sched_step st;
+	struct fixture w;
+
+	fixture_init(&w, 1);
+	for (int i = 0; i < 3; i++) {
+		const struct lmi_sched_seq o = {.n_known = known[i],
+						.n_limit = 150,
+						.client = i / 2,
+						.share = LMI_SCHED_NO_SEQ};
+
+		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq[i], NULL), LMD_OK);
+	}
+	while (known[0] < 150) {
+		ck_assert_msg(lmi_sched_next(w.s, NULL, &st), "%u and %u rows: nothing to do", m, n);
+		lmi_sched_commit(w.s, true, NULL);
+		for (int i = 0; i < 3; i++)
+			if (lmi_sched_n_done(w.s, seq[i]) == known[i])
+				known[i] += lmi_sched_grow(w.s, seq[i]);
+		lmi_sched_stats(w.s, &stats);
+		if (!stats.n_preempted) /* one of the two has a row in most steps of the third */
+			ck_assert_uint_le(known[2] - n, 2 * (known[0] + known[1] - 2 * m) + 4);
+		ck_assert(lmi_sched_check(w.s));
+	}
+	ck_assert_uint_gt(stats.n_preempted, 0);
+	fixture_fini(&w);
+}
+
+/* No time is measured and memory is short: all get on, and no step is empty. */
+START_TEST(clients_take_turns)
+{
+	for (uint32_t m = 49; m < 65; m++)
+		for (uint32_t n = 49; n < 65; n++)
+			take_turns(m, n);
+}
+END_TEST
+
 /* A held sequence computes nothing while others go on, and everything but its last row if its memory
  * was lost. */
 START_TEST(a_held_sequence_waits)
@@ -192,6 +233,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, decode_comes_first);
 	tcase_add_test(t, the_oldest_gets_on);
+	tcase_add_test(t, clients_take_turns);
 	tcase_add_test(t, a_held_sequence_waits);
 	tcase_add_test(t, a_fork_takes_the_rows_over);
 	tcase_add_test(t, refusals_have_numbers);

@@ -13,6 +13,9 @@
 
 /* Steps from one measurement of the clients with the fewest sequences to the next. */
 #define MEASURE_EVERY 128u
+/* Steps between attempts while their time is unknown. A device may take so little time that no step is measured, so
+ * the others must not wait for that. */
+#define MEASURE_UNKNOWN 4u
 
 static bool generates(const struct lmi_sched_rec *r)
 {
@@ -156,6 +159,7 @@ void lmi_sched_spread(struct lmi_sched *s, uint32_t plan)
 {
 	struct census c;
 	uint32_t n_least;
+	bool known;
 
 	if (!s->client_slowdown_percent || has_prompts(s, plan))
 		return;
@@ -163,12 +167,14 @@ void lmi_sched_spread(struct lmi_sched *s, uint32_t plan)
 	if (c.n_account < 2 || c.least == c.most)
 		return;
 	n_least = count_ready(s, plan, c.least);
-	if (n_least == c.n_row && (!s->n_spread || lmi_sched_cost_near(&s->cost, c.n_row) <= 0)) {
+	known = lmi_sched_cost_near(&s->cost, c.n_row) > 0;
+	if (!known && s->n_spread > MEASURE_UNKNOWN)
+		s->n_spread = MEASURE_UNKNOWN;
+	if (n_least == c.n_row && !s->n_spread) {
 		s->n_spread = MEASURE_EVERY;
 		measure_least(s, plan, c.least);
 		return;
 	}
 	s->n_spread -= s->n_spread != 0;
-	limit(s, plan, lmi_sched_cost_near(&s->cost, c.n_row) > 0 ? share_of_account(s, &c)
-								  : c.least);
+	limit(s, plan, known ? share_of_account(s, &c) : c.least);
 }

@@ -104,6 +104,7 @@ static void take(void *arg, const struct lmi_svc_durable_note *n)
 	if (a) {
 		*a = (struct lmi_http_again){.stream = n->id,
 					     .seed = n->seed,
+					     .was_read = n->was_read,
 					     .name = lmi_arena_strndup(x->arena, w[0].ptr, w[0].len),
 					     .id = lmi_arena_strndup(x->arena, w[1].ptr, w[1].len),
 					     .model = lmi_arena_strndup(x->arena, w[3].ptr, w[3].len)};

@@ -252,7 +252,6 @@ static void finish(struct run *r)
 
 	r->x->log_end = lmi_wire_word(&lmi_wire_words_finish, (int)sum.finish);
 	r->x->log_prompt = sum.n_prompt;
-	r->x->log_queue_ns = sum.queue_ns;
 	if (!r->gen.stream) {
 		reply_whole(r, &sum);
 		return;
@@ -278,6 +277,8 @@ static void count_tokens(struct choice *c, uint32_t n)
 	uint64_t now = lmi_loop_now();
 
 	r->n_token += n;
+	if (r->x->again)
+		return;
 	if (!r->times) {
 		r->times = lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
 		lmi_http_times_add(r->times, LMI_HTTP_TIME_FIRST_TOKEN, seconds(r->first_ns), 1);
@@ -307,6 +308,7 @@ static void trace_end(const struct choice *c, uint64_t all_ns)
 		.n_prompt = e->n_prompt,
 		.n_cached = e->n_cached,
 		.n_out = e->n_out,
+		.chat = r->gen.req.u.generate.has_messages,
 	};
 
 	if (o->ops.generated)
@@ -345,8 +347,14 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	lmi_http_collect_end(&c->end, item, r->x->arena);
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
-	count_end(c);
-	trace_end(c, all);
+	if (!r->x->again) { /* otherwise its times began in an earlier process, which may have counted it */
+		count_end(c);
+		trace_end(c, all);
+	}
+	r->x->log_queue_ns = r->choices[0].end.queue_ns;
+	/* no item has this time: after a restart the bytes would be others */
+	if (r->gen.req.u.generate.durable)
+		c->end.queue_ns = 0;
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);

@@ -57,7 +57,7 @@ struct lmi_http_answer_end {
 	uint32_t n_pinned; /* tokens of the prompt that stay in the prefix cache */
 	uint32_t n_shift; /* how often the context was full and was shifted */
 	uint64_t prompt_ns, out_ns;
-	uint64_t queue_ns; /* from the arrival of the request to the first step */
+	uint64_t queue_ns; /* from the arrival of the request to the first step; 0: durable stream */
 	/* [n_settings] what the answer was computed with, if the request has report_settings */
 	const struct lmi_wire_setting *settings;
 	uint32_t n_settings;

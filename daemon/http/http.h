@@ -29,6 +29,7 @@ struct lmi_http_generated {
 	const char *traceparent; /* the request's header; NULL: none */
 	uint64_t all_ns, queue_ns, first_ns, prompt_ns, out_ns; /* from the whole request on */
 	uint32_t n_prompt, n_cached, n_out;
+	bool chat; /* the prompt was given as messages */
 };
 
 struct lmi_http_ops {

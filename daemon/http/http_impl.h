@@ -284,6 +284,7 @@ void lmi_http_replay_close(struct lmi_http_server *h);
 struct lmi_http_again {
 	struct lmi_wire_id stream;
 	uint64_t seed;
+	bool was_read; /* a client was sent all of the stream */
 	const char *name, *id, *model;
 	int64_t created;
 };

@@ -595,6 +595,7 @@ bool lmi_http_replay_begin_again(struct lmi_http_exchange *x, const char *type)
 	if (!r)
 		return false;
 	r->durable = r->with_ids = r->has_id = true;
+	r->was_sent = r->was_read = x->again->was_read;
 	r->id = x->again->stream;
 	arm(r);
 	return true;

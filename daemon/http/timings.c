@@ -28,7 +28,8 @@ void lmi_http_put_timings(struct lmi_json_text *j, const struct lmi_http_answer_
 {
 	lmi_json_text_key(j, "timings");
 	lmi_json_text_object(j);
-	lmi_http_json_put_real(j, "queue_ms", (double)end->queue_ns / 1e6);
+	if (end->queue_ns)
+		lmi_http_json_put_real(j, "queue_ms", (double)end->queue_ns / 1e6);
 	lmi_http_json_put_int(j, "cache_n", end->n_cached);
 	if (end->broke_at)
 		lmi_http_json_put_int(j, "prefix_broke_at", end->broke_at);

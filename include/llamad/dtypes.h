@@ -75,7 +75,7 @@
 #define LMD_DTYPES_ACTIVATION(X) \
 	X(Q8_1, q8_1, 9) \
 	X(Q8_K, q8_k, 15) \
-	X(Q4_0_ROT, q4_0_rot, 62)
+	X(Q4_0_ROT, q4_0_rot, 64)
 
 /* clang-format on */
 

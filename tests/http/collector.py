@@ -11,6 +11,12 @@ import json
 import re
 import sys
 
+ATTRIBUTES = {"gen_ai.operation.name", "gen_ai.system", "gen_ai.request.model", "url.path",
+              "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "llamad.cached_tokens",
+              "gen_ai.response.finish_reasons", "llamad.queue_time", "llamad.prompt_time",
+              "llamad.decode_time", "gen_ai.server.time_to_first_token"}
+OPERATIONS = {"/v1/completions": "text_completion", "/v1/chat/completions": "chat"}
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -45,6 +51,10 @@ def check(line):
     assert 10**18 < int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]), span
     a = {x["key"]: x["value"] for x in span["attributes"]}
     assert len(a) == len(span["attributes"]), "an attribute occurs twice"
+    # nothing that a prompt, an answer or a key could be in
+    assert set(a) == ATTRIBUTES, set(a) ^ ATTRIBUTES
+    operation = OPERATIONS[a["url.path"]["stringValue"]]
+    assert a["gen_ai.operation.name"] == {"stringValue": operation}, a
     assert a["gen_ai.request.model"] == {"stringValue": "tiny"}, a
     assert int(a["gen_ai.usage.input_tokens"]["intValue"]) > 0, a
     assert int(a["gen_ai.usage.output_tokens"]["intValue"]) == 5, a

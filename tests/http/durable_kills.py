@@ -168,6 +168,13 @@ def batch(daemon, rnd, ends):
     return clients
 
 
+def same(what, client, whole):
+    seen = client.seen
+    at = len(os.path.commonprefix([whole, seen]))
+    check(whole == seen, f"{client.target}: {what} are {len(whole)} bytes, read were {len(seen)}; at {at}: "
+                         f"{whole[max(at - 40, 0):at + 400]} and {seen[max(at - 40, 0):at + 400]}")
+
+
 def files(daemon):
     return os.listdir(f"{daemon.folder}/state/streams")
 
@@ -182,7 +189,13 @@ def main():
         for bad in ({"stream": False}, {"n": 2}):
             r = send(daemon, "POST", REQUESTS[0][0], REQUESTS[0][1] | bad)
             check(r.status == 400 and b"durable" in r.read(), f"durable with {bad}: {r.status}")
-        want = [normal(c.seen) for c in batch(daemon, rnd, [])]
+        whole = batch(daemon, rnd, [])
+        want = [normal(c.seen) for c in whole]
+        # what had ended is written once more from its items
+        daemon.end(signal.SIGKILL)
+        daemon.start()
+        for c in whole:
+            same("after a kill", c, send(daemon, "GET", f"/v1/stream/{c.stream}?from=0").read())
         n, resumed, unknown = 0, 0, 0
         while n < kills:
             ends = [signal.SIGTERM if rnd.random() < 0.25 else signal.SIGKILL
@@ -197,9 +210,7 @@ def main():
                 # a stop removes what was read to its end
                 if r.status == 404 and signal.SIGTERM in ends:
                     continue
-                at = len(os.path.commonprefix([whole, c.seen]))
-                check(whole == c.seen, f"{c.target}: kept are {len(whole)} bytes, read were {len(c.seen)}; at "
-                                       f"{at}: {whole[at - 40:at + 400]} and {c.seen[at - 40:at + 400]}")
+                same("kept", c, whole)
                 check(send(daemon, "DELETE", f"/v1/stream/{c.stream}").status == 204, "delete")
                 check(send(daemon, "GET", f"/v1/stream/{c.stream}").status == 404, "it is deleted")
         # those of the run without kills were read: they end with their lease; those that began without

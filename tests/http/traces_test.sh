@@ -24,7 +24,7 @@ spans() {
 }
 ask='{"model":"tiny","prompt":"ab","max_tokens":5,"ignore_eos":true,"temperature":0}'
 
-printf '[daemon]\ntraces_url = http://127.0.0.1:%s\n' "$(cat "$dir/port")" >"$dir/conf"
+printf '[daemon]\ntraces_url = http://127.0.0.1:%s/\n[model tiny]\ntemplate = chatml\n' "$(cat "$dir/port")" >"$dir/conf"
 start_http
 does add tiny "$dir/tiny.gguf"
 u=http://$http
@@ -44,15 +44,18 @@ for wrong in "00-$trace-$parent" "ff-$trace-$parent-01" "00-$trace-0000000000000
 done
 spans 8
 holds "malformed headers" [ "$(grep -c "$trace" "$dir/spans")" = 1 ]
-# a stream
-fetch 200 'data: \[DONE\]' -d "${ask%?},\"stream\":true}" "$u/v1/completions"
+# a stream; the query is no part of the path
+fetch 200 'data: \[DONE\]' -d "${ask%?},\"stream\":true}" "$u/v1/completions?key=secret"
 spans 9
+chat='{"model":"tiny","messages":[{"role":"user","content":"ab"}],"max_tokens":5,"ignore_eos":true,"temperature":0}'
+fetch 200 . -d "$chat" "$u/v1/chat/completions"
+spans 10
 holds "$(/usr/bin/env python3 "$src/tests/http/collector.py" --check "$dir/spans" 2>&1)" \
 	/usr/bin/env python3 "$src/tests/http/collector.py" --check "$dir/spans"
 stop
 
 # a collector that fails, and one that is not there, hold up nothing
-for bad in "http://127.0.0.1:$(cat "$dir/port")/fail" http://127.0.0.1:9; do
+for bad in "http://user:secret@127.0.0.1:$(cat "$dir/port")/fail" http://user:secret@127.0.0.1:9; do
 	printf '[daemon]\ntraces_url = %s\n' "$bad" >"$dir/conf"
 	start_http
 	fetch 200 . -d "$ask" "http://$http/v1/completions"
@@ -62,6 +65,7 @@ for bad in "http://127.0.0.1:$(cat "$dir/port")/fail" http://127.0.0.1:9; do
 		sleep 0.05
 	done
 	holds "the log names the loss: $(tail -n 2 "$dir/log")" grep -q 'traces are lost: ' "$dir/log"
+	holds "the log has the password" sh -c '! grep -q secret "$1"' sh "$dir/log"
 	stop
 done
 printf '[daemon]\ntraces_url = 127.0.0.1:4318\n' >"$dir/conf"

@@ -427,6 +427,65 @@ START_TEST(activations)
 }
 END_TEST
 
+/* More rows of weights and of x than any kernel takes at once: an output has the same bits as when
+ * its row of x is multiplied alone. */
+START_TEST(many_rows)
+{
+	enum { ROWS = 161, COLS = 515, MAX_K = 768 };
+	static const uint32_t cols[] = {0, 1, 63, 64, 255, 256, 509, 510, 511, 512, 513, 514};
+	uint64_t seed = lmd_seed("many rows", 9);
+	float *x = make(sizeof(float) * COLS * MAX_K), *out_all = make(sizeof(float) * COLS * ROWS);
+	char *q8 = make(COLS * KERN_Q8_BYTES(MAX_K));
+	float *y[COLS], alone[ROWS];
+	const void *row[COLS];
+	const struct kern_linear *l;
+	unsigned n = 0;
+
+	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
+		const struct lmi_dtype *t = lmi_dtype(l->dtype);
+		const uint32_t k = t->block_elems > 32 ? MAX_K : 544;
+		struct kern_product p = {.host = host, .x = row, .y = y, .k = k, .n_row = ROWS,
+					 .n_col = COLS, .points = points};
+		uint64_t bytes;
+		void *w;
+
+		if (l != kern_linear_find(l->dtype, l->act, cpu.flags))
+			continue;
+		ck_assert(lmi_quant_row_bytes(t, k, &bytes));
+		p.w = w = make(bytes * ROWS);
+		p.w_stride = bytes;
+		p.scratch = make(l->scratch_bytes(k));
+		ck_assert(kern_fill_weights(w, l->dtype, k, ROWS, bytes, KERN_DATA_PLAIN, &seed));
+		kern_fill_floats(x, (size_t)COLS * k, KERN_DATA_PLAIN, &seed);
+		for (size_t c = 0; c < COLS; c++) {
+			char *q = q8 + c * KERN_Q8_BYTES(k);
+
+			kern_act_find(cpu.flags)->row(x + c * k, k, 1, q);
+			row[c] = l->act == KERN_ACT_Q8 ? (const void *)q : x + c * k;
+			y[c] = out_all + c * ROWS;
+		}
+		l->run(l, &p);
+		p.n_col = 1;
+		for (size_t c = 0; c < LMD_LEN(cols); c++, n++) {
+			float *to = alone;
+
+			p.x = &row[cols[c]];
+			p.y = &to;
+			l->run(l, &p);
+			ck_assert_msg(!memcmp(alone, y[cols[c]], sizeof(alone)), "%s %s column %u",
+				      t->name, l->isa, cols[c]);
+		}
+		free(p.scratch);
+		free(w);
+	}
+	LMD_CASES("kernels with many rows", n, 0, 0);
+	ck_assert_uint_ge(n, 20 * LMD_LEN(cols));
+	free(x);
+	free(out_all);
+	free(q8);
+}
+END_TEST
+
 /* The chosen kernel is the best that the flags allow, and each type of weights has a float
  * kernel. */
 START_TEST(choice)
@@ -460,6 +519,7 @@ int main(void)
 	tcase_add_test(t, precision);
 	tcase_add_loop_test(t, exact_kernels, 1, 3);
 	tcase_add_test(t, float_kernels);
+	tcase_add_test(t, many_rows);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
