@@ -12,7 +12,7 @@ LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
 export LD_LIBRARY_PATH
 
 # all OP...: no case fails, and only the type of caches that the device does not have is skipped
-lacks='q4_0_rot.* cache 0: type 62; this device stores '
+lacks='q4_0_rot.* cache 0: type 64; this device stores '
 all() {
 	for op; do
 		does plugins test "$so" --only "$op"
