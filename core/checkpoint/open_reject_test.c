@@ -125,7 +125,7 @@ START_TEST(bad_tensors)
 	       T.dims[0] = T.dims[1] = T.dims[2] = T.dims[3] = 1ll << 40);
 	TENSOR(LMD_UNSUPPORTED, "tensor t: type 4", T.dtype = 4);
 	TENSOR(LMD_UNSUPPORTED, "tensor t: type 9999", T.dtype = 9999);
-	TENSOR(LMD_UNSUPPORTED, "an activation type", T.dtype = LMD_DTYPE_Q8_K);
+	TENSOR(LMD_UNSUPPORTED, "(q8_k) is for activations or KV caches", T.dtype = LMD_DTYPE_Q8_K);
 	TENSOR(LMD_CORRUPT, "rows of 4 values, must be a multiple of the q8_0 block of 32",
 	       T.dtype = LMD_DTYPE_Q8_0);
 	TENSOR(LMD_INVALID, "size 97, but type and dimensions give 96", T.bytes = 97);

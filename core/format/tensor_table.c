@@ -18,11 +18,13 @@ enum lmd_status lmi_model_tensor_size(const char *what, struct lmd_tensor *t, st
 	bool ok = true;
 	char why[160];
 
-	if (!type || type->is_activation || type->memory_only)
+	if (type && type->is_activation)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: type %u (%s) is for activations or KV caches, not for weights", what,
+				(unsigned)t->dtype, type->name);
+	if (!type || type->memory_only)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", what,
-				type && type->is_activation
-					? "an activation type, which weights cannot have"
-					: lmi_dtype_explain_unknown(t->dtype, why, sizeof(why)));
+				lmi_dtype_explain_unknown(t->dtype, why, sizeof(why)));
 	if (t->dims[0] % type->block_elems)
 		return lmd_fail(err, LMD_CORRUPT,
 				"%s: rows of %lld values, must be a multiple of the %s block of %u",

@@ -126,6 +126,8 @@ void lmi_http_durable_recover(struct lmi_http_server *h)
 {
 	struct list l = {.h = h};
 
+	if (!h->svc)
+		return;
 	lmi_service_durable_each(h->svc, take, &l);
 	lmi_service_durable_forget_notes(h->svc);
 	while (l.first) {
