@@ -206,6 +206,13 @@ def pushed_bytes():
                for folder, _, names in os.walk(f"{ROOT}/{top}") for n in names)
 
 
+def noted_uploads():
+    """The uploads that llamactl has noted to continue them."""
+    folder = f"{DIR}/cache/llamad/uploads"
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return {n for n in names if not n.endswith(".part")}
+
+
 def cuts():
     """Connections end at random places."""
     seed = int(os.environ.get("LMD_SEED", "1"))
@@ -221,13 +228,11 @@ def interrupted():
     """Killed in the middle, and stopped by Ctrl-C; then it continues."""
     for i, (sig, code) in enumerate(((signal.SIGKILL, -9), (signal.SIGINT, 130))):
         faults(body_limit=1000000, push_status=[0] * 12 + [429] * 600)
-        before = pushed_bytes()
+        before, noted = pushed_bytes(), noted_uploads()
         p = subprocess.Popen([f"{BUILD}/llamactl", "push", BIG, oci(f"i/{i}")], env=ENV,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        folder = f"{DIR}/cache/llamad/uploads"
         end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and not (pushed_bytes() > before and [
-                n for n in os.listdir(folder) if not n.endswith(".part")]):
+        while time.monotonic() < end and not (pushed_bytes() > before and noted_uploads() - noted):
             time.sleep(0.01)  # asks again
         p.send_signal(sig)
         _, text = p.communicate(timeout=PATIENCE)
