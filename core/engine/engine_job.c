@@ -372,15 +372,17 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	st = add_resumed(&in, &own, cmd, cap, err);
 	if (st == LMD_OK)
 		st = one_sequence(&s, inst, cmd->id, &in, (uint32_t)cap, err);
-	lmi_free(own);
-	if (st != LMD_OK)
+	if (st != LMD_OK) {
+		lmi_free(own);
 		return st;
+	}
 	s->class = cmd->class;
 	s->caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE);
 	s->tenant = cmd->tenant;
 	s->client = cmd->client;
 	s->pin_ns = cmd->pin_ns;
 	st = lmi_engine_gen_create(&s->gen, inst, vocab, cmd, &in, s->seqs[0].cap, err);
+	lmi_free(own); /* in.tokens */
 	if (st != LMD_OK) {
 		lmi_engine_job_destroy(s);
 		return st;
