@@ -55,7 +55,7 @@ def terminated(words):
 
 
 def conversation():
-    words = ("run", MODEL, "--temp", "0", "--ignore-eos", "-c", "200000")
+    words = ("run", MODEL, "--temp", "0", "--ignore-eos", "--context-shift")
     t = Terminal(CTL, *words)
     check("-i: a prompt", t.read(lambda s: b"> " in s), t.seen)
     begun = len(t.seen) + 60  # more than what was typed and its echo
@@ -101,7 +101,7 @@ RUN = ("run", MODEL)
 GENERATE = ("generate", "full", "--socket", URL)
 one_ctrl_d(GENERATE)
 ctrl_c_at_hint(GENERATE)
-for command in RUN + ("-c", "200000"), GENERATE:
+for command in RUN + ("--context-shift",), GENERATE + ("--context-shift",):  # endless answers
     ctrl_c_in_answer(command)
     terminated(command)
 conversation()

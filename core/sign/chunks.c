@@ -184,7 +184,7 @@ enum lmd_status lmi_sign_hash_run(struct lmi_sign_hash *h, const struct lmi_sign
 	lmi_team_destroy(team);
 	lmi_free(r.pieces);
 	if (st == LMD_OK && r.bad == UINT32_MAX && work->progress &&
-	    !work->progress(work->arg, r.total, r.total))
+	    (!work->progress(work->arg, r.total, r.total) || !lmi_cancel_step(0)))
 		st = lmd_fail(err, LMD_CANCELLED, "cancelled");
 	h->bad_chunk = r.bad;
 	return st;

@@ -551,7 +551,7 @@ static bool make_place(struct lmi_http_exchange *x)
 			continue;
 		n++;
 		if (r->ended && !r->suspended && !is_read(r) &&
-		    (!oldest || r->ended_ms < oldest->ended_ms))
+		    (!oldest || r->ended_ms <= oldest->ended_ms)) /* the list begins with the newest */
 			oldest = r;
 	}
 	if (n < x->h->o.resume_number && n_all < LMI_HTTP_REPLAY_MAX)
