@@ -241,7 +241,8 @@ static enum lmd_status submit_tokens(struct lmi_engine *e, const struct lmi_engi
 	t->id = cmd->id;
 	t->saves = !finds;
 	t->finds = finds;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
 	t->n_asked = cmd->n_tokens;
 	memcpy(t->saved->tokens, cmd->tokens, cmd->n_tokens * sizeof(*cmd->tokens));
 	return submit(e, t, err);
@@ -296,7 +297,8 @@ enum lmd_status lmi_engine_restore(struct lmi_engine *e, const struct lmi_engine
 		return st;
 	}
 	t->id = cmd->id;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
 	t->saved = own_saved;
 	return submit(e, t, err);
 }
