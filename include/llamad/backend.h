@@ -98,7 +98,8 @@ struct lmd_device_info {
 };
 
 /* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types.  A
- * backend refuses those that it lacks with LMD_UNSUPPORTED */
+ * backend refuses those that it lacks with LMD_UNSUPPORTED.  With all but F32 and INT16, rows before
+ * weights in bf16 may be rounded to bf16 */
 enum lmd_activations {
 	LMD_ACTIVATIONS_DEFAULT = 0,
 	LMD_ACTIVATIONS_F32 = 1,  /* f32 throughout: shows wrong formulas */
