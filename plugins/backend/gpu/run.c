@@ -15,7 +15,7 @@
 #define TILE_OUTPUTS     128u
 #define TILE_OUTPUTS_FEW 32u /* with at most TILE_ROWS rows */
 #define TILE_THREADS     256u
-#define TILE_SHARED      (TILE_ROWS * (TILE_OUTPUTS + 1) * (uint32_t)sizeof(float))
+#define TILE_SHARED      40960u /* two buffers of kern/nv/tile16.h; its sums and tile.h need less */
 
 /* ---- the step ---- */
 
@@ -186,6 +186,11 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 		tile = n > l->per_kv ? n / l->per_kv : 1;
 		x = (x + tile - 1) / tile * l->n_kv_head * ((l->per_kv + n - 1) / n);
 		y = live->parts;
+		break;
+	case GPU_PICK_MANY:
+		if (y <= TILE_FROM)
+			return LMD_OK;
+		y = 1;
 		break;
 	}
 	return launch(p->dev, s, kernel, x, y, l->threads, shared, p->args + l->args, err);

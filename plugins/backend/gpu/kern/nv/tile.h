@@ -129,24 +129,22 @@ GPU_FN void gpu_tile_rows(const struct gpu_linear_args *a, uint32_t o, uint32_t 
 	}
 }
 
-/* sums[row][GPU_TILE_M + 1]: what each warp has, then the epilogue. */
-GPU_FN void gpu_tile_store(const struct gpu_linear_args *a, uint32_t share, uint32_t first,
-			   uint32_t outputs, uint32_t item, uint32_t items, const float *acc,
-			   float *sums)
+/* Place of output o of a block among the sums of a row; those of other shares follow, 16 apart. */
+GPU_FN uint32_t gpu_tile_place(uint32_t share, uint32_t o)
 {
-	uint32_t lane = GPU_TID % 32, m = GPU_TILE_M / share;
-	uint32_t n = items - item < GPU_TILE_N ? items - item : GPU_TILE_N;
+	return o / 16 * share * 16 + o % 16;
+}
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++) {
-		uint32_t t = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+/* The epilogue of what the warps have left in sums[row][GPU_TILE_M + 1]. */
+GPU_FN void gpu_tile_emit(const struct gpu_linear_args *a, uint32_t share, uint32_t first,
+			  uint32_t outputs, uint32_t item, uint32_t items, const float *sums)
+{
+	uint32_t n = items - item < GPU_TILE_N ? items - item : GPU_TILE_N, m = GPU_TILE_M / share;
 
-		sums[t * (GPU_TILE_M + 1) + GPU_TID / 32 * 16 + lane / 4 + 8 * (i / 2 % 2)] = acc[i];
-	}
 	gpu_sync();
 	for (uint32_t i = GPU_TID; i < n * m; i += GPU_THREADS) {
 		uint32_t t = i / m, o = i % m;
-		const float *s = sums + t * (GPU_TILE_M + 1) + o / 16 * share * 16 + o % 16;
+		const float *s = sums + t * (GPU_TILE_M + 1) + gpu_tile_place(share, o);
 		float v = 0;
 
 		for (uint32_t j = 0; j < share; j++)
@@ -155,6 +153,18 @@ GPU_FN void gpu_tile_store(const struct gpu_linear_args *a, uint32_t share, uint
 			gpu_linear_emit(a, item + t, (first + o) / a->w.n, (first + o) % a->w.n, v);
 	}
 	gpu_sync();
+}
+
+GPU_FN void gpu_tile_store(const float *acc, float *sums)
+{
+	uint32_t lane = GPU_TID % 32;
+
+	GPU_UNROLL
+	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++) {
+		uint32_t t = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+
+		sums[t * (GPU_TILE_M + 1) + GPU_TID / 32 * 16 + lane / 4 + 8 * (i / 2 % 2)] = acc[i];
+	}
 }
 
 /* Shared: two buffers of rows of x, or the sums. */
@@ -196,8 +206,8 @@ GPU_FN void gpu_tile(struct gpu_linear_args *a, uint32_t type)
 				gpu_sync();
 			}
 			gpu_async_wait(0);
-			gpu_tile_store(a, share, first, outputs, item, items, acc,
-				       GPU_SHARED(float));
+			gpu_tile_store(acc, GPU_SHARED(float));
+			gpu_tile_emit(a, share, first, outputs, item, items, GPU_SHARED(float));
 		}
 	}
 }
