@@ -33,6 +33,7 @@ struct gpu_launch {
 	enum gpu_pick pick;
 	uint32_t many;   /* enum gpu_kernel of nv/tile*.h, or GPU_NO_KERNEL */
 	uint64_t outputs;
+	uint32_t slices; /* y are pairs, a row's y.times, that may choose so many; 0 = y are rows */
 	uint32_t threads, shared;
 	uint32_t n_kv_head, per_kv; /* GPU_PICK_PACK: heads that share a head of keys */
 	struct gpu_blocks x, y;
@@ -78,6 +79,7 @@ struct gpu_build {
 	bool measure; /* nothing is emitted, weights and pools may be absent */
 	uint32_t op;
 	uint64_t temp_at;
+	gpu_ptr groups; /* the op's pairs by slice; 0 = not yet */
 	enum lmd_status status; /* sticky */
 	struct lmd_error *err;
 };

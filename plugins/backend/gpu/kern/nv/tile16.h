@@ -37,20 +37,16 @@ GPU_FN uint8_t *gpu_tile16_at(uint8_t *buffer, uint32_t share, uint32_t slice, u
 }
 
 /* Where row `line` of a slice comes from. */
-GPU_FN const uint8_t *gpu_tile16_source(const struct gpu_linear_args *a, uint32_t share,
-					uint32_t first, uint32_t outputs, uint32_t item,
-					uint32_t items, uint32_t line)
+GPU_FN const uint8_t *gpu_tile16_source(const struct gpu_linear_args *a,
+					const struct gpu_tile_work *w, uint32_t share, uint32_t line)
 {
-	uint32_t m = GPU_TILE_M / share, i = item + (line - m) % GPU_TILE_N;
+	uint32_t m = GPU_TILE_M / share, x = line - m;
 
-	if (line < m) {
-		line = first + line < outputs ? first + line : outputs - 1;
-		return gpu_weight_row(&a->w, line / a->w.n, line % a->w.n);
-	}
-	i = i < items ? i : items - 1;
+	if (line < m)
+		return gpu_tile_row(a, w, line);
 	return GPU_PTR(const uint8_t,
-		       a->halves + i / a->x_div * GPU_HALVES_BYTES(a->w.k) +
-			       (line - m) / GPU_TILE_N * 2 * (uint64_t)a->w.k);
+		       a->halves + w->list[x % GPU_TILE_N] / a->x_div * GPU_HALVES_BYTES(a->w.k) +
+			       x / GPU_TILE_N * 2 * (uint64_t)a->w.k);
 }
 
 /* Starts the copies of the step at column c.  from: this thread's sources. */
@@ -114,9 +110,9 @@ GPU_FN void gpu_tile16_store(uint32_t share, const float *acc, const float *fact
 	}
 }
 
-/* The products of a block: outputs from `first` on of rows from `item` on. */
+/* The products of a block. */
 GPU_FN void gpu_tile16_block(const struct gpu_linear_args *a, int bf16, uint32_t share,
-			     uint32_t first, uint32_t outputs, uint32_t item, uint32_t items)
+			     const struct gpu_tile_work *w)
 {
 	uint32_t slices = gpu_tile16_slices(share), vectors = 2 * slices, step = 16 * slices;
 	uint8_t *buffer = GPU_SHARED(uint8_t);
@@ -125,15 +121,14 @@ GPU_FN void gpu_tile16_block(const struct gpu_linear_args *a, int bf16, uint32_t
 
 	GPU_UNROLL
 	for (uint32_t i = 0; i < gpu_tile16_lines(share) * vectors / GPU_TILE_THREADS; i++)
-		from[i] = gpu_tile16_source(a, share, first, outputs, item, items,
-					    (i * GPU_TILE_THREADS + GPU_TID) / vectors);
+		from[i] = gpu_tile16_source(a, w, share, (i * GPU_TILE_THREADS + GPU_TID) / vectors);
 	GPU_UNROLL
 	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t t = item + GPU_TID / 32 % 2 * 32 + i / 2 * 8 + GPU_TID % 4 * 2 + i % 2;
+		uint32_t t = GPU_TID / 32 % 2 * 32 + i / 2 * 8 + GPU_TID % 4 * 2 + i % 2;
 
-		t = (t < items ? t : items - 1) / a->x_div;
-		factor[i] = *GPU_PTR(const float, a->halves + t * GPU_HALVES_BYTES(a->w.k) +
-							  4 * (uint64_t)a->w.k);
+		factor[i] = *GPU_PTR(const float,
+				     a->halves + w->list[t] / a->x_div * GPU_HALVES_BYTES(a->w.k) +
+					     4 * (uint64_t)a->w.k);
 	}
 	GPU_UNROLL
 	for (uint32_t i = 0; i < 32; i++)
@@ -158,24 +153,25 @@ GPU_FN void gpu_tile16_block(const struct gpu_linear_args *a, int bf16, uint32_t
 	gpu_async_wait(0);
 	gpu_sync(); /* other threads' zeros have been stored */
 	gpu_tile16_store(share, acc, factor, GPU_SHARED(float));
-	gpu_tile_emit(a, share, first, outputs, item, items, GPU_SHARED(float));
 }
 
 GPU_FN void gpu_tile16(struct gpu_linear_args *a, int bf16)
 {
 	const struct gpu_run *r = gpu_run_of(a->run);
-	uint32_t outputs = a->w.n_stack * a->w.n;
 	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
-	uint32_t m = items <= GPU_TILE_N ? GPU_TILE_M / 4 : GPU_TILE_M;
+	struct gpu_tile_work w;
 
 	gpu_open(r, &a->e.r_in);
-	for (uint32_t first = GPU_BLOCK_X * m; first < outputs; first += GPU_GRID_X * m) {
-		for (uint32_t item = GPU_BLOCK_Y * GPU_TILE_N; item < items;
-		     item += GPU_GRID_Y * GPU_TILE_N) {
-			if (m < GPU_TILE_M)
-				gpu_tile16_block(a, bf16, 4, first, outputs, item, items);
-			else
-				gpu_tile16_block(a, bf16, 1, first, outputs, item, items);
+	w.outputs = gpu_tile_outputs(a);
+	w.share = items <= GPU_TILE_N ? 4 : 1;
+	for (w.first = GPU_BLOCK_X * (GPU_TILE_M / w.share); w.first < w.outputs;
+	     w.first += GPU_GRID_X * (GPU_TILE_M / w.share)) {
+		for (uint32_t t = GPU_BLOCK_Y; gpu_tile_take(a, items, t, &w); t += GPU_GRID_Y) {
+			if (w.slice < a->w.n_stack && w.share > 1)
+				gpu_tile16_block(a, bf16, 4, &w);
+			else if (w.slice < a->w.n_stack)
+				gpu_tile16_block(a, bf16, 1, &w);
+			gpu_tile_emit(a, &w, GPU_SHARED(float));
 		}
 	}
 }
