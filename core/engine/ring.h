@@ -43,9 +43,9 @@ bool lmi_engine_event_ring_pop(struct lmi_engine_event_ring *r, struct lmi_engin
 struct lmi_engine_transfer;
 
 struct lmi_engine_command {
-	struct lmi_engine_job *start; /* or NULL: transfer, or cancel */
+	struct lmi_engine_job *start; /* or NULL: transfer, or one of the others */
 	struct lmi_engine_transfer *transfer;
-	uint64_t cancel;
+	uint64_t cancel, pause, resume; /* id; 0: not this */
 };
 
 struct lmi_engine_command_queue {
