@@ -127,14 +127,15 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 }
 
 /* Lets a sequence use the prefix cache, if its rows depend on nothing but tokens. */
-static void use_cache(const struct lmi_engine_seq *q, struct lmi_sched_seq *o)
+static void use_cache(const struct lmi_engine *e, const struct lmi_engine_seq *q,
+		      struct lmi_sched_seq *o)
 {
 	const struct lmi_engine_job *s = q->session;
 
 	if (!s->caches || q->n_enc || q->n_plane || q->ext)
 		return;
 	o->tokens = q->tokens;
-	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = q->adapter};
+	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
 }
 
 static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
@@ -162,7 +163,7 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 		o.share = q->session->seqs[q->fork_of].handle;
 		o.share_rows = q->fork_at;
 	} else {
-		use_cache(q, &o);
+		use_cache(e, q, &o);
 	}
 	st = lmi_sched_submit(e->sched, &o, &q->handle, err);
 	if (st != LMD_OK)
@@ -171,12 +172,21 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 	return st;
 }
 
+static enum lmd_status check_slot(const struct lmi_engine *e, int32_t slot, struct lmd_error *err)
+{
+	return slot > 0 && slot < LMI_ENGINE_N_ADAPTER_SLOT && e->inst->adapter_slots[slot].binding
+		       ? lmd_fail(err, LMD_BUSY, "adapter slot %d is being filled", slot)
+		       : LMD_OK;
+}
+
 static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 {
 	struct lmd_error err = e->broken;
 	enum lmd_status st = err.status;
 
 	link_session(e, s);
+	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
+		st = check_slot(e, s->seqs[i].adapter, &err);
 	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
 	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
 		st = start_seq(e, &s->seqs[i], &err);
@@ -253,7 +263,7 @@ static void cancel_id(struct lmi_engine *e, uint64_t id)
 	if (s)
 		cancel_session(e, s);
 	else
-		lmi_engine_transfer_cancel(e, id);
+		lmi_engine_transfer_cancel(e, id), lmi_engine_adapter_cancel(e, id);
 }
 
 void lmi_engine_commands_take(struct lmi_engine *e)
@@ -265,6 +275,8 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 			lmi_engine_transfer_begin(e, o.transfer);
 		else if (o.pause || o.resume)
 			pause_id(e, o.pause ? o.pause : o.resume, o.pause);
+		else if (o.binding)
+			lmi_engine_adapter_begin(e, o.binding);
 		else if (!o.start)
 			cancel_id(e, o.cancel);
 		else
@@ -273,11 +285,13 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 	apply_pauses(e);
 	while (atomic_load(&e->stopping) && e->sessions)
 		cancel_session(e, e->sessions);
-	if (atomic_load(&e->stopping))
+	if (atomic_load(&e->stopping)) {
 		lmi_engine_transfer_cancel(e, 0);
+		lmi_engine_adapter_cancel(e, 0);
+	}
 }
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !e->transfers && !e->n_pending && !atomic_load(&e->commands.n);
+	return !e->sessions && !e->transfers && !e->bindings && !e->n_pending && !atomic_load(&e->commands.n);
 }

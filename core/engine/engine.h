@@ -31,7 +31,10 @@ struct lmd_host;
 
 /* ---- what to open ---- */
 
+/* Slots of adapters: 0 is none, 1 has the adapter_files of the options, the others have one adapter or
+ * several that apply together. */
 #define LMI_ENGINE_FIRST_ADAPTER_SLOT 2
+#define LMI_ENGINE_N_ADAPTER_SLOT     64
 
 /* A file applied to a model: adapter or control vector. */
 struct lmi_engine_adapter_ref {

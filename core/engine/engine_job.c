@@ -101,8 +101,9 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_e
 				"sequence %u cannot fork from sequence %u after %u of its %u "
 				"tokens",
 				index, in->fork_of, in->fork_at, in->n_tokens);
-	if (st == LMD_OK && in->adapter < 0)
-		return lmd_fail(err, LMD_INVALID, "adapter slot %d", in->adapter);
+	if (st == LMD_OK && (in->adapter < 0 || in->adapter >= LMI_ENGINE_N_ADAPTER_SLOT))
+		return lmd_fail(err, LMD_INVALID, "adapter slot %d, must be 0 to %d", in->adapter,
+				LMI_ENGINE_N_ADAPTER_SLOT - 1);
 	return st;
 }
 

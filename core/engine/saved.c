@@ -268,7 +268,8 @@ static enum lmd_status submit_tokens(struct lmi_engine *e, const struct lmi_engi
 	t->id = cmd->id;
 	t->saves = !finds;
 	t->finds = finds;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
 	t->n_asked = cmd->n_tokens;
 	t->whole_pages = cmd->whole_pages;
 	t->n_skip = cmd->n_skip;
@@ -325,7 +326,8 @@ enum lmd_status lmi_engine_restore(struct lmi_engine *e, const struct lmi_engine
 		return st;
 	}
 	t->id = cmd->id;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
 	t->n_skip = cmd->n_skip;
 	t->saved = own_saved;
 	return submit(e, t, err);

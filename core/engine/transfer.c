@@ -153,6 +153,7 @@ void lmi_engine_transfer_begin(struct lmi_engine *e, struct lmi_engine_transfer 
 	struct lmd_error err = e->broken;
 	enum lmd_status st = err.status;
 
+	own_t->identity.adapter = lmi_inst_adapter_key(e->inst, own_t->adapter);
 	if (st == LMD_OK && own_t->finds) {
 		find(e, own_t);
 		return;

@@ -12,7 +12,8 @@ struct lmi_engine_transfer {
 	uint64_t id;
 	bool saves; /* otherwise it restores */
 	bool finds; /* it only counts tokens */
-	struct lmi_kv_identity identity;
+	struct lmi_kv_identity identity; /* its adapter is set when it begins */
+	int32_t adapter;		 /* slot; 0: none */
 	uint32_t n_asked;		/* tokens to save or find at most */
 	bool whole_pages;
 	uint32_t n_skip; /* tokens whose pages are not copied */
