@@ -16,6 +16,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
 	lmi_text_token_buf_fini(&g->taken);
+	lmi_text_token_buf_fini(&g->rows);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
@@ -103,6 +104,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->next->prev = g->prev;
 	lmi_svc_gen_prompt_items_cancel(g);
 	lmi_svc_gen_session_drop(g);
+	lmi_svc_gen_prefix_leave(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)
