@@ -78,8 +78,8 @@ static enum lmd_status digest_adapters(const struct lmi_svc_session_work *w, uin
 				       struct lmd_error *err)
 {
 	const struct lmi_engine_model_opts *o = &w->svc->o.inst;
-	const struct lmi_svc_adapters *a = &w->loaded->adapters;
-	uint32_t slot = (uint32_t)(w->adapter - LMI_ENGINE_FIRST_ADAPTER_SLOT);
+	/* the slot is held, so that this does not change */
+	const struct lmi_svc_adapter_choice *c = lmi_svc_adapter_slots_get(w->loaded, w->adapter);
 	struct lmi_sha256 h;
 
 	memset(out, 0, LMI_ENGINE_DIGEST_BYTES);
@@ -87,8 +87,8 @@ static enum lmd_status digest_adapters(const struct lmi_svc_session_work *w, uin
 		return LMD_OK;
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	if (w->adapter && slot < a->n)
-		add_file(&h, &a->refs[slot]);
+	for (uint32_t i = 0; c && i < c->n; i++)
+		add_file(&h, &c->refs[i]);
 	for (uint32_t i = 0; !w->adapter && i < o->n_adapter_files; i++)
 		add_file(&h, &o->adapter_files[i]);
 	return lmi_sha256_final(&h, out) ? LMD_OK
