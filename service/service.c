@@ -289,7 +289,8 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 	struct lmi_svc_stream *next;
 
 	svc->now = now;
-	svc->closed = svc->stopping = true;
+	svc->closed = true;
+	svc->stopping = true;
 	for (struct lmi_svc_call *c = svc->calls; c; c = c->next)
 		lmi_svc_call_cancel(c);
 	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {

@@ -12,6 +12,10 @@
 #include "service/service.h"
 #include "service/service_state.h"
 
+/* Most metrics of the service and of an engine. */
+#define ALL_METRICS    32u
+#define ENGINE_METRICS 32u
+
 struct metric {
 	const char *name;
 	bool counter;
@@ -44,6 +48,7 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_steps_total", true, (double)s.n_step},
 	};
 
+	_Static_assert(LMD_LEN(m) <= ALL_METRICS, "the reply has room for all");
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
 			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
@@ -95,6 +100,7 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 		{"llamad_model_grammar_evictions_total", true, (double)s.grammars.n_evicted},
 	};
 
+	_Static_assert(LMD_LEN(m) <= ENGINE_METRICS, "the reply has room for all");
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
 			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
@@ -105,9 +111,6 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 						 .n_labels = 1};
 	return LMD_LEN(m);
 }
-
-#define ENGINE_METRICS 18u
-#define ALL_METRICS    32u
 
 enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)

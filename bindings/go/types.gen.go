@@ -1475,6 +1475,9 @@ type InfoRequest struct {
 
 	// Include the metadata keys of the file. Nil means false.
 	Keys *bool `msgpack:"keys,omitempty"`
+
+	// Include what the chat template supports. Nil means false.
+	TemplateCaps *bool `msgpack:"template_caps,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1526,6 +1529,9 @@ type InfoReply struct {
 
 	// The Modelfile, if the name was made by op create.
 	Modelfile *Text `msgpack:"modelfile,omitempty"`
+
+	// What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings.
+	TemplateCaps []string `msgpack:"template_caps,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

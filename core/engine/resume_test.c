@@ -166,6 +166,7 @@ START_TEST(resumed_is_undisturbed)
 	struct lmi_engine_opts o = story_opts(&env, 1);
 	struct lmd_str stop = {0};
 	struct lmi_engine *e;
+	char text[8];
 
 	if (law->n_ctx)
 		o.inst.n_ctx = law->n_ctx;
@@ -173,8 +174,6 @@ START_TEST(resumed_is_undisturbed)
 	run(e, law, &stop, NULL, 0, &whole);
 	ck_assert_uint_gt(whole.s.n_tokens, 4);
 	if (law->stop.len) { /* stop at what the model says, across tokens */
-		char text[8];
-
 		memcpy(text, whole.s.text + whole.s.n_text / 2, 4);
 		stop = (struct lmd_str){.ptr = text, .len = 4};
 		run(e, law, &stop, NULL, 0, &whole);
@@ -202,6 +201,15 @@ START_TEST(refused)
 	cmd.shift = true;
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(err.text, "context_shift"));
+	/* tokens that were resumed would count as part of a prompt that is kept whole */
+	cmd.flags &= ~LMI_ENGINE_GEN_RESUMABLE;
+	cmd.n_keep = -1;
+	cmd.resumed = v;
+	cmd.n_resumed = 1;
+	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(err.text, "context_shift"));
+	cmd.flags |= LMI_ENGINE_GEN_RESUMABLE;
+	cmd.n_resumed = 0;
 	cmd.shift = false;
 	cmd.specs = learns;
 	cmd.n_specs = 1;

@@ -15,6 +15,8 @@ struct lmi_engine_transfer {
 	struct lmi_kv_identity identity; /* its adapter is set when it begins */
 	int32_t adapter;		 /* slot; 0: none */
 	uint32_t n_asked;		/* tokens to save or find at most */
+	bool whole_pages;
+	uint32_t n_skip; /* tokens whose pages are not copied */
 	struct lmi_engine_saved *saved;
 	struct lmi_kv_part *parts;	/* [n_part]; room for the most that n_asked tokens need */
 	uint32_t n_part, n_done;	/* n_done: parts that were copied */

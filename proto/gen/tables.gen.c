@@ -2595,6 +2595,10 @@ static const struct lmi_wire_field fields_req_info[] = {
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_info, keys)},
+	{.name = "template_caps",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_info, template_caps)},
 };
 static const struct lmi_wire_struct req_info = {
 	.name = "info",
@@ -2687,6 +2691,14 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .at = offsetof(struct lmi_wire_rep_info, modelfile),
 	 .has_at = offsetof(struct lmi_wire_rep_info, has_modelfile),
 	 .u.s = {0, 1048576, ""}},
+	{.name = "template_caps",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_info, template_caps),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_info, n_template_caps),
+	 .max_items = 32,
+	 .u.s = {0, 64, ""}},
 };
 static const struct lmi_wire_struct rep_info = {
 	.name = "info",

@@ -1410,6 +1410,8 @@ struct lmi_wire_req_info {
 	struct lmd_str model;
 	/* Include the metadata keys of the file. */
 	bool keys;
+	/* Include what the chat template supports. */
+	bool template_caps;
 };
 
 /* Returns the metadata of a model file. */
@@ -1450,6 +1452,11 @@ struct lmi_wire_rep_info {
 	/* The Modelfile, if the name was made by op create. */
 	bool has_modelfile;
 	struct lmd_str modelfile;
+	/* What the chat template supports, if requested: system, tools, tool_calls,
+	 * parallel_tool_calls, tool_results, reasoning, thinking_switch, parts,
+	 * generation_prompt, strings. */
+	const struct lmd_str *template_caps;
+	uint32_t n_template_caps;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */

@@ -176,6 +176,10 @@ post 400 'tokens: is missing' /detokenize '{}'
 post 400 'content: is a number' /tokenize '{"content":3}'
 fetch 200 '"total_slots":[1-9].*"model_alias":"tiny"' "$u/props"
 fetch 200 '"model_alias":"tiny"' "$u/props?model=tiny"
+holds "no template" grep -q '"chat_template_caps":{"supports_string_content":false,' "$dir/body"
+post 200 '^{"n_predict":2,"has_new_line":false,"stop":true}$' /completion \
+	'{"prompt":"the","n_predict":2,"grammar":"root ::= [ab]{9}","response_fields":["generation_settings/n_predict","has_new_line","stop","x/y"]}'
+post 400 '"response_fields.*"' /completion '{"prompt":"the","response_fields":7}'
 fetch 200 '"model_alias":"tiny"' "$u/props?model=nosuch" # the only model in memory
 post 200 '^{"tokens":' /tokenize '{"content":"the cat","model":"nosuch"}'
 post 200 '^{"content":' /detokenize '{"tokens":[3],"model":"nosuch"}'

@@ -986,6 +986,8 @@ export interface InfoRequest {
   model: string;
   /** Include the metadata keys of the file. */
   keys?: boolean;
+  /** Include what the chat template supports. */
+  template_caps?: boolean;
 }
 
 /** Returns the metadata of a model file. */
@@ -1018,6 +1020,8 @@ export interface InfoReply {
   system?: Text;
   /** The Modelfile, if the name was made by op create. */
   modelfile?: Text;
+  /** What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings. */
+  template_caps?: Array<string>;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */

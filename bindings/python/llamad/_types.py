@@ -1853,6 +1853,10 @@ class InfoReply(Message):
     system: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "system"})
     #: The Modelfile, if the name was made by op create.
     modelfile: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "modelfile"})
+    #: What the chat template supports, if requested: system, tools, tool_calls,
+    #: parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt,
+    #: strings.
+    template_caps: list[str] = field(default_factory=list, metadata={"wire": "template_caps", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1867,6 +1871,8 @@ class InfoRequest(Request[InfoReply]):
     model: str = field(metadata={"wire": "model"})
     #: Include the metadata keys of the file.
     keys: bool = field(default=False, metadata={"wire": "keys", "default": False})
+    #: Include what the chat template supports.
+    template_caps: bool = field(default=False, metadata={"wire": "template_caps", "default": False})
 
 
 class InfoParams(TypedDict, total=False):
@@ -1874,6 +1880,8 @@ class InfoParams(TypedDict, total=False):
 
     #: Include the metadata keys of the file.
     keys: bool
+    #: Include what the chat template supports.
+    template_caps: bool
 
 
 @dataclass(kw_only=True, repr=False)

@@ -22,16 +22,18 @@ enum gpu_pick {
 	GPU_PICK_ONE = 0,
 	GPU_PICK_ROWS = 1, /* the first of three, for 1, 4 and 8 rows of y in a block; `many` for
 			    * more rows */
-	GPU_PICK_PACK = 2  /* the first of three, for 1, 4 and 8 queries in a block; shared memory is
+	GPU_PICK_PACK = 2, /* the first of three, for 1, 4 and 8 queries in a block; shared memory is
 			    * for one; x is the number of rows, y the parts of the keys */
+	GPU_PICK_MANY = 3  /* nothing, unless y is so many that GPU_PICK_ROWS uses `many` */
 };
 
 struct gpu_launch {
 	uint32_t kernel; /* enum gpu_kernel */
 	uint32_t op;     /* index in the plan */
 	enum gpu_pick pick;
-	uint32_t many;   /* enum gpu_kernel of nv/tile.h, or GPU_NO_KERNEL */
+	uint32_t many;   /* enum gpu_kernel of nv/tile*.h, or GPU_NO_KERNEL */
 	uint64_t outputs;
+	uint32_t slices; /* y are pairs, a row's y.times, that may choose so many; 0 = y are rows */
 	uint32_t threads, shared;
 	uint32_t n_kv_head, per_kv; /* GPU_PICK_PACK: heads that share a head of keys */
 	struct gpu_blocks x, y;
@@ -77,6 +79,7 @@ struct gpu_build {
 	bool measure; /* nothing is emitted, weights and pools may be absent */
 	uint32_t op;
 	uint64_t temp_at;
+	gpu_ptr groups; /* the op's pairs by slice; 0 = not yet */
 	enum lmd_status status; /* sticky */
 	struct lmd_error *err;
 };

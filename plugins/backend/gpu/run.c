@@ -15,7 +15,7 @@
 #define TILE_OUTPUTS     128u
 #define TILE_OUTPUTS_FEW 32u /* with at most TILE_ROWS rows */
 #define TILE_THREADS     256u
-#define TILE_SHARED      (TILE_ROWS * (TILE_OUTPUTS + 1) * (uint32_t)sizeof(float))
+#define TILE_SHARED      (40960u + TILE_ROWS * 4) /* up to GPU_TILE_LIST, and the list */
 
 /* ---- the step ---- */
 
@@ -153,14 +153,20 @@ static uint32_t queries(const struct gpu_launch *l, const struct gpu_live *live)
 	return decode && l->x.space == LMD_SPACE_TOKENS ? l->per_kv : 8;
 }
 
+static bool many_rows(const struct gpu_launch *l, uint64_t y)
+{
+	return (l->slices ? y / l->y.times : y) > TILE_FROM;
+}
+
 /* A product of many rows: the shapes are those of kern/nv/tile.h. */
 static enum lmd_status launch_tile(struct lmd_compiled_plan *p, gpu_stream s,
 				   const struct gpu_launch *l, uint64_t rows, struct lmd_error *err)
 {
 	uint64_t outputs = rows <= TILE_ROWS ? TILE_OUTPUTS_FEW : TILE_OUTPUTS;
+	uint64_t parts = (rows + TILE_ROWS - 1) / TILE_ROWS; /* slices add incomplete ones */
 
 	return launch(p->dev, s, l->many, (l->outputs + outputs - 1) / outputs,
-		      (rows + TILE_ROWS - 1) / TILE_ROWS, TILE_THREADS, TILE_SHARED,
+		      parts + (rows < l->slices ? rows : l->slices), TILE_THREADS, TILE_SHARED,
 		      p->args + l->args, err);
 }
 
@@ -175,8 +181,10 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 	case GPU_PICK_ONE:
 		break;
 	case GPU_PICK_ROWS:
-		if (y > TILE_FROM && l->many != GPU_NO_KERNEL)
+		if (many_rows(l, y) && l->many != GPU_NO_KERNEL)
 			return launch_tile(p, s, l, y, err);
+		if (l->slices)
+			break;
 		kernel += pick(y, &n);
 		y = (y + n - 1) / n;
 		break;
@@ -186,6 +194,11 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 		tile = n > l->per_kv ? n / l->per_kv : 1;
 		x = (x + tile - 1) / tile * l->n_kv_head * ((l->per_kv + n - 1) / n);
 		y = live->parts;
+		break;
+	case GPU_PICK_MANY:
+		if (!many_rows(l, y))
+			return LMD_OK;
+		y = 1;
 		break;
 	}
 	return launch(p->dev, s, kernel, x, y, l->threads, shared, p->args + l->args, err);
