@@ -270,6 +270,12 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engin
  * Unknown ids are ignored, since the command may have ended meanwhile. LMD_BUSY: the queue is full
  * and nothing was cancelled. Any thread. */
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
+/* Pauses a generation after the steps that it is part of, or lets it go on. While it is paused it takes part
+ * in no step and holds no memory of a device: what it computed is in the prefix cache, if it uses that, until
+ * the memory is needed, and is computed again otherwise. Its tokens are those that it would have had. Commands
+ * that have ended or are no generations are ignored. LMD_BUSY: the queue is full, and nothing was changed. Any
+ * thread. */
+enum lmd_status lmi_engine_pause(struct lmi_engine *e, uint64_t id, bool paused);
 
 /* Returns a number that changes while the engine computes: after each step and, if the backend
  * supports it, several times within one. Any thread. */
