@@ -83,12 +83,26 @@ static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 	svc->count.n_out_tokens += end->n_out;
 }
 
+/* Returns true if the engine was faster than the file of the durable stream. Then the generation ends
+ * when its request is answered, or with the error that the file gets. */
+static bool waits_for_head(const struct lmi_svc_generation *g, const struct lmi_svc_end *end)
+{
+	return end->kind == LMI_SVC_END_DONE && g->state == LMI_SVC_GEN_RUN && !g->stopping &&
+	       !g->head_waits && !g->request.svc->stopping && g->request.reply && g->durable &&
+	       !g->durable->failed;
+}
+
 void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = g->request.svc;
 	struct lmd_error err;
 
 	assert(!g->ended);
+	if (waits_for_head(g, end)) {
+		g->stop_end = *end;
+		g->head_waits = true;
+		return;
+	}
 	g->ended = true;
 	if (g->state == LMI_SVC_GEN_LOAD && g->load_waiter.in_list)
 		lmi_svc_model_remove_waiter(g->model, &g->load_waiter);
@@ -148,7 +162,7 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 {
 	if (g->stopping || g->ended)
 		return;
-	if (g->state != LMI_SVC_GEN_RUN) {
+	if (g->state != LMI_SVC_GEN_RUN || g->head_waits) {
 		lmi_svc_gen_finish(g, now, end);
 		return;
 	}

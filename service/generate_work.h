@@ -85,6 +85,9 @@ struct lmi_svc_generation {
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
+	/* it has ended with stop_end, but the first record of its durable stream is not written yet,
+	 * which the answer to the request waits for */
+	bool head_waits;
 	uint32_t retry_ms;
 	struct lmi_svc_end stop_end;
 	/* lifetime */
