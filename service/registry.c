@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
+#include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/describe.h"
 #include "service/idempotency.h"
@@ -520,6 +521,28 @@ static void run_find(void *arg)
 		c->err.status = lmi_store_alias_list(c->request.svc->o.store, &f->aliases, &c->err);
 }
 
+/* Describes a model from what its engine has read.  Returns false if it is not ready, or if its metadata is
+ * asked for, of which the engine may have only a mapping. */
+static bool describe_ready(struct lmi_svc_call *c)
+{
+	const struct lmi_svc_loaded_model *r = c->request.svc->loaded_models;
+	struct found *f = c->data;
+	struct lmi_engine_info e;
+
+	if (c->request.message.u.info.keys || c->request.svc->o.embedded)
+		return false;
+	while (r && (r->state != LMI_SVC_MODEL_READY || strcmp(lmi_svc_model_name(r->model), f->models.v[0].name)))
+		r = r->next;
+	f->quarantine = r ? lmi_arena_array(c->request.arena, 1, sizeof(*f->quarantine)) : NULL;
+	if (!f->quarantine)
+		return false;
+	f->quarantine[0] = none; /* it could be loaded */
+	lmi_engine_info(r->engine, &e);
+	if (lmi_svc_describe(c->request.arena, e.file, false, &f->info) != LMD_OK)
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
+	return true;
+}
+
 static void found_info(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
@@ -530,6 +553,10 @@ static void found_info(struct lmi_svc_call *c)
 		c->err.status = lmd_fail(&c->err, LMD_NOTFOUND, LMI_SVC_MODEL_UNKNOWN, f->name);
 	if (failed(c))
 		return;
+	if (describe_ready(c)) {
+		answer_info(c);
+		return;
+	}
 	c->done = answer_info;
 	c->drops = true;
 	if (lmi_svc_call_submit(c, c->request.svc->o.io, run_info, &err) == LMD_OK)
