@@ -88,15 +88,16 @@ class Server:
 
 
 class Llamad(Server):
-    """A daemon with its default settings but for threads, context and the limits of one user."""
+    """A daemon with its default settings but for threads, context and the limits of one user.  engine:
+    lines of the section [engine] of its configuration."""
 
-    def __init__(self, build, model, threads, ctx, folder):
+    def __init__(self, build, model, threads, ctx, folder, engine=()):
         self.build, self.folder = build, tempfile.mkdtemp(dir=folder)
         self.socket = f"ipc://{self.folder}/sock"
         port = free_port()
         conf = os.path.join(self.folder, "conf")
         with open(conf, "w", encoding="utf-8") as f:
-            f.write("[limits]\nconnections_per_user = 128\n")
+            f.write("[limits]\nconnections_per_user = 128\n[engine]\n" + "".join(e + "\n" for e in engine))
         super().__init__(OURS, [os.path.join(build, "llamad"), "--config", conf, "--socket", self.socket,
                                 "--state-dir", os.path.join(self.folder, "state"), "--threads", str(threads),
                                 "--ctx", str(ctx), "--http", f"127.0.0.1:{port}"], port,

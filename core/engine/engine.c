@@ -242,6 +242,7 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 	*out = (struct lmi_engine_info){.host = i->host,
 					.desc = &i->desc,
 					.model = i->model->name,
+					.file = i->model,
 					.backend = i->devices[0].open->backend->f->name,
 					.n_thread = i->devices[0].open->n_thread,
 					.n_ctx = i->n_ctx,

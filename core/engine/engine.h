@@ -235,6 +235,7 @@ struct lmi_engine_info {
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
 	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	const struct lmd_model *file; /* what the model's files say; never changes */
 };
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
 /* Tells which op runs where. */
