@@ -276,9 +276,28 @@ static void put_meta(struct lmi_json_text *j, const struct lmi_wire_meta *m, con
 	lmi_http_json_put_str(j, key, m->value);
 }
 
+static bool has_key(const struct lmi_wire_rep_info *info, const char *key)
+{
+	for (uint32_t i = 0; i < info->n_meta; i++)
+		if (info->meta[i].key.len == strlen(key) &&
+		    !memcmp(info->meta[i].key.ptr, key, strlen(key)))
+			return true;
+	return false;
+}
+
+/* Writes a number that every model has there, if the file has no such key. */
+static void put_missing(struct lmi_json_text *j, const struct lmi_wire_rep_info *info, const char *key,
+			int64_t value)
+{
+	if (key && !has_key(info, key))
+		lmi_http_json_put_int(j, key, value);
+}
+
 static void put_model_info(struct lmi_json_text *j, const struct lmi_wire_rep_info *info,
 			   struct lmd_arena *arena)
 {
+	const struct lmd_str *arch = &info->model.arch;
+
 	lmi_json_text_key(j, "model_info");
 	lmi_json_text_object(j);
 	for (uint32_t i = 0; i < info->n_meta; i++) {
@@ -288,6 +307,13 @@ static void put_model_info(struct lmi_json_text *j, const struct lmi_wire_rep_in
 		if (key)
 			put_meta(j, m, key);
 	}
+	if (!has_key(info, "general.architecture"))
+		lmi_http_json_put_str(j, "general.architecture", *arch);
+	put_missing(j, info, "general.parameter_count", info->elements);
+	put_missing(j, info, lmi_arena_printf(arena, "%.*s.context_length", (int)arch->len, arch->ptr),
+		    info->n_ctx_train);
+	put_missing(j, info, lmi_arena_printf(arena, "%.*s.embedding_length", (int)arch->len, arch->ptr),
+		    info->n_embd);
 	lmi_json_text_end(j);
 }
 
