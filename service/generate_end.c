@@ -16,10 +16,12 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
 	lmi_text_token_buf_fini(&g->taken);
+	lmi_text_token_buf_fini(&g->rows);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
 	lmi_svc_gen_session_free(g);
+	lmi_svc_adapter_choice_fini(&g->adapter_waiter.choice);
 	lmi_svc_request_fini(&g->request);
 	lmi_free(g);
 }
@@ -81,12 +83,26 @@ static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 	svc->count.n_out_tokens += end->n_out;
 }
 
+/* Returns true if the engine was faster than the file of the durable stream. Then the generation ends
+ * when its request is answered, or with the error that the file gets. */
+static bool waits_for_head(const struct lmi_svc_generation *g, const struct lmi_svc_end *end)
+{
+	return end->kind == LMI_SVC_END_DONE && g->state == LMI_SVC_GEN_RUN && !g->stopping &&
+	       !g->head_waits && !g->request.svc->stopping && g->request.reply && g->durable &&
+	       !g->durable->failed;
+}
+
 void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = g->request.svc;
 	struct lmd_error err;
 
 	assert(!g->ended);
+	if (waits_for_head(g, end)) {
+		g->stop_end = *end;
+		g->head_waits = true;
+		return;
+	}
 	g->ended = true;
 	if (g->state == LMI_SVC_GEN_LOAD && g->load_waiter.in_list)
 		lmi_svc_model_remove_waiter(g->model, &g->load_waiter);
@@ -103,12 +119,17 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->next->prev = g->prev;
 	lmi_svc_gen_prompt_items_cancel(g);
 	lmi_svc_gen_session_drop(g);
+	lmi_svc_gen_prefix_leave(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)
 		lmi_jobs_cancel(&g->job);
-	if (g->loaded)
+	if (g->loaded) {
+		lmi_svc_adapter_slots_leave(g->loaded, &g->adapter_waiter);
+		lmi_svc_adapter_slots_give(g->loaded, now, g->adapter);
 		lmi_svc_loaded_model_unref(g->loaded, now);
+	}
+	g->adapter = 0;
 	g->loaded = NULL;
 	count_end(svc, end);
 	lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_END, end);
@@ -141,7 +162,7 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 {
 	if (g->stopping || g->ended)
 		return;
-	if (g->state != LMI_SVC_GEN_RUN) {
+	if (g->state != LMI_SVC_GEN_RUN || g->head_waits) {
 		lmi_svc_gen_finish(g, now, end);
 		return;
 	}

@@ -16,8 +16,6 @@
 #include "core/grammar/regex.h"
 #include "core/grammar/schema.h"
 
-/* Memory for expressions, in bytes. */
-#define BUILD_BYTES (128u << 20)
 #define DEPTH_MAX   64  /* of formats in formats */
 #define TAGS_MAX    256 /* tags, triggers or elements of one format */
 #define NAME_BYTES  64  /* of a name in a message */
@@ -671,7 +669,7 @@ enum lmd_status lmi_grammar_from_structural_tag(struct lmi_grammar **out, const 
 	if (!v)
 		return lmd_fail(err, LMD_CORRUPT, "not JSON: line %d: %s", je.line,
 				je.text);
-	st = lmi_grammar_builder_init(&b, BUILD_BYTES, err);
+	st = lmi_grammar_builder_init(&b, err);
 	if (st == LMD_OK) {
 		root = lmi_grammar_builder_add_rule(&b, "root");
 		e = document(&t, v);
