@@ -265,7 +265,8 @@ void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_s
 				take_logprobs(g, now, &ev);
 			else
 				take_end(g, now, &ev);
-		} else if (!lmi_svc_session_event(svc, now, &ev) &&
+		} else if (!lmi_svc_adapter_slots_event(r, now, &ev) &&
+			   !lmi_svc_session_event(svc, now, &ev) &&
 			   !lmi_svc_prefix_tier_event(svc, now, &ev)) {
 			lmi_svc_evaluation_event(svc, now, &ev);
 		}

@@ -46,7 +46,8 @@ struct lmi_svc_generation {
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
 	uint8_t stream_id[LMI_SVC_ID_BYTES]; /* also when the stream is gone */
-	int32_t adapter; /* slot of the engine; 0: none */
+	int32_t adapter; /* slot of the engine, which it holds; 0: none */
+	struct lmi_svc_adapter_waiter adapter_waiter; /* its choice stays */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */

@@ -11,6 +11,7 @@
 
 #include "core/base/sha256.h"
 #include "core/engine/engine.h"
+#include "service/adapter_slots.h"
 #include "service/adapters.h"
 #include "service/model_record.h"
 #include "service/service.h"
@@ -82,7 +83,8 @@ struct lmi_svc_loaded_model {
 	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
 	struct lmi_engine_model_opts inst; /* as configured when it was created */
-	struct lmi_svc_adapters adapters;
+	struct lmi_svc_adapters adapters; /* that it is opened with */
+	struct lmi_svc_adapter_slots slots;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

@@ -41,7 +41,7 @@ struct lmi_svc_prefix_work {
 	struct lmi_svc_loaded_model *loaded; /* held */
 	bool saves;
 	uint64_t tenant;
-	int32_t adapter;
+	int32_t adapter; /* its slot is held while the work is queued */
 	lmd_token *tokens; /* [n_page * page_tokens] */
 	link *chain;	   /* [n_page] */
 	uint32_t n_page, page_tokens;
@@ -94,6 +94,7 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 				 w->saves ? "saved" : "restored", w->err.text);
 	*queue_of(w) = w->next;
 	svc->prefix_tier->n_save -= w->saves;
+	lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
 	lmi_svc_loaded_model_unref(w->loaded, now);
 	if (w->done)
 		w->done(w->arg, now);
@@ -517,6 +518,7 @@ static void queue(struct lmi_svc_prefix_work *w)
 		p = &(*p)->next;
 	*p = w;
 	lmi_svc_loaded_model_ref(w->loaded);
+	lmi_svc_adapter_slots_hold(w->loaded, w->adapter);
 }
 
 struct lmi_svc_prefix_work *lmi_svc_prefix_tier_restore(struct lmi_service *svc, uint64_t now,
@@ -656,6 +658,7 @@ void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now)
 	while ((w = t->saves->next)) {
 		t->saves->next = w->next;
 		t->n_save--;
+		lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
 		lmi_svc_loaded_model_unref(w->loaded, now);
 		free_work(w);
 	}

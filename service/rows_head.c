@@ -28,8 +28,7 @@ static enum lmd_status digest_adapters(uint8_t *out, const struct lmi_svc_loaded
 				       int32_t adapter, struct lmd_error *err)
 {
 	const struct lmi_engine_model_opts *o = &loaded->svc->o.inst;
-	const struct lmi_svc_adapters *a = &loaded->adapters;
-	uint32_t slot = (uint32_t)(adapter - LMI_ENGINE_FIRST_ADAPTER_SLOT);
+	const struct lmi_svc_adapter_choice *c = lmi_svc_adapter_slots_get(loaded, adapter);
 	struct lmi_sha256 h;
 
 	memset(out, 0, LMI_ENGINE_DIGEST_BYTES);
@@ -37,8 +36,8 @@ static enum lmd_status digest_adapters(uint8_t *out, const struct lmi_svc_loaded
 		return LMD_OK;
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	if (adapter && slot < a->n)
-		add_file(&h, &a->refs[slot]);
+	for (uint32_t i = 0; c && i < c->n; i++)
+		add_file(&h, &c->refs[i]);
 	for (uint32_t i = 0; !adapter && i < o->n_adapter_files; i++)
 		add_file(&h, &o->adapter_files[i]);
 	return lmi_sha256_final(&h, out) ? LMD_OK

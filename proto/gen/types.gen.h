@@ -1310,9 +1310,11 @@ struct lmi_wire_req_generate {
 	 * let later requests find this one's. If false, the whole prompt is computed and
 	 * nothing of it is found later. (default true) */
 	bool cache_prompt;
-	/* The adapter (LoRA) of the model that the answer is computed with, by its name in the
-	 * server's configuration, or by its number in the list; empty = none. Defaults to that
-	 * of the preset. Requests with different adapters are computed together. */
+	/* The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+	 * NAME[:SCALE] separated by commas; empty = none. A name is one of the server's
+	 * configuration or of its folder of adapters, or a number in the list; SCALE multiplies
+	 * the adapter's own. Defaults to those of the preset. An adapter that is not in memory
+	 * is loaded first. Requests with different adapters are computed together. */
 	bool has_adapter;
 	struct lmd_str adapter;
 	/* For so long after the answer, what the prefix cache has of this prompt is the last

@@ -11,6 +11,7 @@
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
 #include "backend/gpu/kern/norm.h"
+#include "backend/gpu/kern/nv/flash.h"
 #include "backend/gpu/kern/nv/group.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"

@@ -41,9 +41,9 @@ done
 for mma in 0 1; do
 	LLAMAD_FAKE_GPU=mma=$mma,count=$dir/count$mma
 	export LLAMAD_FAKE_GPU
-	all "linear q4_k" "linear bf16" "moe_ffn q8_0"
+	all "linear q4_k" "linear bf16" "moe_ffn q8_0" "attn "
 	holds "kernels with matrix instructions, mma=$mma" \
-		[ "$(grep -c '^ *[1-9][0-9]* gpu_\(tile_q4_k\|tile_bf16\|tile_q8_0\|group\)$' "$dir/count$mma")" = $((4 * mma)) ]
+		[ "$(grep -c '^ *[1-9][0-9]* gpu_\(tile_q4_k\|tile_bf16\|tile_q8_0\|group\|flash_64_f16\|flash_128_any\)$' "$dir/count$mma")" = $((6 * mma)) ]
 done
 LLAMAD_FAKE_GPU=
 [ -z "${LMD_TEST_LONG:-}" ] || all "linear "

@@ -1457,9 +1457,11 @@ class GenerateRequest(Request[GenerateReply]):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
-    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
-    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
-    #: preset. Requests with different adapters are computed together.
+    #: The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+    #: NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration
+    #: or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own.
+    #: Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests
+    #: with different adapters are computed together.
     adapter: Union[str, None] = field(default=None, metadata={"wire": "adapter"})
     #: For so long after the answer, what the prefix cache has of this prompt is the last thing
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
@@ -1685,9 +1687,11 @@ class GenerateParams(TypedDict, total=False):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: Union[bool, None]
-    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
-    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
-    #: preset. Requests with different adapters are computed together.
+    #: The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+    #: NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration
+    #: or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own.
+    #: Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests
+    #: with different adapters are computed together.
     adapter: Union[str, None]
     #: For so long after the answer, what the prefix cache has of this prompt is the last thing
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with

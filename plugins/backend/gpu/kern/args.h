@@ -244,7 +244,8 @@ struct gpu_attn_args {
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
-	uint32_t reserved;
+	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
+				   * never */
 };
 
 struct gpu_glu_args {
@@ -435,14 +436,17 @@ struct gpu_lora_args {
 	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
 	X(merge, gpu_attn_args)
 
-/* Products of many rows on NVIDIA's matrix units (nv/tile.h, nv/tile16.h). */
+/* Products of many rows and attention on NVIDIA's matrix units (nv/). */
 #define GPU_NV_KERNELS(X) \
 	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
 	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
 	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
 	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args) \
 	X(tile_f16, gpu_linear_args) X(tile_bf16, gpu_linear_args) \
-	X(halves, gpu_halves_args) X(group, gpu_group_args)
+	X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
+	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
+	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \
