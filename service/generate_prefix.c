@@ -26,9 +26,7 @@ void lmi_svc_gen_prefix_restore(struct lmi_svc_generation *g, uint64_t now)
 {
 	struct lmi_svc_prefix_rows rows;
 
-	/* the slot of an adapter may have another one by the time that rows are saved */
 	if (lmi_svc_prefix_tier_is_on(g->request.svc) && lmi_svc_gen_request(g)->cache_prompt &&
-	    !g->adapter &&
 	    lmi_text_token_buf_append(&g->rows, g->tokens.id, g->tokens.n, NULL) == LMD_OK &&
 	    lmi_text_token_buf_append(&g->rows, g->taken.id, g->taken.n, NULL) == LMD_OK) {
 		rows = rows_of(g);
