@@ -277,6 +277,10 @@ START_TEST(a_day)
 			fx_start(&fx);
 		run_until(fx.now + HOUR - 1300000 * FX_MS, true);
 		if (hour % 3 == 2) {
+			for (uint64_t k = 5 + rnd(10), i = 0; i < k; i++) {
+				generate();
+				turn();
+			}
 			kill_daemon();
 			lmi_alloc_stats(&m);
 			n_live = n_live ? n_live : m.n_live; /* some are made once */
