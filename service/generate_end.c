@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/constrain.h"
 #include "service/event_ring.h"
 #include "service/generate_work.h"
@@ -181,4 +182,31 @@ void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t 
 bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w)
 {
 	return ((const struct lmi_svc_generation *)w)->state == LMI_SVC_GEN_RUN;
+}
+
+/* One that does not run yet is paused when it has begun. */
+enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now, bool paused,
+				  bool *was_paused, uint64_t *left_ms, struct lmd_error *err)
+{
+	struct lmi_svc_generation *g = (struct lmi_svc_generation *)w;
+	bool runs = g->state == LMI_SVC_GEN_RUN && !g->stopping;
+
+	*was_paused = g->paused_until_ns != 0;
+	if (paused != *was_paused && runs && lmi_engine_pause(g->loaded->engine, g->cmd, paused) != LMD_OK)
+		return lmd_fail(err, LMD_BUSY, "the model's queue of commands is full; try again");
+	if (paused && !*was_paused)
+		g->paused_until_ns =
+			now + g->request.svc->limits.pause_max * LMI_NS_PER_MS;
+	if (!paused && *was_paused) {
+		g->paused_until_ns = 0;
+		if (g->ready_ns != UINT64_MAX)
+			g->ready_ns = now; /* the limit first_token begins anew */
+	}
+	*left_ms = paused && g->paused_until_ns > now ? (g->paused_until_ns - now) / LMI_NS_PER_MS : 0;
+	return LMD_OK;
+}
+
+bool lmi_svc_gen_is_paused(const struct lmi_svc_stream_writer *w)
+{
+	return ((const struct lmi_svc_generation *)w)->paused_until_ns != 0;
 }
