@@ -163,6 +163,13 @@ struct lmi_engine_rows;
 struct lmi_engine_tail;
 struct lmi_engine_best;
 
+/* What is in a slot of adapters. */
+struct lmi_inst_adapter_slot {
+	uint64_t key;	/* lmi_engine_adapter_key; 0: nothing that was read from files */
+	uint64_t bytes; /* on each device */
+	bool binding;	/* a command is changing it */
+};
+
 struct lmi_inst {
 	const struct lmd_host *host;
 	struct lmi_plugin_registry *registry;
@@ -200,6 +207,7 @@ struct lmi_inst {
 	uint32_t n_group;
 	bool has_adapters; /* rows of plans may have adapters */
 	int32_t own_adapter; /* slot for rows that name none */
+	struct lmi_inst_adapter_slot adapter_slots[LMI_ENGINE_N_ADAPTER_SLOT];
 	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
@@ -347,6 +355,14 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_ada
 enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
 				      const struct lmi_engine_adapter_ref *refs, uint32_t n,
 				      uint32_t slot, struct lmd_error *err);
+
+/* Returns what rows computed with a slot have as part of their identity in the KV cache; 0: no adapter. */
+static inline uint64_t lmi_inst_adapter_key(const struct lmi_inst *inst, int32_t slot)
+{
+	uint64_t key = slot > 0 && slot < LMI_ENGINE_N_ADAPTER_SLOT ? inst->adapter_slots[slot].key : 0;
+
+	return key ? key : (uint64_t)slot;
+}
 
 /* Computes the memory these files would take in a slot, without reading their numbers. */
 enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst,
