@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan has one op, REDUCE TOP_K, whose order is that of the samplers: greatest first, equal ones by
- * lower id. It runs over all rows of the output. Two exact copies of the row's numbers follow: its ids and
- * its logits. */
+ * The plan has one op, REDUCE TOP_K, whose order is that of the samplers: greatest first, equal
+ * ones by lower id. It runs over all rows of the output. Two exact copies of the row's numbers
+ * follow: its ids and its logits. */
 #include "core/engine/best.h"
 
 #include "core/base/alloc.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens chosen from the best candidates of a row alone: they are those that are chosen from the whole
- * row; which chains need how many candidates; rows are copied whole when the candidates are of no use. */
+ * Tokens chosen from the best candidates of a row alone: they are those that are chosen from the
+ * whole row; which chains need how many candidates; rows are copied whole when the candidates are
+ * of no use. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
