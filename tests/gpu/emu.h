@@ -105,6 +105,11 @@ static inline uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return r;
 }
 
+static inline uint32_t gpu_count_up(uint32_t *n)
+{
+	return (*n)++;
+}
+
 /* Ends the program if the address is not a multiple of 16, as a device would. */
 struct gpu_four emu_load16(const void *p);
 #define gpu_load16   emu_load16

@@ -81,6 +81,12 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return __byte_perm(lo, hi, pick);
 }
 
+/* Adds 1 to a number in shared memory; returns what it was. */
+GPU_FN uint32_t gpu_count_up(uint32_t *n)
+{
+	return atomicAdd(n, 1u);
+}
+
 /* Numbers that are read once: they leave the cache to the others. */
 GPU_FN struct gpu_four gpu_stream16(const uint8_t *p)
 {
@@ -177,6 +183,12 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	pick = (pick & 0xff) | (pick & 0xff00) << 8;
 	pick = (pick | pick << 4) & 0x07070707u;
 	return __builtin_amdgcn_perm(hi, lo, pick);
+}
+
+/* Adds 1 to a number in shared memory; returns what it was. */
+GPU_FN uint32_t gpu_count_up(uint32_t *n)
+{
+	return atomicAdd(n, 1u);
 }
 
 typedef unsigned gpu_vector __attribute__((ext_vector_type(4)));
