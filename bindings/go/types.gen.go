@@ -1526,6 +1526,9 @@ type InfoReply struct {
 
 	// The Modelfile, if the name was made by op create.
 	Modelfile *Text `msgpack:"modelfile,omitempty"`
+
+	// Paths of its files in their order, if it has several. Reported to admins only.
+	Files []string `msgpack:"files,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

@@ -2687,6 +2687,14 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .at = offsetof(struct lmi_wire_rep_info, modelfile),
 	 .has_at = offsetof(struct lmi_wire_rep_info, has_modelfile),
 	 .u.s = {0, 1048576, ""}},
+	{.name = "files",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_info, files),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_info, n_files),
+	 .max_items = 1024,
+	 .u.s = {0, 4095, ""}},
 };
 static const struct lmi_wire_struct rep_info = {
 	.name = "info",

@@ -1448,6 +1448,9 @@ struct lmi_wire_rep_info {
 	/* The Modelfile, if the name was made by op create. */
 	bool has_modelfile;
 	struct lmd_str modelfile;
+	/* Paths of its files in their order, if it has several. Reported to admins only. */
+	const struct lmd_str *files;
+	uint32_t n_files;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */

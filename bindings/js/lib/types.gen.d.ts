@@ -1018,6 +1018,8 @@ export interface InfoReply {
   system?: Text;
   /** The Modelfile, if the name was made by op create. */
   modelfile?: Text;
+  /** Paths of its files in their order, if it has several. Reported to admins only. */
+  files?: Array<string>;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */

@@ -1849,6 +1849,8 @@ class InfoReply(Message):
     system: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "system"})
     #: The Modelfile, if the name was made by op create.
     modelfile: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "modelfile"})
+    #: Paths of its files in their order, if it has several. Reported to admins only.
+    files: list[str] = field(default_factory=list, metadata={"wire": "files", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
