@@ -34,6 +34,7 @@ struct found {
 	struct lmi_svc_preset_row *rows;
 	int64_t bytes;
 	struct lmi_wire_rep_info info;
+	struct lmd_str template; /* info: of the configuration; ptr NULL: none */
 };
 
 static void end(struct lmi_svc_call *c)
@@ -441,6 +442,7 @@ static void run_info(void *arg)
 	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->request.svc->o.plugins};
 	const char **paths = lmi_svc_model_paths(&f->models.v[0], &how.n_files, &c->err);
 	struct lmi_model *file;
+	enum lmd_status st;
 
 	how.files = paths;
 	if (c->err.status == LMD_OK)
@@ -451,9 +453,12 @@ static void run_info(void *arg)
 	lmi_free(paths);
 	if (c->err.status != LMD_OK)
 		return;
-	if (lmi_svc_describe(c->request.arena, lmi_model_view(file),
-			     c->request.message.u.info.keys, &f->info) !=
-	    LMD_OK)
+	st = lmi_svc_describe(c->request.arena, lmi_model_view(file),
+			      c->request.message.u.info.keys, &f->info);
+	if (st == LMD_OK && c->request.message.u.info.template_caps)
+		st = lmi_svc_describe_template_caps(c->request.arena, lmi_model_view(file),
+						    f->template, &f->info);
+	if (st != LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
 }
@@ -539,6 +544,20 @@ static void run_find(void *arg)
 		c->err.status = lmi_store_alias_list(c->request.svc->o.store, &f->aliases, &c->err);
 }
 
+/* Copies the template of the configuration, which may change while a job reads it. */
+static void copy_template(struct lmi_svc_call *c)
+{
+	const struct lmi_svc_preset *p = preset_of(c);
+	struct found *f = c->data;
+
+	if (!p || !p->template)
+		return;
+	f->template.len = strlen(p->template);
+	f->template.ptr = lmi_arena_strndup(c->request.arena, p->template, f->template.len);
+	if (!f->template.ptr)
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
+}
+
 static void found_info(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
@@ -547,6 +566,8 @@ static void found_info(struct lmi_svc_call *c)
 	if (c->err.status == LMD_OK &&
 	    !lmi_svc_quota_allows(c->request.svc, &c->request.principal, f->models.v[0].name, f->name))
 		c->err.status = lmd_fail(&c->err, LMD_NOTFOUND, LMI_SVC_MODEL_UNKNOWN, f->name);
+	if (c->err.status == LMD_OK && c->request.message.u.info.template_caps)
+		copy_template(c);
 	if (failed(c))
 		return;
 	c->done = answer_info;

@@ -373,7 +373,7 @@ static char *decode(struct lmi_http_exchange *x, const char *text, size_t n)
 
 static void read_query(struct lmi_http_exchange *x)
 {
-	const char *p = x->head.query.ptr, *end = p + x->head.query.len;
+	const char *p = x->head.query.ptr ? x->head.query.ptr : "", *end = p + x->head.query.len;
 
 	x->query_read = true;
 	x->query = lmi_arena_array(x->arena, QUERY_MAX, sizeof(*x->query));

@@ -252,7 +252,10 @@ const struct lmd_str *lmi_http_read_strs(struct lmi_http_reader *r, const struct
 					    0, max_bytes);
 		*n += out[*n].len > 0;
 	}
-	return r->status == LMD_OK ? out : NULL;
+	if (r->status == LMD_OK)
+		return out;
+	*n = 0; /* of the strings before the one that is wrong */
+	return NULL;
 }
 
 const lmd_token *lmi_http_read_tokens(struct lmi_http_reader *r, const struct lmi_http_at *at,

@@ -69,7 +69,8 @@ struct lmd_str lmi_http_read_line(struct lmi_http_reader *r, const struct lmi_ht
 /* Reads one of the words and returns its index; the list ends with NULL. */
 size_t lmi_http_read_word(struct lmi_http_reader *r, const struct lmi_http_at *at, const json_t *v,
 			  const char *const *words);
-/* Reads a string or a list of strings.  Empty strings are left out. */
+/* Reads a string or a list of strings.  Empty strings are left out.  NULL and *n = 0 if one of them is
+ * wrong. */
 const struct lmd_str *lmi_http_read_strs(struct lmi_http_reader *r, const struct lmi_http_at *at,
 					 const json_t *v, uint32_t max_items, size_t max_bytes,
 					 uint32_t *n);

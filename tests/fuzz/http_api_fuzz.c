@@ -88,6 +88,8 @@ static const char *const texts[] = {
 	"\"chat_template_kwargs\":{\"a\":1},\"samplers\":[\"top_k\"],\"min_p\":0.1}",
 	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"guided_choice\":[\"a\",\"b\\\"\"]"
 	"}",
+	/* found by the fuzzer: a wrong text after a right one */
+	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"guided_choice\":[\"a\",5]}",
 	"0{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"function\","
 	"\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"$ref\":"
 	"\"#/$defs/b\"}},\"$defs\":{\"b\":{\"const\":{\"$ref\":\"#\"}}}}}},{\"type\":\"function\","
