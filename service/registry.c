@@ -466,6 +466,25 @@ static void run_info(void *arg)
 	lmi_model_close(file);
 }
 
+/* The paths of a model of several files, for admins. */
+static enum lmd_status fill_files(struct lmi_svc_call *c, struct lmi_wire_rep_info *out)
+{
+	const struct found *f = c->data;
+	const struct lmi_store_model *m = &f->models.v[0];
+	struct lmd_str *files;
+
+	if (c->request.principal.role != LMI_SVC_ROLE_ADMIN || m->n_files < 2)
+		return LMD_OK;
+	files = lmi_arena_array(c->request.arena, m->n_files, sizeof(*files));
+	if (!files)
+		return LMD_NOMEM;
+	for (uint32_t i = 0; i < m->n_files; i++)
+		files[i] = lmi_svc_str(m->files[i].path);
+	out->files = files;
+	out->n_files = m->n_files;
+	return LMD_OK;
+}
+
 static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 {
 	const struct lmd_str *asked = &c->request.message.u.info.model;
@@ -510,7 +529,7 @@ static void answer_info(struct lmi_svc_call *c)
 	r.u.info.has_modelfile = row != NULL;
 	if (row)
 		r.u.info.modelfile = lmi_svc_str(row->text);
-	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
+	if (fill_row(c, &r.u.info.model, 0) != LMD_OK || fill_files(c, &r.u.info) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);
 		return;

@@ -1535,6 +1535,9 @@ type InfoReply struct {
 
 	// What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings.
 	TemplateCaps []string `msgpack:"template_caps,omitempty"`
+
+	// Paths of its files in their order, if it has several. Reported to admins only.
+	Files []string `msgpack:"files,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

@@ -114,6 +114,7 @@ static const struct lmi_cli_hint hints[] = {
 	{"remove", "rm NAME"},
 	{"delete", "rm NAME"},
 	{"download", "pull SOURCE"},
+	{"inspect", "info FILE or FOLDER; show NAME for a model of the daemon"},
 	{"import", "add NAME FILE, or add --from ollama"},
 	{"signin", "--help; there is no account to sign in to"},
 	{"server", "serve MODEL"},

@@ -2703,6 +2703,14 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .n_at = offsetof(struct lmi_wire_rep_info, n_template_caps),
 	 .max_items = 32,
 	 .u.s = {0, 64, ""}},
+	{.name = "files",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_info, files),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_info, n_files),
+	 .max_items = 1024,
+	 .u.s = {0, 4095, ""}},
 };
 static const struct lmi_wire_struct rep_info = {
 	.name = "info",

@@ -1461,6 +1461,9 @@ struct lmi_wire_rep_info {
 	 * generation_prompt, strings. */
 	const struct lmd_str *template_caps;
 	uint32_t n_template_caps;
+	/* Paths of its files in their order, if it has several. Reported to admins only. */
+	const struct lmd_str *files;
+	uint32_t n_files;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */

@@ -1024,6 +1024,8 @@ export interface InfoReply {
   modelfile?: Text;
   /** What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings. */
   template_caps?: Array<string>;
+  /** Paths of its files in their order, if it has several. Reported to admins only. */
+  files?: Array<string>;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */

@@ -1859,6 +1859,8 @@ class InfoReply(Message):
     #: parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt,
     #: strings.
     template_caps: list[str] = field(default_factory=list, metadata={"wire": "template_caps", "default": []})
+    #: Paths of its files in their order, if it has several. Reported to admins only.
+    files: list[str] = field(default_factory=list, metadata={"wire": "files", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
