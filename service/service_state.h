@@ -71,6 +71,7 @@ struct lmi_service {
 	uint32_t n_job; /* jobs of the service that are not done */
 	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
 	bool session_runs; /* its first piece has begun */
+	struct lmi_svc_adapter_book *adapter_books; /* names that op adapter_set gave */
 	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;

@@ -4,7 +4,7 @@
 /** Versions of the protocol that this package speaks, and the latest revision it knows. */
 export const V_MIN = 1;
 export const V_MAX = 1;
-export const REVISION = 8;
+export const REVISION = 9;
 
 /** Most items of a reply to next. */
 export const ITEMS_MAX = 4096;
@@ -15,6 +15,8 @@ export const FINAL = new Set(["cancelled", "done", "error"]);
 /** For each operation: whether a repetition needs a request id, and the types of the fields
  * that each reply has. */
 export const OPS = {
+  adapter_set: { once: false, reply: { found: "bool" } },
+  adapters: { once: false, reply: { adapters: "array" } },
   add: { once: true, reply: { id: "id" } },
   alias: { once: false, reply: {} },
   apply_template: { once: false, reply: { prompt: "text", n_prompt: "int" } },
