@@ -13,6 +13,7 @@
 #include "core/base/printable.h"
 #include "core/engine/adapter_ref.h"
 #include "proto/proto.h"
+#include "service/adapter_book.h"
 #include "service/preset.h"
 
 /* Where the adapters of a model are found. */
@@ -20,7 +21,8 @@ struct places {
 	const struct lmi_service *svc;
 	const char *model;
 	const struct lmi_svc_preset *own; /* of the model; NULL: it has no section */
-	struct lmi_svc_adapters list;
+	struct lmi_svc_adapters list; /* of the configuration */
+	const struct lmi_svc_adapter_book *book; /* or NULL */
 };
 
 static enum lmd_status no_memory(struct lmd_error *err)
@@ -146,7 +148,13 @@ static enum lmd_status not_found(const struct places *p, const struct lmd_str *n
 				"model %.100s has no adapter '%s': it is neither in its list of adapters "
 				"nor a file in its adapters_dir",
 				p->model, shown);
-	return p->list.n ? lmd_fail(err, LMD_INVALID, "model %.100s has no adapter '%s'; it has: %s",
+	for (uint32_t i = 0; p->book && i < p->book->list.n; i++) {
+		int k = snprintf(list + at, sizeof(list) - at, "%s%s", at ? ", " : "",
+				 p->book->list.names[i].ptr);
+
+		at = k > 0 && (size_t)k < sizeof(list) - at ? at + (size_t)k : at;
+	}
+	return at ? lmd_fail(err, LMD_INVALID, "model %.100s has no adapter '%s'; it has: %s",
 				    p->model, shown, list)
 			 : lmd_fail(err, LMD_INVALID,
 				    "model %.100s has no adapter '%s': its section in llamad.conf has no "
@@ -163,10 +171,17 @@ static enum lmd_status add_name(struct lmi_svc_adapter_choice *c, const struct p
 
 	if (lmi_svc_adapters_find(&p->list, name, &i))
 		return add(c, p->list.refs[i].path, p->list.refs[i].scale * scale, err);
+	if (p->book && lmi_svc_adapters_find(&p->book->list, name, &i))
+		return add(c, p->book->list.refs[i].path, p->book->list.refs[i].scale * scale, err);
 	if (p->own && p->own->adapters_dir && find_in_dir(p->own->adapters_dir, name, path))
 		return add(c, path, scale, err);
 	if (lmi_svc_adapters_find_number(&p->list, name, &i))
 		return add(c, p->list.refs[i].path, p->list.refs[i].scale * scale, err);
+	if (p->book && i != UINT32_MAX && i - p->list.n < p->book->list.n) {
+		const struct lmi_engine_adapter_ref *r = &p->book->list.refs[i - p->list.n];
+
+		return add(c, r->path, r->scale * scale, err);
+	}
 	return not_found(p, name, err);
 }
 
@@ -217,7 +232,8 @@ static enum lmd_status open_places(struct places *p, const struct lmi_service *s
 {
 	*p = (struct places){.svc = svc,
 			     .model = model,
-			     .own = lmi_svc_preset_find(svc, model, strlen(model))};
+			     .own = lmi_svc_preset_find(svc, model, strlen(model)),
+			     .book = lmi_svc_adapter_book_find(svc, model)};
 	return lmi_svc_adapters_parse(&p->list, p->own ? p->own->adapters : NULL, err);
 }
 
@@ -232,6 +248,35 @@ static enum lmd_status choose(struct lmi_svc_adapter_choice *c, const struct lmi
 	st = add_text(c, &p, text, err);
 	lmi_svc_adapters_fini(&p.list);
 	return st;
+}
+
+enum lmd_status lmi_svc_adapter_choose_text(struct lmi_svc_adapter_choice *out,
+					    const struct lmi_service *svc, const char *model,
+					    const char *text, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	*out = (struct lmi_svc_adapter_choice){.n = 0};
+	st = choose(out, svc, model, text, err);
+	if (st == LMD_OK && out->n)
+		st = finish(out, err);
+	if (st != LMD_OK)
+		lmi_svc_adapter_choice_fini(out);
+	return st;
+}
+
+/* The adapters of requests that name none: those of their name, of op adapter_set, of the model. */
+static const char *text_of(const struct lmi_service *svc, const char *model,
+			   const struct lmi_svc_preset *asked)
+{
+	const struct lmi_svc_adapter_book *book = lmi_svc_adapter_book_find(svc, model);
+	bool is_alias = asked && strcmp(asked->name, model) != 0;
+
+	if (is_alias && asked->adapter)
+		return asked->adapter;
+	if (book && book->chosen)
+		return book->chosen;
+	return asked ? asked->adapter : NULL;
 }
 
 enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choice *out,
@@ -254,11 +299,8 @@ enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choice *out,
 	else if (!q->has_adapter && asked && asked->adapter_file)
 		st = add(out, asked->adapter_file, 1, err);
 	else
-		st = choose(out, svc, model,
-			    q->has_adapter		? text
-			    : asked && asked->adapter ? asked->adapter
-						      : NULL,
-			    err);
+		return lmi_svc_adapter_choose_text(
+			out, svc, model, q->has_adapter ? text : text_of(svc, model, asked), err);
 	if (st == LMD_OK && out->n)
 		st = finish(out, err);
 	if (st != LMD_OK)

@@ -3,7 +3,7 @@
  * adapter_choice.h - which adapters a request applies, each with a scale, found by their names.
  *
  * A name stands for, in this order: an entry of the key `adapters` of the model's section, an adapter that
- * op adapter_add registered, a file of adapters_dir, or, if it is a number, the entry of that number of
+ * op adapter_set named, a file of adapters_dir, or, if it is a number, the entry of that number of
  * the two lists together. */
 #ifndef LLAMAD_SERVICE_ADAPTER_CHOICE_H
 #define LLAMAD_SERVICE_ADAPTER_CHOICE_H
@@ -29,7 +29,7 @@ struct lmi_svc_adapter_choice {
 };
 
 /* Finds the adapters of a request for the model `model`: those that it names, as "NAME[:SCALE],...", or else
- * those of its name (ADAPTER of a Modelfile, the key `adapter`, the model's default). Looks at files. The
+ * those of its name (ADAPTER of a Modelfile, the key `adapter`, what op adapter_set chose). Looks at files. The
  * loop's thread. LMD_INVALID: the model has no such adapter, or the scale is out of range; the message has
  * the names that there are. Then *out is empty. */
 LMD_NODISCARD enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choice *out,
@@ -37,6 +37,11 @@ LMD_NODISCARD enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choi
 						     const char *model,
 						     const struct lmi_wire_req_generate *q,
 						     struct lmd_error *err);
+/* Finds those of a text, "NAME[:SCALE],..."; NULL: none. */
+LMD_NODISCARD enum lmd_status lmi_svc_adapter_choose_text(struct lmi_svc_adapter_choice *out,
+							  const struct lmi_service *svc,
+							  const char *model, const char *text,
+							  struct lmd_error *err);
 void lmi_svc_adapter_choice_fini(struct lmi_svc_adapter_choice *c);
 /* Replaces *out, which may be empty, with a copy. LMD_NOMEM: it is as before. */
 LMD_NODISCARD enum lmd_status lmi_svc_adapter_choice_copy(struct lmi_svc_adapter_choice *out,

@@ -314,6 +314,81 @@ START_TEST(scales_and_several)
 }
 END_TEST
 
+static struct lmd_str word(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = strlen(s)};
+}
+
+static bool set_name(const struct lmi_svc_principal *who, const char *name, const char *path)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ADAPTER_SET, NULL);
+
+	q.u.adapter_set.model = word("tiny");
+	q.u.adapter_set.name = word(name);
+	q.u.adapter_set.path = word(path);
+	return fx_call(&fx, who, &q);
+}
+
+static bool set_chosen(const char *text)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ADAPTER_SET, NULL);
+
+	q.u.adapter_set.model = word("tiny");
+	q.u.adapter_set.has_chosen = true;
+	q.u.adapter_set.chosen = word(text);
+	return fx_call(&fx, &fx_admin, &q);
+}
+
+/* Names that an admin gives: bounds, who may, and what a list has. */
+START_TEST(names)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ADAPTERS, NULL);
+	char path[400], one[64], text[64], name[16];
+
+	path_of(path, "a1");
+	(void)ask("a1", NULL, one);
+	ck_assert(!set_name(&fx_user, "x", path));
+	ck_assert_int_eq(fx.a.err.status, LMD_DENIED);
+	ck_assert(!set_name(&fx_admin, "x", "a1.gguf"));
+	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
+	ck_assert(!set_name(&fx_admin, "x", "/nowhere.gguf"));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	ck_assert(!set_name(&fx_admin, "x y", path));
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		ck_assert_msg(set_name(&fx_admin, name, path), "%s", fx.a.err.text);
+		ck_assert(!fx.a.r.u.adapter_set.found);
+	}
+	ck_assert(!set_name(&fx_admin, "n1000", path));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert(set_name(&fx_admin, "n5", path));
+	ck_assert(fx.a.r.u.adapter_set.found);
+	expect_text("n999", one);
+	expect_text("999", one); /* its number */
+	ck_assert(set_chosen("n3"));
+	q.u.adapters.model = word("tiny");
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	ck_assert_uint_eq(fx.a.r.u.adapters.n_adapters, 1000);
+	ck_assert_uint_eq(fx.a.r.u.adapters.adapters[0].path.len, 0);
+	ck_assert_uint_eq(fx.a.r.u.adapters.n_slots, 1); /* one file, whatever its name */
+	ck_assert_int_eq(fx.a.r.u.adapters.loaded, 1);
+	ck_assert(fx.a.r.u.adapters.folder);
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	ck_assert_uint_eq(fx.a.r.u.adapters.adapters[0].path.len, strlen(path));
+	ck_assert(set_name(&fx_admin, "n3", ""));
+	ck_assert(fx.a.r.u.adapter_set.found);
+	ck_assert(set_name(&fx_admin, "n3", ""));
+	ck_assert(!fx.a.r.u.adapter_set.found);
+	expect_error("n3", "no adapter 'n3'");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.r.u.adapters.chosen.len, 0);
+	ck_assert(!set_chosen("n3"));
+	ck_assert(set_chosen("n4:0.5"));
+	ck_assert(set_chosen(""));
+	(void)ask("", NULL, text);
+}
+END_TEST
+
 /* The rows of a saved session are those of its adapter. */
 START_TEST(sessions_belong_to_adapters)
 {
@@ -354,6 +429,7 @@ int main(void)
 	tcase_add_test(c, memory_makes_room);
 	tcase_add_test(c, a_file_that_changes);
 	tcase_add_test(c, scales_and_several);
+	tcase_add_test(c, names);
 	tcase_add_test(c, sessions_belong_to_adapters);
 	suite_add_tcase(s, c);
 	return lmd_check_run(srunner_create(s));

@@ -35,6 +35,8 @@ void lmi_svc_event(const struct lmi_service *svc, const char *event,
 static struct lmd_str subject_of(const struct lmi_wire_request *q)
 {
 	switch (q->op) {
+	case LMI_WIRE_OP_ADAPTER_SET:
+		return q->u.adapter_set.model;
 	case LMI_WIRE_OP_ADD:
 		return q->u.add.name;
 	case LMI_WIRE_OP_ALIAS:

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/engine/devices.h"
 #include "core/engine/engine.h"
+#include "service/adapter_book.h"
 #include "service/event_ring.h"
 #include "service/preset.h"
 #include "service/service_state.h"
@@ -310,7 +311,8 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 		lmi_svc_preset_set_load(preset, svc->o.embedded ? &svc->o.inst : NULL, &r->load);
 		st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
 	}
-	r->slots.open = m->wants_adapters || (preset && (preset->adapters || preset->adapters_dir));
+	r->slots.open = m->wants_adapters || (preset && (preset->adapters || preset->adapters_dir)) ||
+			lmi_svc_adapter_book_find(svc, name);
 	if (st == LMD_OK)
 		st = lmi_svc_adapter_slots_init(&r->slots, &r->adapters, err);
 	if (st != LMD_OK) {

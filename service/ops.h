@@ -13,6 +13,8 @@ enum lmi_svc_op_flags {
 
 /* X(name, NAME, flags): lmi_svc_do_<name> handles LMI_WIRE_OP_<NAME>. */
 #define LMI_SVC_OPS(X)                                             \
+	X(adapter_set, ADAPTER_SET, 0)                             \
+	X(adapters, ADAPTERS, LMI_SVC_OP_CLOSED_OK)                \
 	X(add, ADD, 0)                                             \
 	X(alias, ALIAS, 0)                                         \
 	X(apply_template, APPLY_TEMPLATE, 0)                       \

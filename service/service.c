@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "service/adapter_book.h"
 #include "service/call.h"
 #include "service/durable.h"
 #include "service/event_ring.h"
@@ -352,6 +353,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 	lmi_svc_names_clear(svc);
 	lmi_svc_preset_rows_replace(svc, NULL);
+	lmi_svc_adapter_books_fini(svc);
 	lmi_svc_users_fini(svc);
 	lmi_svc_event_ring_fini(svc);
 	lmi_free(svc);

@@ -9,6 +9,23 @@
 #include "core/format/gguf/write.h"
 #include "tests/lmd_check.h"
 
+const lmd_token *lmt_adapter_invocation;
+uint32_t lmt_adapter_n_invocation;
+
+static void put_invocation(struct lmi_gguf_writer *w)
+{
+	int64_t ids[16];
+	struct lmd_meta m = {.key = "adapter.alora.invocation_tokens",
+			     .type = LMD_META_ARR_I64,
+			     .n = lmt_adapter_n_invocation,
+			     .v.a = ids};
+
+	ck_assert_uint_le(lmt_adapter_n_invocation, LMD_LEN(ids));
+	for (uint32_t i = 0; i < lmt_adapter_n_invocation; i++)
+		ids[i] = lmt_adapter_invocation[i];
+	lmi_gguf_put_meta(w, &m);
+}
+
 static bool is_table(const char *tensor)
 {
 	return !strncmp(tensor, "token_embd", 10);
@@ -36,6 +53,8 @@ void lmt_adapter_write(const char *path, const struct lmd_model *base, uint32_t 
 	lmi_gguf_put_str(w, "general.type", "adapter");
 	lmi_gguf_put_str(w, "general.architecture", base->arch);
 	lmi_gguf_put_str(w, "adapter.type", "lora");
+	if (lmt_adapter_invocation)
+		put_invocation(w);
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		const struct lmd_tensor *t = base->find_tensor(base, tensors[i / 2]);
 		bool embd = is_table(tensors[i / 2]);

@@ -7,6 +7,11 @@
 #include <stdint.h>
 
 #include "llamad/model.h"
+#include "llamad/types.h"
+
+/* The next files are activated from these tokens on (aLoRA). NULL: always active. */
+extern const lmd_token *lmt_adapter_invocation;
+extern uint32_t lmt_adapter_n_invocation;
 
 /* Writes a GGUF file with a LoRA pair of this rank for each of n tensors of the base model; in embeddings A
  * has a row for each token. seed: of the numbers, which are within +-0.5; 0: they are zeros. */

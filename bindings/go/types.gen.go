@@ -299,6 +299,33 @@ type Model struct {
 	Added int64 `msgpack:"added,omitempty"`
 }
 
+// Adapter: An adapter of a model.
+type Adapter struct {
+	// Its name.
+	Name string `msgpack:"name"`
+
+	// Its file or folder; empty unless an admin asks.
+	Path string `msgpack:"path"`
+
+	// Multiplies the adapter's own scale.
+	Scale float64 `msgpack:"scale"`
+
+	// It is in the configuration.
+	Configured bool `msgpack:"configured"`
+}
+
+// AdapterSlot: Adapters in memory that apply together.
+type AdapterSlot struct {
+	// The names of their files with their scales, separated by commas.
+	Files string `msgpack:"files"`
+
+	// Requests that use it.
+	Users int64 `msgpack:"users"`
+
+	// Memory on each device; 0: it was loaded with the model.
+	Bytes int64 `msgpack:"bytes"`
+}
+
 // Placement: What of a model is on one device.
 type Placement struct {
 	// The device, such as cpu0.
@@ -893,6 +920,69 @@ type Item struct {
 
 	// Why it was cancelled. (kind cancelled)
 	Reason string `msgpack:"reason,omitempty"`
+}
+
+// AdapterSetRequest: Gives an adapter a name that requests for a model can use, removes a name, or sets the adapters of requests that name none. Holds until the server ends; those of the configuration stay.
+type AdapterSetRequest struct {
+	// The model by name or alias.
+	Model string `msgpack:"model"`
+
+	// The name; empty = no name changes.
+	Name *Text `msgpack:"name,omitempty"`
+
+	// The file or PEFT folder of the adapter, an absolute path; empty = the name is removed.
+	Path *Text `msgpack:"path,omitempty"`
+
+	// Multiplies the adapter's own scale. Nil means 1.
+	Scale *float64 `msgpack:"scale,omitempty"`
+
+	// The adapters of requests that name none, as in op generate; empty = those of the configuration.
+	Chosen *Text `msgpack:"chosen,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*AdapterSetRequest) Op() string { return "adapter_set" }
+
+// Changes tells whether the request changes something; see Request.
+func (*AdapterSetRequest) Changes() string { return "again" }
+
+// AdapterSetReply: the reply to adapter_set.
+type AdapterSetReply struct {
+	// The name existed.
+	Found bool `msgpack:"found"`
+}
+
+// AdaptersRequest: Lists the adapters of a model that have a name, without those of its folder, and what its slots have in memory.
+type AdaptersRequest struct {
+	// The model by name or alias.
+	Model string `msgpack:"model"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*AdaptersRequest) Op() string { return "adapters" }
+
+// Changes tells whether the request changes something; see Request.
+func (*AdaptersRequest) Changes() string { return "no" }
+
+// AdaptersReply: the reply to adapters.
+type AdaptersReply struct {
+	// The adapters in the order of their numbers: those of the configuration, then those of op adapter_set.
+	Adapters []Adapter `msgpack:"adapters"`
+
+	// The adapters of requests that name none, as set by op adapter_set.
+	Chosen string `msgpack:"chosen,omitempty"`
+
+	// Further names stand for files in a folder.
+	Folder bool `msgpack:"folder,omitempty"`
+
+	// What the loaded model has in memory.
+	Slots []AdapterSlot `msgpack:"slots,omitempty"`
+
+	// How many were put into the running model.
+	Loaded int64 `msgpack:"loaded,omitempty"`
+
+	// How many made room for others.
+	Evicted int64 `msgpack:"evicted,omitempty"`
 }
 
 // AddRequest: Adds a model file on the server to the registry. This is a job; its stream ends when the model is registered.

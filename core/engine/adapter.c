@@ -159,8 +159,8 @@ static enum lmd_status measure(struct lmi_engine_adapter_data *fs, struct lmd_er
 }
 
 static enum lmd_status open_one(struct lmi_engine_adapter_data *fs, const struct lmi_inst *inst,
-				const struct lmi_engine_adapter_ref *ref, bool sizes_only,
-				struct lmd_error *err)
+				const struct lmi_engine_adapter_ref *ref, uint32_t n_all,
+				bool sizes_only, struct lmd_error *err)
 {
 	uint32_t i = fs->n, n = 0;
 	enum lmd_status st;
@@ -175,10 +175,10 @@ static enum lmd_status open_one(struct lmi_engine_adapter_data *fs, const struct
 	if (st != LMD_OK)
 		return st;
 	(void)lmi_adapter_invocation(fs->v[i], &n);
-	if (n)
+	if (n && n_all > 1)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s: activates only after a sequence of %u tokens, which is not "
-				"supported",
+				"%s: activates only from a sequence of %u tokens on, and does not apply "
+				"together with others",
 				ref->path, n);
 	return LMD_OK;
 }
@@ -200,7 +200,7 @@ static enum lmd_status read_files(struct lmi_engine_adapter_data **out, const st
 	else
 		fs->key = lmi_engine_adapter_key(refs, n);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = open_one(fs, inst, &refs[i], sizes_only, err);
+		st = open_one(fs, inst, &refs[i], n, sizes_only, err);
 	if (st == LMD_OK)
 		st = measure(fs, err);
 	if (st != LMD_OK) {
@@ -237,9 +237,27 @@ uint64_t lmi_engine_adapter_data_bytes(const struct lmi_engine_adapter_data *d)
 	return d->bytes;
 }
 
-uint64_t lmi_engine_adapter_data_key(const struct lmi_engine_adapter_data *d)
+void lmi_inst_clear_slot(struct lmi_inst *inst, uint32_t slot)
 {
-	return d->key;
+	lmi_free(inst->adapter_slots[slot].invocation);
+	inst->adapter_slots[slot] = (struct lmi_inst_adapter_slot){.key = 0};
+}
+
+enum lmd_status lmi_inst_set_slot(struct lmi_inst *inst, uint32_t slot,
+				  const struct lmi_engine_adapter_data *d, struct lmd_error *err)
+{
+	struct lmi_inst_adapter_slot s = {.key = d->key, .bytes = d->bytes};
+	const int32_t *from = d->n ? lmi_adapter_invocation(d->v[0], &s.n_invocation) : NULL;
+
+	if (s.n_invocation) {
+		s.invocation = lmi_alloc(s.n_invocation, sizeof(*s.invocation));
+		if (!s.invocation)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %u tokens", s.n_invocation);
+		memcpy(s.invocation, from, s.n_invocation * sizeof(*s.invocation));
+	}
+	lmi_inst_clear_slot(inst, slot);
+	inst->adapter_slots[slot] = s;
+	return LMD_OK;
 }
 
 /* Returns the pair that is bound next, or NULL if all are. */
@@ -289,8 +307,7 @@ enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
 		return st;
 	st = lmi_inst_bind_some(inst, d, slot, UINT64_MAX, &done, err);
 	if (st == LMD_OK)
-		inst->adapter_slots[slot] =
-			(struct lmi_inst_adapter_slot){.key = d->key, .bytes = d->bytes};
+		st = lmi_inst_set_slot(inst, slot, d, err);
 	lmi_engine_adapter_data_destroy(d);
 	return st;
 }
@@ -317,7 +334,7 @@ enum lmd_status lmi_inst_empty_slot(struct lmi_inst *inst, uint32_t slot, struct
 {
 	enum lmd_status st = LMD_OK;
 
-	inst->adapter_slots[slot] = (struct lmi_inst_adapter_slot){.key = 0};
+	lmi_inst_clear_slot(inst, slot);
 	for (uint32_t i = 0; i < inst->desc.n_lora_site && st == LMD_OK; i++) {
 		const struct lmi_engine_adapter none = {.slot = slot,
 							.site = inst->desc.lora_sites[i]};

@@ -161,7 +161,7 @@ static void undo(struct lmi_engine *e)
 	(void)empty(e, NULL);
 	e->inst->adapter_slots[b->slot].bytes = bytes;
 	(void)claim(e->inst, b->slot, 0, NULL);
-	e->inst->adapter_slots[b->slot] = (struct lmi_inst_adapter_slot){.key = 0};
+	lmi_inst_clear_slot(e->inst, b->slot);
 }
 
 static void fail(struct lmi_engine *e, const struct lmd_error *err)
@@ -174,14 +174,15 @@ static void fail(struct lmi_engine *e, const struct lmd_error *err)
 static void finish(struct lmi_engine *e)
 {
 	struct lmi_engine_adapter_binding *b = e->bindings;
-	struct lmi_inst_adapter_slot *s = &e->inst->adapter_slots[b->slot];
+	struct lmd_error err;
 
-	*s = (struct lmi_inst_adapter_slot){.key = 0};
-	if (b->data)
-		*s = (struct lmi_inst_adapter_slot){
-			.key = lmi_engine_adapter_data_key(b->data),
-			.bytes = lmi_engine_adapter_data_bytes(b->data)};
-	lmi_engine_event_emit_id(e, b->id, LMI_ENGINE_EV_BOUND)->u.bound.bytes = s->bytes;
+	e->inst->adapter_slots[b->slot].binding = false;
+	if (b->data && lmi_inst_set_slot(e->inst, b->slot, b->data, &err) != LMD_OK) {
+		fail(e, &err);
+		return;
+	}
+	lmi_engine_event_emit_id(e, b->id, LMI_ENGINE_EV_BOUND)->u.bound.bytes =
+		e->inst->adapter_slots[b->slot].bytes;
 	end(e);
 }
 

@@ -45,7 +45,11 @@ LMD_NODISCARD enum lmd_status lmi_inst_read_adapters(struct lmi_engine_adapter_d
 						     const struct lmi_inst *inst,
 						     const struct lmi_engine_adapter_ref *refs,
 						     uint32_t n, struct lmd_error *err);
-uint64_t lmi_engine_adapter_data_key(const struct lmi_engine_adapter_data *d);
+/* Notes what is in a slot, when all of it is bound. */
+LMD_NODISCARD enum lmd_status lmi_inst_set_slot(struct lmi_inst *inst, uint32_t slot,
+						const struct lmi_engine_adapter_data *d,
+						struct lmd_error *err);
+void lmi_inst_clear_slot(struct lmi_inst *inst, uint32_t slot);
 /* Binds the next pairs of the data, at least one and at most one beyond `bytes`; *done: all are bound. No
  * step may be running. */
 LMD_NODISCARD enum lmd_status lmi_inst_bind_some(struct lmi_inst *inst,

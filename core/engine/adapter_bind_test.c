@@ -25,20 +25,26 @@ static lmd_token prompt[N_PROMPT];
 
 static const char *const backends[] = {"ref", "cpu", "emu"};
 
-static void setup(void)
+/* The second one has other tensors than the others. */
+static void write_files(void)
 {
 	static const char *const tensors[] = {"blk.0.attn_q.weight", "blk.0.ffn_down.weight",
 					      "token_embd.weight", "blk.1.attn_v.weight"};
+
+	for (uint32_t i = 0; i < N_FILE; i++)
+		lmt_adapter_write_for(files[i], env.path, 3 + i, tensors + i % 2, 3, env.seed + i);
+}
+
+static void setup(void)
+{
 	uint64_t rnd;
 
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "late=1,seed=3", 1), 0);
 	story_env_init(&env, "adapter bind");
 	rnd = env.seed;
-	for (uint32_t i = 0; i < N_FILE; i++) {
+	for (uint32_t i = 0; i < N_FILE; i++)
 		snprintf(files[i], sizeof(files[i]), "%s.%u.lora", env.path, i);
-		/* the second one has other tensors than the first */
-		lmt_adapter_write_for(files[i], env.path, 3 + i, tensors + i % 2, 3, env.seed + i);
-	}
+	write_files();
 	for (uint32_t i = 0; i < N_PROMPT; i++)
 		prompt[i] = (lmd_token)(lmd_rand(&rnd) % 95);
 }
@@ -267,6 +273,138 @@ START_TEST(memory_has_a_bound)
 }
 END_TEST
 
+/* ---- activated from tokens on ---- */
+
+static const lmd_token invocation[] = {7, 8, 9};
+
+/* The logits of the rows of the prompt. */
+static struct lmt_rows rows_of(struct lmi_engine *e, const lmd_token *v, int32_t slot)
+{
+	struct lmi_engine_input_seq in = lmt_tokens(v, N_PROMPT);
+	struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_ENGINE_WANT_LOGITS, .pooling = LMD_POOL_UNSET};
+	struct lmt_rows rows = {0};
+	struct lmd_error err;
+
+	in.adapter = slot;
+	ck_assert_msg(lmt_eval(e, &cmd, &rows, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(rows.n_row, N_PROMPT);
+	return rows;
+}
+
+static struct story continue_prompt(struct lmi_engine *e, const lmd_token *v, int32_t slot, bool cache)
+{
+	struct lmi_engine_generate cmd = story_command(1, v, N_PROMPT, 24);
+
+	cmd.seq.adapter = slot;
+	cmd.flags |= cache ? 0 : LMI_ENGINE_GEN_NO_CACHE;
+	return story_generate(e, &cmd);
+}
+
+static bool are_equal(const struct lmt_rows *a, const struct lmt_rows *b, uint32_t row)
+{
+	return !memcmp(a->v + (size_t)row * a->width, b->v + (size_t)row * b->width,
+		       a->width * sizeof(float));
+}
+
+/* The rows before the last invocation are those of the model, and shared with it; those after it are
+ * computed with the adapter. */
+START_TEST(activated_by_tokens)
+{
+	struct lmi_engine_opts o = opts(backends[_i]);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmt_rows base, always, have;
+	uint64_t rnd = env.seed + 9;
+	struct story want;
+	lmd_token v[N_PROMPT];
+	uint32_t page = e->inst->page_tokens;
+
+	lmt_adapter_invocation = invocation;
+	lmt_adapter_n_invocation = LMD_LEN(invocation);
+	for (uint32_t i = 0; i < N_PROMPT; i++)
+		v[i] = (lmd_token)(10 + lmd_rand(&rnd) % 80);
+	write_files();
+	bind_file(e, 0, 1);
+	base = rows_of(e, v, 0);
+	have = rows_of(e, v, SLOT);
+	for (uint32_t i = 0; i < N_PROMPT; i++)
+		ck_assert_msg(are_equal(&base, &have, i), "without an invocation, row %u differs", i);
+	lmi_free(have.v);
+	lmi_free(base.v);
+
+	for (uint32_t at = 0; at < N_PROMPT; at += at < 90 ? 45 : 7) { /* 0, 45, 90, 97 */
+		memcpy(v + at, invocation, sizeof(invocation)); /* the last one counts */
+		base = rows_of(e, v, 0);
+		have = rows_of(e, v, SLOT);
+		for (uint32_t i = 0; i < N_PROMPT; i++)
+			ck_assert_msg(are_equal(&base, &have, i) == (i < at),
+				      "invocation at %u: row %u is %s", at, i,
+				      i < at ? "changed" : "that of the model");
+		lmt_adapter_invocation = NULL; /* the same numbers, always active */
+		write_files();
+		bind_file(e, 0, 1);
+		always = rows_of(e, v, SLOT);
+		ck_assert_msg(are_equal(&always, &have, N_PROMPT - 1) == !at, "invocation at %u", at);
+		lmt_adapter_invocation = invocation;
+		write_files();
+		bind_file(e, 0, 1);
+		want = continue_prompt(e, v, SLOT, false);
+		(void)continue_prompt(e, v, 0, true);
+		for (int k = 0; k < 2; k++) {
+			struct story s = continue_prompt(e, v, SLOT, true);
+
+			ck_assert_str_eq(s.text, want.text);
+			ck_assert_uint_ge(s.last.u.done.n_cached, at / page * page);
+			ck_assert_uint_le(s.last.u.done.n_cached, at);
+		}
+		lmi_free(always.v);
+		lmi_free(have.v);
+		lmi_free(base.v);
+	}
+	/* what it has computed before the invocation is found by the model, and nothing else is */
+	lmi_engine_fini(e);
+	e = story_engine(&o);
+	bind_file(e, 0, 1);
+	(void)continue_prompt(e, v, SLOT, true);
+	want = continue_prompt(e, v, 0, true);
+	ck_assert_uint_eq(want.last.u.done.n_cached, 97 / page * page);
+	ck_assert_str_eq(want.text, continue_prompt(e, v, 0, false).text);
+	lmi_engine_fini(e);
+	lmt_adapter_invocation = NULL;
+	write_files();
+}
+END_TEST
+
+START_TEST(activated_ones_apply_alone)
+{
+	struct lmi_engine_opts o = opts("ref");
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(1, prompt, N_PROMPT, 24);
+	struct lmi_engine_adapter_data *d = NULL;
+	struct lmi_engine_adapter_ref refs[2];
+	struct story s = {0};
+	struct lmd_error err;
+
+	lmt_adapter_invocation = invocation;
+	lmt_adapter_n_invocation = LMD_LEN(invocation);
+	write_files();
+	for (int i = 0; i < 2; i++)
+		refs[i] = (struct lmi_engine_adapter_ref){.path = files[i], .scale = 1};
+	ck_assert_int_eq(lmi_engine_adapter_read(&d, e, refs, 2, &err), LMD_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(err.text, "together with others"));
+	bind_file(e, 0, 1);
+	cmd.seq.adapter = SLOT;
+	cmd.shift = true;
+	ck_assert_msg(lmi_engine_generate(e, &cmd, &err) == LMD_OK, "%s", err.text);
+	story_run(e, &s, 1);
+	ck_assert_int_eq(s.end, LMI_ENGINE_EV_FAILED);
+	ck_assert_int_eq(s.last.u.error.status, LMD_UNSUPPORTED);
+	lmi_engine_fini(e);
+	lmt_adapter_invocation = NULL;
+	write_files();
+}
+END_TEST
+
 START_TEST(errors)
 {
 	struct lmi_engine_opts o = opts("ref");
@@ -311,6 +449,8 @@ int main(void)
 	tcase_add_loop_test(c, beside_a_generation, 0, (int)LMD_LEN(backends));
 	tcase_add_test(c, a_used_slot_does_not_change);
 	tcase_add_loop_test(c, memory_has_a_bound, 0, 2);
+	tcase_add_loop_test(c, activated_by_tokens, 0, (int)LMD_LEN(backends));
+	tcase_add_test(c, activated_ones_apply_alone);
 	tcase_add_test(c, errors);
 	suite_add_tcase(s, c);
 	return lmd_check_run(srunner_create(s));

@@ -134,6 +134,10 @@ static void use_cache(const struct lmi_engine *e, const struct lmi_engine_seq *q
 
 	if (!s->caches || q->n_enc || q->n_plane || q->ext)
 		return;
+	if (q->adapter_from)
+		o->n_own = q->adapter_from;
+	else if (q->adapter > 0 && e->inst->adapter_slots[q->adapter].n_invocation)
+		return; /* its first row is one of the adapter */
 	o->tokens = q->tokens;
 	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
 }
@@ -143,6 +147,34 @@ static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
 	if (s->class == LMI_ENGINE_CLASS_INTERACTIVE)
 		return LMI_SCHED_INTERACTIVE;
 	return s->class == LMI_ENGINE_CLASS_BATCH ? LMI_SCHED_BATCH : LMI_SCHED_NORMAL;
+}
+
+/* Finds the first row with the adapter of a sequence: 0, or where the last invocation in its prompt begins
+ * (aLoRA, arXiv 2504.12397). Without one the adapter is not used. */
+static enum lmd_status activate(const struct lmi_engine *e, struct lmi_engine_seq *q,
+				struct lmd_error *err)
+{
+	const struct lmi_inst_adapter_slot *s =
+		q->adapter > 0 ? &e->inst->adapter_slots[q->adapter] : NULL;
+	uint32_t at;
+
+	q->adapter_from = 0;
+	if (!s || !s->n_invocation)
+		return LMD_OK;
+	if (q->fork_of != LMI_ENGINE_NO_FORK ||
+	    (q->session->gen && lmi_engine_gen_shifts(q->session->gen)))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"an adapter that is activated by tokens: neither with a shift of the "
+				"context nor with shared beginnings of an evaluation");
+	at = q->tokens && q->n_prompt >= s->n_invocation ? q->n_prompt - s->n_invocation + 1 : 0;
+	while (at && memcmp(q->tokens + at - 1, s->invocation,
+			    s->n_invocation * sizeof(*s->invocation)) != 0)
+		at--;
+	if (!at)
+		q->adapter = 0;
+	else
+		q->adapter_from = at - 1;
+	return LMD_OK;
 }
 
 static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
@@ -185,8 +217,11 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	enum lmd_status st = err.status;
 
 	link_session(e, s);
-	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
+	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++) {
 		st = check_slot(e, s->seqs[i].adapter, &err);
+		if (st == LMD_OK)
+			st = activate(e, &s->seqs[i], &err);
+	}
 	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
 	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
 		st = start_seq(e, &s->seqs[i], &err);

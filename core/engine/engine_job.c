@@ -149,6 +149,7 @@ static bool copy_seq(struct lmi_engine_seq *q, const struct lmi_engine_input_seq
 	q->n_plane = in->n_plane;
 	q->n_rows = in->n_tokens ? in->n_tokens : in->n_rows;
 	q->adapter = in->adapter;
+	q->n_prompt = in->n_tokens;
 	q->fork_of = in->fork_of;
 	q->fork_at = in->fork_at;
 	q->out_from = in->out_from;
@@ -341,6 +342,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	lmd_token start = inst->desc.decoder_start;
 	uint64_t cap = inst->n_ctx;
 	struct lmi_engine_job *s;
+	uint32_t n_prompt;
 	lmd_token *own;
 	enum lmd_status st;
 
@@ -370,6 +372,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	}
 	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
 		cap = in.n_tokens + (uint64_t)cmd->n_predict;
+	n_prompt = in.n_tokens;
 	st = add_resumed(&in, &own, cmd, cap, err);
 	if (st == LMD_OK)
 		st = one_sequence(&s, inst, cmd->id, &in, (uint32_t)cap, err);
@@ -377,6 +380,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 		lmi_free(own);
 		return st;
 	}
+	s->seqs[0].n_prompt = n_prompt;
 	s->class = cmd->class;
 	s->caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE);
 	s->tenant = cmd->tenant;

@@ -26,6 +26,8 @@ struct lmi_engine_seq {
 	uint32_t n_plane;
 	uint32_t n_rows; /* rows at the start: tokens or external rows */
 	int32_t adapter;
+	uint32_t adapter_from; /* its first row with the adapter; set when it starts */
+	uint32_t n_prompt;     /* tokens of the request, without those of an earlier run */
 	uint32_t fork_of, fork_at, out_from;
 	uint32_t n_draft; /* guessed tokens after the known ones; see speculate.h */
 	/* tokens after the known ones that the device has chosen, or will, in submitted steps; the

@@ -46,6 +46,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		.tokens = planned->encode ? q->enc : q->tokens,
 		.ext = planned->encode ? NULL : q->ext,
 		.lora_slot = q->adapter,
+		.lora_from = planned->encode && q->adapter_from ? UINT32_MAX : q->adapter_from,
 	};
 	for (int k = 0; k < 4 && !planned->encode; k++)
 		p->rows[i].pos[k] = lmi_engine_seq_pos(q, k);

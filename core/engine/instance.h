@@ -168,6 +168,9 @@ struct lmi_inst_adapter_slot {
 	uint64_t key;	/* lmi_engine_adapter_key; 0: nothing that was read from files */
 	uint64_t bytes; /* on each device */
 	bool binding;	/* a command is changing it */
+	/* [n_invocation] the tokens from which on it is active; n_invocation 0: it always is */
+	lmd_token *invocation;
+	uint32_t n_invocation;
 };
 
 struct lmi_inst {
@@ -359,9 +362,12 @@ enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
 /* Returns what rows computed with a slot have as part of their identity in the KV cache; 0: no adapter. */
 static inline uint64_t lmi_inst_adapter_key(const struct lmi_inst *inst, int32_t slot)
 {
-	uint64_t key = slot > 0 && slot < LMI_ENGINE_N_ADAPTER_SLOT ? inst->adapter_slots[slot].key : 0;
+	const struct lmi_inst_adapter_slot *s =
+		slot > 0 && slot < LMI_ENGINE_N_ADAPTER_SLOT ? &inst->adapter_slots[slot] : NULL;
 
-	return key ? key : (uint64_t)slot;
+	if (s && s->n_invocation)
+		return 0; /* the rows before the invocation are those of the model */
+	return s && s->key ? s->key : (uint64_t)slot;
 }
 
 /* Computes the memory these files would take in a slot, without reading their numbers. */

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/printable.h"
+#include "core/engine/adapter_bind.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
@@ -251,6 +252,8 @@ void lmi_inst_close(struct lmi_inst *inst)
 	lmi_arena_destroy(inst->arena);
 	if (inst->arch)
 		lmi_factory_give(inst->registry, inst->arch);
+	for (uint32_t i = 0; i < LMI_ENGINE_N_ADAPTER_SLOT; i++)
+		lmi_inst_clear_slot(inst, i);
 	lmi_engine_guard_drop(&inst->guard);
 	lmi_model_close(inst->file);
 	lmi_free(inst);

@@ -60,9 +60,9 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
 		s->seq_of[t] = (int32_t)part;
 		if (s->lora_slot)
-			s->lora_slot[t] = p->lora_slot;
+			s->lora_slot[t] = row >= p->lora_from ? p->lora_slot : 0;
 	}
-	if (s->lora_slot && p->lora_slot)
+	if (s->lora_slot && p->lora_slot && p->first + p->n > p->lora_from)
 		s->head->flags |= LMD_STEP_LORA;
 	for (uint32_t i = p->n - p->n_out; i < p->n; i++)
 		s->out_row[s->head->n_out++] = (int32_t)(t0 + i);

@@ -26,7 +26,8 @@ struct lmi_engine_rows {
 	const float *ext;	 /* external rows of the sequence from its row 0 */
 	const int32_t *pos[4];	 /* position of each row from row 0; NULL: positions are row
 				  * numbers */
-	int32_t lora_slot;
+	int32_t lora_slot;	 /* of the rows from lora_from on, counted from row 0; the others have none */
+	uint32_t lora_from;
 	/* the device chooses a token from its one output row, with these parameters and the random
 	 * numbers of this step of its chain; only for plans with exec.samples. NULL: the host does */
 	const struct lmi_sampler_stages *stages;

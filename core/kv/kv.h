@@ -134,6 +134,9 @@ uint32_t lmi_kv_open_prefix(struct lmi_kv *kv, const struct lmi_kv_prefix *prefi
  * after multiples of LMI_KV_STATE_TOKENS at their ends. ends: also the rest of the last page, and the state after the last row. tokens: as many as
  * the sequence is long. Does nothing for a sequence that was opened without an identity. */
 void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends);
+/* As lmi_kv_remember without `ends`, but only whole pages of the first n tokens: what comes after them
+ * depends on more than the tokens. */
+void lmi_kv_remember_first(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, uint32_t n);
 /* Pins what can be found of the whole pages of these tokens: until the given time its memory is taken
  * only if nothing else is free. owner: whose share of memory it takes; most: pages that he may pin
  * in all. A pin that exists is extended and stays his who made it. Returns how many tokens are

@@ -334,14 +334,15 @@ static void remember_tail(struct lmi_kv *kv, uint32_t seq, const lmd_token *toke
 	lmi_kv_prefix_unref(&kv->tree, node);
 }
 
-void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends)
+void lmi_kv_remember_first(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, uint32_t n)
 {
 	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 	uint32_t pt = kv->page_tokens;
 
+	n = n < s->len ? n : s->len;
 	if (s->node == LMI_KV_NO_NODE)
 		return;
-	while (s->len - s->n_named >= pt) {
+	while (n >= pt && n - pt >= s->n_named) {
 		uint32_t node = lmi_kv_get_child(kv, s->node, tokens + s->n_named, pt);
 
 		if (node == LMI_KV_NO_NODE)
@@ -352,6 +353,17 @@ void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, b
 		s->n_named += pt;
 		name(kv, seq, node, s->n_named, false);
 	}
+}
+
+void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends)
+{
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+
+	if (s->node == LMI_KV_NO_NODE)
+		return;
+	lmi_kv_remember_first(kv, seq, tokens, s->len);
+	if (s->len - s->n_named >= kv->page_tokens)
+		return; /* tried again later */
 	if (ends && s->len > s->n_named)
 		remember_tail(kv, seq, tokens);
 	else if (ends && s->n_named)

@@ -358,7 +358,8 @@ static uint32_t sharable(const struct lmi_sched_rec *r)
 
 	if (!r->o.tokens || r->o.n_encode || r->o.whole)
 		return 0;
-	return n < r->o.n_known ? n : r->o.n_known - 1;
+	n = n < r->o.n_known ? n : r->o.n_known - 1;
+	return r->o.n_own && r->o.n_own < n ? r->o.n_own : n;
 }
 
 /* Opens a waiting sequence with a prefix of it that is in memory, if there is free memory for all its

@@ -51,11 +51,19 @@ void lmi_sched_count_start(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_
 	s->stats.n_hit += r->o.tokens && n;
 }
 
+static void remember_rows(struct lmi_sched *s, const struct lmi_sched_rec *r, bool ends)
+{
+	if (r->o.n_own)
+		lmi_kv_remember_first(s->kv, r->kv_seq, r->o.tokens, r->o.n_own);
+	else
+		lmi_kv_remember(s->kv, r->kv_seq, r->o.tokens, ends);
+}
+
 /* Makes what a sequence has computed findable. */
 static void remember(struct lmi_sched *s, const struct lmi_sched_rec *r, bool ends)
 {
 	if (r->o.tokens && r->state == LMI_SCHED_ACTIVE && !r->restarts && !r->n_void)
-		lmi_kv_remember(s->kv, r->kv_seq, r->o.tokens, ends);
+		remember_rows(s, r, ends);
 }
 
 void lmi_sched_restart(struct lmi_sched *s, uint32_t i)

@@ -89,6 +89,8 @@ struct lmi_sched_seq {
 	 * sequence computes can be found by later ones of the same identity. NULL: neither. */
 	const lmd_token *tokens;
 	struct lmi_kv_identity identity;
+	uint32_t n_own; /* rows from this one on are neither taken from others nor found; 0: all rows are
+			 * shared */
 };
 
 struct lmi_sched_part {

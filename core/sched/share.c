@@ -58,6 +58,10 @@ static uint32_t n_common(const struct lmi_sched_rec *a, const struct lmi_sched_r
 	    b->o.identity.adapter != a->o.identity.adapter)
 		return 0;
 	n = n < b->o.n_known ? n : b->o.n_known;
+	if (a->o.n_own && a->o.n_own < n)
+		n = a->o.n_own;
+	if (b->o.n_own && b->o.n_own < n)
+		n = b->o.n_own;
 	while (i < n && a->o.tokens[i] == b->o.tokens[i])
 		i++;
 	return i;

@@ -436,7 +436,8 @@ static const char *json_too_large(const char *p, size_t n)
 	return NULL;
 }
 
-const json_t *lmi_http_body_object(struct lmi_http_exchange *x)
+/* Returns the body if it is an object, or an array if that is what is required. */
+static const json_t *body_of(struct lmi_http_exchange *x, bool list)
 {
 	const char *text = x->body ? x->body : "", *large = json_too_large(text, x->n_body);
 	json_error_t e;
@@ -448,16 +449,27 @@ const json_t *lmi_http_body_object(struct lmi_http_exchange *x)
 		return NULL;
 	}
 	x->json = json_loadb(text, x->n_body, JSON_REJECT_DUPLICATES, &e);
-	if (x->json && json_is_object(x->json))
+	if (x->json && (list ? json_is_array(x->json) : json_is_object(x->json)))
 		return x->json;
 	if (x->json)
-		lmi_http_reply_invalid(x, NULL, "the body is not a JSON object");
+		lmi_http_reply_invalid(x, NULL, "the body is not a JSON %s",
+				       list ? "array" : "object");
 	else
 		lmi_http_reply_invalid(x, NULL, "the body is not valid JSON: line %d column %d: %s",
 				       e.line, e.column, e.text);
 	json_decref(x->json);
 	x->json = NULL;
 	return NULL;
+}
+
+const json_t *lmi_http_body_object(struct lmi_http_exchange *x)
+{
+	return body_of(x, false);
+}
+
+const json_t *lmi_http_body_list(struct lmi_http_exchange *x)
+{
+	return body_of(x, true);
 }
 
 bool lmi_http_keep_json(struct lmi_http_exchange *x, json_t *own_value)

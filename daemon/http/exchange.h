@@ -37,6 +37,8 @@ struct lmd_str lmi_http_body(const struct lmi_http_exchange *x);
 /* Returns the body as a JSON object, which belongs to the exchange.  If it is not an object, or
  * exceeds the bounds of depth and size, this responds with 400 and returns NULL. */
 const json_t *lmi_http_body_object(struct lmi_http_exchange *x);
+/* The same for an array. */
+const json_t *lmi_http_body_list(struct lmi_http_exchange *x);
 /* Frees a value at the end of the exchange.  Returns false, after a response with 503, if out of
  * memory. */
 bool lmi_http_keep_json(struct lmi_http_exchange *x, json_t *own_value);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "daemon/http/chat_body.h"
+#include "daemon/http/lora_list.h"
 
 /* A list of names becomes the order of the samplers. */
 static void read_samplers(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -143,48 +144,15 @@ static void read_draft_max(struct lmi_http_translation *t, const struct lmi_http
 	lmi_http_wire_read(t, at, v, "draft_max", true);
 }
 
-#define LORA_MAX   8  /* entries with an effect */
-#define LORA_BYTES 32 /* of an entry */
-
-/* A list of {id, scale} with the numbers of adapters in /lora-adapters; those that are missing have the
- * scale 0. An empty list has no effect. */
+/* An empty list has no effect. */
 static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
-	const json_t *entry;
-	uint32_t n = 0;
-	size_t i, len = 0;
-	char *text;
+	struct lmd_str text = lmi_http_read_lora(&t->r, at, v);
 
-	if (!json_is_array(v)) {
-		lmi_http_fail(&t->r, at, "is not an array");
+	if (t->r.status != LMD_OK || !json_array_size(v))
 		return;
-	}
-	if (!json_array_size(v))
-		return;
-	text = lmi_http_alloc(&t->r, LORA_MAX * LORA_BYTES, 1);
-	if (!text)
-		return;
-	json_array_foreach(v, i, entry)
-	{
-		double scale = json_number_value(json_object_get(entry, "scale"));
-		const json_t *id = json_object_get(entry, "id");
-
-		if (!json_is_integer(id) || json_integer_value(id) < 0 ||
-		    json_integer_value(id) > 999) {
-			lmi_http_fail(&t->r, at, "has an entry without an id of /lora-adapters");
-			return;
-		}
-		if (!(scale > 0) && !(scale < 0))
-			continue;
-		if (n++ == LORA_MAX) {
-			lmi_http_fail(&t->r, at, "applies more than %d adapters", LORA_MAX);
-			return;
-		}
-		len += (size_t)snprintf(text + len, LORA_BYTES, "%s%d:%.6g", len ? "," : "",
-					(int)json_integer_value(id), scale);
-	}
 	t->q->has_adapter = true;
-	t->q->adapter = (struct lmd_str){.ptr = text, .len = len};
+	t->q->adapter = text;
 }
 
 /* In seconds; 0 and -1: never. */

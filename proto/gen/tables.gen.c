@@ -302,6 +302,58 @@ static const struct lmi_wire_struct type_model = {
 	.n_fields = LMD_LEN(fields_type_model),
 };
 
+static const struct lmi_wire_field fields_type_adapter[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter, name),
+	 .u.s = {0, 63, ""}},
+	{.name = "path",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter, path),
+	 .u.s = {0, 4095, ""}},
+	{.name = "scale",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter, scale),
+	 .u.f = {-1000000.0, 1000000.0, 0.0}},
+	{.name = "configured",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter, configured)},
+};
+static const struct lmi_wire_struct type_adapter = {
+	.name = "adapter",
+	.bytes = sizeof(struct lmi_wire_adapter),
+	.fields = fields_type_adapter,
+	.n_fields = LMD_LEN(fields_type_adapter),
+};
+
+static const struct lmi_wire_field fields_type_adapter_slot[] = {
+	{.name = "files",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter_slot, files),
+	 .u.s = {0, 2048, ""}},
+	{.name = "users",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter_slot, users),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_adapter_slot, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct type_adapter_slot = {
+	.name = "adapter_slot",
+	.bytes = sizeof(struct lmi_wire_adapter_slot),
+	.fields = fields_type_adapter_slot,
+	.n_fields = LMD_LEN(fields_type_adapter_slot),
+};
+
 static const struct lmi_wire_field fields_type_placement[] = {
 	{.name = "device",
 	 .type = LMI_WIRE_T_STRING,
@@ -1562,6 +1614,112 @@ _Static_assert(LMD_DENIED == 12, "numbers of errors never change");
 _Static_assert(LMD_N_STATUS == 13, "every status has a word");
 
 const struct lmi_wire_struct *const lmi_wire_error_struct = &type_error;
+
+static const struct lmi_wire_field fields_req_adapter_set[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_adapter_set, model),
+	 .u.s = {1, 128, ""}},
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_adapter_set, name),
+	 .u.s = {0, 63, ""}},
+	{.name = "path",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_adapter_set, path),
+	 .u.s = {0, 4095, ""}},
+	{.name = "scale",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_adapter_set, scale),
+	 .u.f = {-1000000.0, 1000000.0, 1.0}},
+	{.name = "chosen",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_adapter_set, chosen),
+	 .has_at = offsetof(struct lmi_wire_req_adapter_set, has_chosen),
+	 .u.s = {0, 600, ""}},
+};
+static const struct lmi_wire_struct req_adapter_set = {
+	.name = "adapter_set",
+	.bytes = sizeof(struct lmi_wire_req_adapter_set),
+	.fields = fields_req_adapter_set,
+	.n_fields = LMD_LEN(fields_req_adapter_set),
+};
+
+static const struct lmi_wire_field fields_rep_adapter_set[] = {
+	{.name = "found",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_adapter_set, found)},
+};
+static const struct lmi_wire_struct rep_adapter_set = {
+	.name = "adapter_set",
+	.bytes = sizeof(struct lmi_wire_rep_adapter_set),
+	.fields = fields_rep_adapter_set,
+	.n_fields = LMD_LEN(fields_rep_adapter_set),
+};
+
+static const struct lmi_wire_field fields_req_adapters[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_adapters, model),
+	 .u.s = {1, 128, ""}},
+};
+static const struct lmi_wire_struct req_adapters = {
+	.name = "adapters",
+	.bytes = sizeof(struct lmi_wire_req_adapters),
+	.fields = fields_req_adapters,
+	.n_fields = LMD_LEN(fields_req_adapters),
+};
+
+static const struct lmi_wire_field fields_rep_adapters[] = {
+	{.name = "adapters",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_adapters, adapters),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_adapters, n_adapters),
+	 .max_items = 1024,
+	 .u.of = &type_adapter},
+	{.name = "chosen",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_adapters, chosen),
+	 .u.s = {0, 600, ""}},
+	{.name = "folder",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_adapters, folder)},
+	{.name = "slots",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_adapters, slots),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_adapters, n_slots),
+	 .max_items = 16,
+	 .u.of = &type_adapter_slot},
+	{.name = "loaded",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_adapters, loaded),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "evicted",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_adapters, evicted),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_adapters = {
+	.name = "adapters",
+	.bytes = sizeof(struct lmi_wire_rep_adapters),
+	.fields = fields_rep_adapters,
+	.n_fields = LMD_LEN(fields_rep_adapters),
+};
 
 static const struct lmi_wire_field fields_req_add[] = {
 	{.name = "name",
@@ -4012,6 +4170,22 @@ static const struct lmi_wire_struct rep_usage = {
 };
 
 const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
+	[LMI_WIRE_OP_ADAPTER_SET] = {
+		.name = "adapter_set",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_adapter_set,
+		.reply = &rep_adapter_set,
+	},
+	[LMI_WIRE_OP_ADAPTERS] = {
+		.name = "adapters",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_adapters,
+		.reply = &rep_adapters,
+	},
 	[LMI_WIRE_OP_ADD] = {
 		.name = "add",
 		.since = 1,

@@ -18,54 +18,56 @@ struct lmi_wire_words; /* the words of an enum, see table.h */
 /* The operations.  Only names are sent; the numbers are private to a build. */
 enum lmi_wire_op {
 	LMI_WIRE_OP_NONE = 0,
-	LMI_WIRE_OP_ADD = 1,
-	LMI_WIRE_OP_ALIAS = 2,
-	LMI_WIRE_OP_APPLY_TEMPLATE = 3,
-	LMI_WIRE_OP_CANCEL = 4,
-	LMI_WIRE_OP_CONFIG_RELOAD = 5,
-	LMI_WIRE_OP_CREATE = 6,
-	LMI_WIRE_OP_DETOKENIZE = 7,
-	LMI_WIRE_OP_DEVICES = 8,
-	LMI_WIRE_OP_DRAIN = 9,
-	LMI_WIRE_OP_EMBED = 10,
-	LMI_WIRE_OP_EVENTS = 11,
-	LMI_WIRE_OP_GENERATE = 12,
-	LMI_WIRE_OP_HELLO = 13,
-	LMI_WIRE_OP_INFO = 14,
-	LMI_WIRE_OP_KEY_ADD = 15,
-	LMI_WIRE_OP_KEY_RM = 16,
-	LMI_WIRE_OP_KEY_SET = 17,
-	LMI_WIRE_OP_KEYS = 18,
-	LMI_WIRE_OP_LIMITS = 19,
-	LMI_WIRE_OP_LOAD = 20,
-	LMI_WIRE_OP_MODELS = 21,
-	LMI_WIRE_OP_NEXT = 22,
-	LMI_WIRE_OP_PAUSE = 23,
-	LMI_WIRE_OP_PING = 24,
-	LMI_WIRE_OP_PLUGINS = 25,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 26,
-	LMI_WIRE_OP_PS = 27,
-	LMI_WIRE_OP_PULL = 28,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 29,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 30,
-	LMI_WIRE_OP_RELOAD = 31,
-	LMI_WIRE_OP_RERANK = 32,
-	LMI_WIRE_OP_RM = 33,
-	LMI_WIRE_OP_SESSION_FORK = 34,
-	LMI_WIRE_OP_SESSION_READ = 35,
-	LMI_WIRE_OP_SESSION_RM = 36,
-	LMI_WIRE_OP_SESSION_WRITE = 37,
-	LMI_WIRE_OP_SESSIONS = 38,
-	LMI_WIRE_OP_SHUTDOWN = 39,
-	LMI_WIRE_OP_STATS = 40,
-	LMI_WIRE_OP_STATUS = 41,
-	LMI_WIRE_OP_STREAMS = 42,
-	LMI_WIRE_OP_TOKENIZE = 43,
-	LMI_WIRE_OP_UNLOAD = 44,
-	LMI_WIRE_OP_UNPAUSE = 45,
-	LMI_WIRE_OP_USAGE = 46
+	LMI_WIRE_OP_ADAPTER_SET = 1,
+	LMI_WIRE_OP_ADAPTERS = 2,
+	LMI_WIRE_OP_ADD = 3,
+	LMI_WIRE_OP_ALIAS = 4,
+	LMI_WIRE_OP_APPLY_TEMPLATE = 5,
+	LMI_WIRE_OP_CANCEL = 6,
+	LMI_WIRE_OP_CONFIG_RELOAD = 7,
+	LMI_WIRE_OP_CREATE = 8,
+	LMI_WIRE_OP_DETOKENIZE = 9,
+	LMI_WIRE_OP_DEVICES = 10,
+	LMI_WIRE_OP_DRAIN = 11,
+	LMI_WIRE_OP_EMBED = 12,
+	LMI_WIRE_OP_EVENTS = 13,
+	LMI_WIRE_OP_GENERATE = 14,
+	LMI_WIRE_OP_HELLO = 15,
+	LMI_WIRE_OP_INFO = 16,
+	LMI_WIRE_OP_KEY_ADD = 17,
+	LMI_WIRE_OP_KEY_RM = 18,
+	LMI_WIRE_OP_KEY_SET = 19,
+	LMI_WIRE_OP_KEYS = 20,
+	LMI_WIRE_OP_LIMITS = 21,
+	LMI_WIRE_OP_LOAD = 22,
+	LMI_WIRE_OP_MODELS = 23,
+	LMI_WIRE_OP_NEXT = 24,
+	LMI_WIRE_OP_PAUSE = 25,
+	LMI_WIRE_OP_PING = 26,
+	LMI_WIRE_OP_PLUGINS = 27,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 28,
+	LMI_WIRE_OP_PS = 29,
+	LMI_WIRE_OP_PULL = 30,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 31,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 32,
+	LMI_WIRE_OP_RELOAD = 33,
+	LMI_WIRE_OP_RERANK = 34,
+	LMI_WIRE_OP_RM = 35,
+	LMI_WIRE_OP_SESSION_FORK = 36,
+	LMI_WIRE_OP_SESSION_READ = 37,
+	LMI_WIRE_OP_SESSION_RM = 38,
+	LMI_WIRE_OP_SESSION_WRITE = 39,
+	LMI_WIRE_OP_SESSIONS = 40,
+	LMI_WIRE_OP_SHUTDOWN = 41,
+	LMI_WIRE_OP_STATS = 42,
+	LMI_WIRE_OP_STATUS = 43,
+	LMI_WIRE_OP_STREAMS = 44,
+	LMI_WIRE_OP_TOKENIZE = 45,
+	LMI_WIRE_OP_UNLOAD = 46,
+	LMI_WIRE_OP_UNPAUSE = 47,
+	LMI_WIRE_OP_USAGE = 48
 };
-#define LMI_WIRE_N_OP 47
+#define LMI_WIRE_N_OP 49
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -301,6 +303,28 @@ struct lmi_wire_model {
 	struct lmd_str reason;
 	/* When it was added, in seconds since 1970; 0 if unknown. (s; >= 0; default 0) */
 	int64_t added;
+};
+
+/* An adapter of a model. */
+struct lmi_wire_adapter {
+	/* Its name. */
+	struct lmd_str name;
+	/* Its file or folder; empty unless an admin asks. */
+	struct lmd_str path;
+	/* Multiplies the adapter's own scale. (-1e+06..1e+06) */
+	double scale;
+	/* It is in the configuration. */
+	bool configured;
+};
+
+/* Adapters in memory that apply together. */
+struct lmi_wire_adapter_slot {
+	/* The names of their files with their scales, separated by commas. */
+	struct lmd_str files;
+	/* Requests that use it. (>= 0) */
+	int64_t users;
+	/* Memory on each device; 0: it was loaded with the model. (bytes; >= 0) */
+	int64_t bytes;
 };
 
 /* What of a model is on one device. */
@@ -831,6 +855,60 @@ struct lmi_wire_item {
 			enum lmi_wire_cancel_reason reason;
 		} cancelled;
 	} u;
+};
+
+/* Gives an adapter a name that requests for a model can use, removes a name, or sets the
+ * adapters of requests that name none. Holds until the server ends; those of the configuration
+ * stay. */
+struct lmi_wire_req_adapter_set {
+	/* The model by name or alias. */
+	struct lmd_str model;
+	/* The name; empty = no name changes. */
+	struct lmd_str name;
+	/* The file or PEFT folder of the adapter, an absolute path; empty = the name is
+	 * removed. */
+	struct lmd_str path;
+	/* Multiplies the adapter's own scale. (-1e+06..1e+06; default 1) */
+	double scale;
+	/* The adapters of requests that name none, as in op generate; empty = those of the
+	 * configuration. */
+	bool has_chosen;
+	struct lmd_str chosen;
+};
+
+/* Gives an adapter a name that requests for a model can use, removes a name, or sets the
+ * adapters of requests that name none. Holds until the server ends; those of the configuration
+ * stay. */
+struct lmi_wire_rep_adapter_set {
+	/* The name existed. */
+	bool found;
+};
+
+/* Lists the adapters of a model that have a name, without those of its folder, and what its
+ * slots have in memory. */
+struct lmi_wire_req_adapters {
+	/* The model by name or alias. */
+	struct lmd_str model;
+};
+
+/* Lists the adapters of a model that have a name, without those of its folder, and what its
+ * slots have in memory. */
+struct lmi_wire_rep_adapters {
+	/* The adapters in the order of their numbers: those of the configuration, then those of
+	 * op adapter_set. */
+	const struct lmi_wire_adapter *adapters;
+	uint32_t n_adapters;
+	/* The adapters of requests that name none, as set by op adapter_set. */
+	struct lmd_str chosen;
+	/* Further names stand for files in a folder. */
+	bool folder;
+	/* What the loaded model has in memory. */
+	const struct lmi_wire_adapter_slot *slots;
+	uint32_t n_slots;
+	/* How many were put into the running model. (>= 0; default 0) */
+	int64_t loaded;
+	/* How many made room for others. (>= 0; default 0) */
+	int64_t evicted;
 };
 
 /* Adds a model file on the server to the registry. This is a job; its stream ends when the
@@ -2109,6 +2187,8 @@ struct lmi_wire_rep_usage {
 };
 
 union lmi_wire_reqs {
+	struct lmi_wire_req_adapter_set adapter_set;
+	struct lmi_wire_req_adapters adapters;
 	struct lmi_wire_req_add add;
 	struct lmi_wire_req_alias alias;
 	struct lmi_wire_req_apply_template apply_template;
@@ -2158,6 +2238,8 @@ union lmi_wire_reqs {
 };
 
 union lmi_wire_reps {
+	struct lmi_wire_rep_adapter_set adapter_set;
+	struct lmi_wire_rep_adapters adapters;
 	struct lmi_wire_rep_add add;
 	struct lmi_wire_rep_alias alias;
 	struct lmi_wire_rep_apply_template apply_template;

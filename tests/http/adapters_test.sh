@@ -127,6 +127,43 @@ refused 1 "model shelf has no adapter" generate shelf --adapter ../files/one -p 
 refused 1 "model shelf has no adapter" generate shelf --adapter .. -p x
 
 ln "$dir/files/one.gguf" "$dir/files/two.gguf" "$dir"
+
+# names that are given while the daemon runs
+does add named "$dir/m.gguf"
+refused 1 "model named has no adapter 'uno'" generate named --adapter uno -p x
+does lora add named uno "$dir/one.gguf"
+does lora add named dos "$dir/two.gguf:0.5"
+generate named --adapter uno >"$dir/out"
+holds "an adapter that was added" cmp "$dir/out" "$dir/one.txt"
+generate named --adapter uno:0.3 >"$dir/out"
+holds "an adapter that was added, with a scale" cmp "$dir/out" "$dir/scaled.txt"
+prints '"loaded": *2' lora list named --json
+prints 'one.gguf:0.3' lora list named
+does lora set named uno,dos
+generate named >"$dir/out"
+holds "the adapters of requests that name none" cmp "$dir/out" "$dir/both.txt"
+generate named --adapter '' >"$dir/out"
+holds "none in place of them" cmp "$dir/out" "$dir/base.txt"
+refused 1 "no adapter 'tres'; it has: uno, dos" lora set named uno,tres
+does lora set named ''
+generate named >"$dir/out"
+holds "no adapters any more" cmp "$dir/out" "$dir/base.txt"
+lora="http://localhost/lora-adapters?model=named"
+fetch 200 '"success":true' --unix-socket "$dir/http.sock" -d '[{"id":0,"scale":0.3}]' "$lora"
+fetch 200 '"id":0,"path":"uno","name":"uno","scale":0.3},{"id":1,.*"scale":0' "http://$http/lora-adapters?model=named"
+generate named >"$dir/out"
+holds "the scale of llama.cpp's endpoint" cmp "$dir/out" "$dir/scaled.txt"
+fetch 403 'role admin' -d '[]' "http://$http/lora-adapters?model=named"
+fetch 400 'not a JSON array' --unix-socket "$dir/http.sock" -d '{}' "$lora"
+fetch 400 "no adapter '7'" --unix-socket "$dir/http.sock" -d '[{"id":7,"scale":1}]' "$lora"
+fetch 200 '"success":true' --unix-socket "$dir/http.sock" -d '[]' "$lora"
+generate named >"$dir/out"
+holds "an empty list" cmp "$dir/out" "$dir/base.txt"
+does lora rm named uno
+refused 1 "no adapter the name 'uno'" lora rm named uno
+refused 1 "model named has no adapter 'uno'" generate named --adapter uno -p x
+refused 1 "nowhere.gguf: there is no such file" lora add named x "$dir/nowhere.gguf"
+refused 1 "is not a name" lora add named 'a b' "$dir/one.gguf"
 printf '%s' "$prompt" >"$dir/prompt"
 python3 "$src/tests/http/adapters.py" test "$src" "$http" "$dir"
 holds "over HTTP" [ $? -eq 0 ]

@@ -15,6 +15,8 @@ export const FINAL = new Set(["cancelled", "done", "error"]);
 /** For each operation: whether a repetition needs a request id, and the types of the fields
  * that each reply has. */
 export const OPS = {
+  adapter_set: { once: false, reply: { found: "bool" } },
+  adapters: { once: false, reply: { adapters: "array" } },
   add: { once: true, reply: { id: "id" } },
   alias: { once: false, reply: {} },
   apply_template: { once: false, reply: { prompt: "text", n_prompt: "int" } },

@@ -71,6 +71,28 @@ export interface Model {
   added?: number;
 }
 
+/** An adapter of a model. */
+export interface Adapter {
+  /** Its name. */
+  name: string;
+  /** Its file or folder; empty unless an admin asks. */
+  path: string;
+  /** Multiplies the adapter's own scale. */
+  scale: number;
+  /** It is in the configuration. */
+  configured: boolean;
+}
+
+/** Adapters in memory that apply together. */
+export interface AdapterSlot {
+  /** The names of their files with their scales, separated by commas. */
+  files: string;
+  /** Requests that use it. */
+  users: number;
+  /** Memory on each device; 0: it was loaded with the model. In bytes. */
+  bytes: number;
+}
+
 /** What of a model is on one device. */
 export interface Placement {
   /** The device, such as cpu0. */
@@ -597,6 +619,48 @@ export type Item =
   | DoneItem
   | ErrorItem
   | CancelledItem;
+
+/** Gives an adapter a name that requests for a model can use, removes a name, or sets the adapters of requests that name none. Holds until the server ends; those of the configuration stay. */
+export interface AdapterSetRequest {
+  /** The model by name or alias. */
+  model: string;
+  /** The name; empty = no name changes. */
+  name?: string;
+  /** The file or PEFT folder of the adapter, an absolute path; empty = the name is removed. */
+  path?: string;
+  /** Multiplies the adapter's own scale. Default: 1. */
+  scale?: number;
+  /** The adapters of requests that name none, as in op generate; empty = those of the configuration. */
+  chosen?: string;
+}
+
+/** Gives an adapter a name that requests for a model can use, removes a name, or sets the adapters of requests that name none. Holds until the server ends; those of the configuration stay. */
+export interface AdapterSetReply {
+  /** The name existed. */
+  found: boolean;
+}
+
+/** Lists the adapters of a model that have a name, without those of its folder, and what its slots have in memory. */
+export interface AdaptersRequest {
+  /** The model by name or alias. */
+  model: string;
+}
+
+/** Lists the adapters of a model that have a name, without those of its folder, and what its slots have in memory. */
+export interface AdaptersReply {
+  /** The adapters in the order of their numbers: those of the configuration, then those of op adapter_set. */
+  adapters: Array<Adapter>;
+  /** The adapters of requests that name none, as set by op adapter_set. */
+  chosen?: string;
+  /** Further names stand for files in a folder. */
+  folder?: boolean;
+  /** What the loaded model has in memory. */
+  slots?: Array<AdapterSlot>;
+  /** How many were put into the running model. */
+  loaded?: number;
+  /** How many made room for others. */
+  evicted?: number;
+}
 
 /** Adds a model file on the server to the registry. This is a job; its stream ends when the model is registered. */
 export interface AddRequest {
@@ -1568,6 +1632,8 @@ export interface UsageReply {
 
 /** All operations: what is sent and what is answered. */
 export interface Ops {
+  adapter_set: { request: AdapterSetRequest; reply: AdapterSetReply };
+  adapters: { request: AdaptersRequest; reply: AdaptersReply };
   add: { request: AddRequest; reply: AddReply };
   alias: { request: AliasRequest; reply: AliasReply };
   apply_template: { request: ApplyTemplateRequest; reply: ApplyTemplateReply };

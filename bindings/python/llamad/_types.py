@@ -237,6 +237,32 @@ class Model(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class Adapter(Message):
+    """An adapter of a model."""
+
+    #: Its name.
+    name: str = field(metadata={"wire": "name"})
+    #: Its file or folder; empty unless an admin asks.
+    path: str = field(metadata={"wire": "path"})
+    #: Multiplies the adapter's own scale. (at least -1e+06, at most 1e+06)
+    scale: float = field(metadata={"wire": "scale"})
+    #: It is in the configuration.
+    configured: bool = field(metadata={"wire": "configured"})
+
+
+@dataclass(kw_only=True, repr=False)
+class AdapterSlot(Message):
+    """Adapters in memory that apply together."""
+
+    #: The names of their files with their scales, separated by commas.
+    files: str = field(metadata={"wire": "files"})
+    #: Requests that use it. (at least 0)
+    users: int = field(metadata={"wire": "users"})
+    #: Memory on each device; 0: it was loaded with the model. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
 class Placement(Message):
     """What of a model is on one device."""
 
@@ -894,6 +920,80 @@ class Item_:
     def from_map(m: Mapping[str, Any]) -> Item:
         item: Item = _ITEMS.get(m.get("kind", ""), UnknownItem).from_map(m)
         return item
+
+
+@dataclass(kw_only=True, repr=False)
+class AdapterSetReply(Message):
+    """Reply to adapter_set."""
+
+    #: The name existed.
+    found: bool = field(metadata={"wire": "found"})
+
+
+@dataclass(kw_only=True, repr=False)
+class AdapterSetRequest(Request[AdapterSetReply]):
+    """Gives an adapter a name that requests for a model can use, removes a name, or sets the adapters of requests that name none. Holds until the server ends; those of the configuration stay."""
+
+    OP: ClassVar[str] = "adapter_set"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = AdapterSetReply
+    #: The model by name or alias.
+    model: str = field(metadata={"wire": "model"})
+    #: The name; empty = no name changes.
+    name: str = field(default='', metadata={"wire": "name", "default": ''})
+    #: The file or PEFT folder of the adapter, an absolute path; empty = the name is removed.
+    path: str = field(default='', metadata={"wire": "path", "default": ''})
+    #: Multiplies the adapter's own scale. (at least -1e+06, at most 1e+06)
+    scale: float = field(default=1.0, metadata={"wire": "scale", "default": 1.0})
+    #: The adapters of requests that name none, as in op generate; empty = those of the
+    #: configuration.
+    chosen: Union[str, None] = field(default=None, metadata={"wire": "chosen"})
+
+
+class AdapterSetParams(TypedDict, total=False):
+    """Optional fields of adapter_set."""
+
+    #: The name; empty = no name changes.
+    name: str
+    #: The file or PEFT folder of the adapter, an absolute path; empty = the name is removed.
+    path: str
+    #: Multiplies the adapter's own scale. (at least -1e+06, at most 1e+06)
+    scale: float
+    #: The adapters of requests that name none, as in op generate; empty = those of the
+    #: configuration.
+    chosen: Union[str, None]
+
+
+@dataclass(kw_only=True, repr=False)
+class AdaptersReply(Message):
+    """Reply to adapters."""
+
+    #: The adapters in the order of their numbers: those of the configuration, then those of op
+    #: adapter_set.
+    adapters: list[Adapter] = field(metadata={"wire": "adapters", "make": "Adapter", "many": True})
+    #: The adapters of requests that name none, as set by op adapter_set.
+    chosen: str = field(default='', metadata={"wire": "chosen", "default": ''})
+    #: Further names stand for files in a folder.
+    folder: bool = field(default=False, metadata={"wire": "folder", "default": False})
+    #: What the loaded model has in memory.
+    slots: list[AdapterSlot] = field(default_factory=list, metadata={"wire": "slots", "default": [], "make": "AdapterSlot", "many": True})
+    #: How many were put into the running model. (at least 0)
+    loaded: int = field(default=0, metadata={"wire": "loaded", "default": 0})
+    #: How many made room for others. (at least 0)
+    evicted: int = field(default=0, metadata={"wire": "evicted", "default": 0})
+
+
+@dataclass(kw_only=True, repr=False)
+class AdaptersRequest(Request[AdaptersReply]):
+    """Lists the adapters of a model that have a name, without those of its folder, and what its slots have in memory."""
+
+    OP: ClassVar[str] = "adapters"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = AdaptersReply
+    #: The model by name or alias.
+    model: str = field(metadata={"wire": "model"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2925,25 +3025,27 @@ class UsageParams(TypedDict, total=False):
 
 
 __all__ = [
-    "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
-    "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
-    "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest", "CancelledItem",
-    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "CreateReply",
-    "CreateRequest", "DefaultSource", "DefaultValue", "DetokenizeParams", "DetokenizeReply",
-    "DetokenizeRequest", "Device", "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams",
-    "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding",
-    "Error", "ErrorCode", "ErrorItem", "EventKind", "EventsParams", "EventsReply", "EventsRequest",
-    "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams",
-    "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item",
-    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
-    "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest",
-    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
-    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
-    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
-    "NextRequest", "PauseReply", "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement",
-    "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
-    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "ALIASES", "Activations", "Adapter", "AdapterSetParams", "AdapterSetReply",
+    "AdapterSetRequest", "AdapterSlot", "AdaptersReply", "AdaptersRequest", "AddParams",
+    "AddReply", "AddRequest", "AliasReply", "AliasRequest", "ApplyTemplateParams",
+    "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem", "CallEndItem", "CallItem",
+    "CancelReason", "CancelReply", "CancelRequest", "CancelledItem", "ChatMessage", "Class",
+    "ConfigReloadReply", "ConfigReloadRequest", "CreateReply", "CreateRequest", "DefaultSource",
+    "DefaultValue", "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "Device",
+    "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams", "DrainReply", "DrainRequest",
+    "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode", "ErrorItem",
+    "EventKind", "EventsParams", "EventsReply", "EventsRequest", "Factory", "Finish",
+    "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply",
+    "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_",
+    "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest",
+    "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
+    "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
+    "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
+    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "PauseReply",
+    "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
+    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
+    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
+    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
     "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",

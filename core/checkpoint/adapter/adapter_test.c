@@ -136,6 +136,46 @@ START_TEST(pair)
 }
 END_TEST
 
+/* Tokens from which on a PEFT adapter is active. */
+START_TEST(invocation)
+{
+	static const struct {
+		const char *list;
+		bool ok;
+	} cases[] = {{"[1, 2, 0]", true},  {"[]", true},    {"null", true},  {"[-1]", false},
+		     {"[1.5]", false},	   {"[1e9]", false}, {"[\"1\"]", false}, {"3", false},
+		     {"[true]", false}};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_adapter_file *f = NULL;
+		struct lmd_error err = {0};
+		char config[160];
+		const int32_t *ids;
+		uint32_t n;
+
+		snprintf(config, sizeof(config),
+			 "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4, "
+			 "\"alora_invocation_tokens\": %s}",
+			 cases[i].list);
+		temp_write("lora/adapter_config.json", config, strlen(config));
+		if (!cases[i].ok) {
+			ck_assert_int_eq(try_open(&err), LMD_INVALID);
+			ck_assert_msg(strstr(err.text, "alora_invocation_tokens") != NULL, "%s",
+				      err.text);
+			continue;
+		}
+		ck_assert_msg(lmi_adapter_open(&f, lora, lmi_model_view(base), arch_plugins(),
+					       &err) == LMD_OK,
+			      "%s", err.text);
+		ids = lmi_adapter_invocation(f, &n);
+		ck_assert_uint_eq(n, i ? 0 : 3);
+		if (!i)
+			ck_assert_int_eq(ids[0] * 100 + ids[1] * 10 + ids[2], 120);
+		lmi_adapter_close(f);
+	}
+}
+END_TEST
+
 /* lmi_adapter_open_sizes returns the same pairs without their numbers. */
 START_TEST(sizes_only)
 {
@@ -201,6 +241,7 @@ int main(void)
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, pair);
 	tcase_add_test(tc, sizes_only);
+	tcase_add_test(tc, invocation);
 	tcase_add_test(tc, alpha_of_a_gguf_adapter);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

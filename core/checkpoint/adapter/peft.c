@@ -21,7 +21,8 @@
 #include "core/checkpoint/hf/checkpoint_impl.h"
 #include "core/format/safetensors/safetensors.h"
 
-#define CONFIG_BYTES (1u << 20)
+#define CONFIG_BYTES   (1u << 20)
+#define INVOCATION_MAX 4096u
 #define BEGIN        "base_model.model."
 
 struct peft {
@@ -72,6 +73,40 @@ static bool is_true(const struct lmi_json_node *v)
 	return lmi_json_node_is(v, LMI_JSON_BOOL) && v->u.b;
 }
 
+/* The tokens from which on an activated LoRA applies; null or none: always. */
+static enum lmd_status read_invocation(struct peft *p, const struct lmi_json_node *v)
+{
+	const struct lmd_model *m = p->f->base;
+	const struct lmd_tensor *table = m->find_tensor(m, "token_embd.weight");
+	uint32_t n_vocab = table ? (uint32_t)table->dims[1] : 0;
+	int32_t *ids;
+
+	if (!v || lmi_json_node_is(v, LMI_JSON_NULL))
+		return LMD_OK;
+	if (!lmi_json_node_is(v, LMI_JSON_ARRAY) || v->n > INVOCATION_MAX)
+		return lmd_fail(p->err, LMD_INVALID,
+				"adapter_config.json: \"alora_invocation_tokens\" is not a list of at "
+				"most %u tokens",
+				INVOCATION_MAX);
+	ids = lmi_arena_array(p->f->arena, v->n + 1u, sizeof(*ids));
+	if (!ids)
+		return lmd_fail(p->err, LMD_NOMEM, "no memory for %u tokens", v->n);
+	for (uint32_t i = 0; i < v->n; i++) {
+		double id;
+
+		if (!lmi_json_node_real(lmi_json_node_at(v, i), &id) || !(id >= 0) ||
+		    !(id < n_vocab) || id > floor(id))
+			return lmd_fail(p->err, LMD_INVALID,
+					"adapter_config.json: \"alora_invocation_tokens\"[%u] is not a "
+					"token below %u",
+					i, n_vocab);
+		ids[i] = (int32_t)id;
+	}
+	p->f->invocation = ids;
+	p->f->n_invocation = v->n;
+	return LMD_OK;
+}
+
 static enum lmd_status check_config(struct peft *p)
 {
 	const struct lmi_json_node *o = p->config.root, *t = lmi_json_node_get(o, "peft_type");
@@ -98,7 +133,7 @@ static enum lmd_status check_config(struct peft *p)
 				"1e9",
 				lmi_json_node_kind(lmi_json_node_get(o, "lora_alpha")));
 	p->rslora = is_true(lmi_json_node_get(o, "use_rslora"));
-	return LMD_OK;
+	return read_invocation(p, lmi_json_node_get(o, "alora_invocation_tokens"));
 }
 
 /* ---- the model's sizes ---- */

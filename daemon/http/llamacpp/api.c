@@ -150,9 +150,9 @@ static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/v1/streams/lookup", LMI_HTTP_USER, lmi_llamacpp_streams,
 	 "Describes the streams of conversations.", streams_body, NULL},
 	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, lmi_llamacpp_adapters,
-	 "Lists the adapters of a loaded model.", NULL, NULL},
-	{LMI_HTTP_POST, "/lora-adapters", LMI_HTTP_ADMIN, NULL,
-	 "Adapters are set in the configuration, and chosen by each request.", NULL, NULL},
+	 "Lists the adapters of a model with the scales that requests without `lora` get.", NULL, NULL},
+	{LMI_HTTP_POST, "/lora-adapters", LMI_HTTP_ADMIN, lmi_llamacpp_adapters_set,
+	 "Sets the adapters of requests that name none: a list of id and scale.", NULL, NULL},
 };
 
 static const struct lmi_http_api api = {

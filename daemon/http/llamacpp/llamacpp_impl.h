@@ -54,6 +54,7 @@ void lmi_llamacpp_models(struct lmi_http_exchange *x);
 void lmi_llamacpp_model_load(struct lmi_http_exchange *x);
 void lmi_llamacpp_model_unload(struct lmi_http_exchange *x);
 void lmi_llamacpp_adapters(struct lmi_http_exchange *x);
+void lmi_llamacpp_adapters_set(struct lmi_http_exchange *x);
 void lmi_llamacpp_stream(struct lmi_http_exchange *x);
 void lmi_llamacpp_stream_stop(struct lmi_http_exchange *x);
 void lmi_llamacpp_streams(struct lmi_http_exchange *x);

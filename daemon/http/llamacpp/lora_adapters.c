@@ -1,35 +1,67 @@
 /* SPDX-License-Identifier: MIT
  *
- * GET /lora-adapters: the adapters of the model of the query `model`, or else the default model.
- * Their numbers are those that the member `lora` of a request names. */
+ * /lora-adapters: the adapters of the model of the query `model`, or else the default model. Their numbers
+ * are those that the member `lora` of a request names. POST sets the adapters of requests that name
+ * none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "daemon/http/exchange.h"
 #include "daemon/http/json_body.h"
 #include "daemon/http/llamacpp/llamacpp_impl.h"
+#include "daemon/http/lora_list.h"
 #include "daemon/http/model_choice.h"
+
+/* Returns the scale that the chosen adapters "NAME[:SCALE],..." have for a name or its number. */
+static double chosen_scale(const struct lmi_wire_rep_adapters *r, uint32_t i)
+{
+	const char *p = r->chosen.ptr, *end = p + r->chosen.len;
+
+	while (p < end) {
+		const char *comma = memchr(p, ',', (size_t)(end - p)), *stop = comma ? comma : end;
+		const char *colon = memchr(p, ':', (size_t)(stop - p)), *tail = colon ? colon : stop;
+		size_t n = (size_t)(tail - p);
+		char text[32], *rest;
+
+		(void)snprintf(text, sizeof(text), "%.*s", (int)(n < 31 ? n : 31), p);
+		if ((r->adapters[i].name.len == n && !memcmp(r->adapters[i].name.ptr, p, n)) ||
+		    (n && strtoul(text, &rest, 10) == i && !*rest)) {
+			(void)snprintf(text, sizeof(text), "%.*s",
+				       (int)(colon && stop - colon < 31 ? stop - colon - 1 : 0),
+				       colon ? colon + 1 : "");
+			return colon ? strtod(text, NULL) : 1;
+		}
+		p = stop + 1;
+	}
+	return 0;
+}
 
 static void reply_adapters(struct lmi_http_exchange *x, const char *model,
 			   const struct lmi_wire_reply *reply, void *arg)
 {
-	const struct lmi_wire_rep_info *info = &reply->u.info;
+	const struct lmi_wire_rep_adapters *r = &reply->u.adapters;
 	struct lmi_json_text j = {0};
 
 	(void)model;
 	(void)arg;
 	lmi_json_text_array(&j);
-	for (uint32_t i = 0; info->has_resident && i < info->resident.n_adapters; i++) {
+	for (uint32_t i = 0; i < r->n_adapters; i++) {
+		const struct lmi_wire_adapter *a = &r->adapters[i];
+
 		lmi_json_text_object(&j);
 		lmi_http_json_put_int(&j, "id", i);
-		lmi_http_json_put_str(&j, "path", info->resident.adapters[i]);
-		lmi_http_json_put_str(&j, "name", info->resident.adapters[i]);
+		lmi_http_json_put_str(&j, "path", a->path.len ? a->path : a->name);
+		lmi_http_json_put_str(&j, "name", a->name);
 		lmi_json_text_key(&j, "scale");
-		lmi_json_text_real(&j, 0);
+		lmi_json_text_real(&j, chosen_scale(r, i));
 		lmi_json_text_end(&j);
 	}
 	lmi_json_text_end(&j);
 	lmi_http_reply(x, 200, &j);
 }
 
-static void with_model(struct lmi_http_exchange *x, const char *model, void *arg)
+static void list_of_model(struct lmi_http_exchange *x, const char *model, void *arg)
 {
 	struct lmd_error err = {0};
 	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
@@ -48,17 +80,72 @@ static void with_model(struct lmi_http_exchange *x, const char *model, void *arg
 		lmi_http_reply_status(x, &err, 0);
 		return;
 	}
-	lmi_wire_request_init(req, LMI_WIRE_OP_INFO);
-	req->u.info.model = lmi_http_str(model);
-	lmi_http_call_model(x, req, &req->u.info.model, reply_adapters, NULL);
+	lmi_wire_request_init(req, LMI_WIRE_OP_ADAPTERS);
+	req->u.adapters.model = lmi_http_str(model);
+	lmi_http_call_model(x, req, &req->u.adapters.model, reply_adapters, NULL);
 }
 
-void lmi_llamacpp_adapters(struct lmi_http_exchange *x)
+static void with_model(struct lmi_http_exchange *x, lmi_http_model_fn fn, void *arg)
 {
 	const char *model = lmi_http_query(x, "model");
 
 	if (model && *model)
-		with_model(x, model, NULL);
+		fn(x, model, arg);
 	else
-		lmi_http_default_model(x, with_model, NULL);
+		lmi_http_default_model(x, fn, arg);
+}
+
+void lmi_llamacpp_adapters(struct lmi_http_exchange *x)
+{
+	with_model(x, list_of_model, NULL);
+}
+
+/* ---- POST ---- */
+
+static void reply_set(struct lmi_http_exchange *x, const char *model,
+		      const struct lmi_wire_reply *reply, void *arg)
+{
+	struct lmi_json_text j = {0};
+
+	(void)model;
+	(void)reply;
+	(void)arg;
+	lmi_json_text_object(&j);
+	lmi_json_text_key(&j, "success");
+	lmi_json_text_bool(&j, true);
+	lmi_json_text_end(&j);
+	lmi_http_reply(x, 200, &j);
+}
+
+static void set_of_model(struct lmi_http_exchange *x, const char *model, void *arg)
+{
+	struct lmi_wire_request *req = arg;
+
+	if (!model) {
+		lmi_http_reply_invalid(x, "model", "is missing, and there is no default model");
+		return;
+	}
+	req->u.adapter_set.model = lmi_http_str(model);
+	lmi_http_call_model(x, req, &req->u.adapter_set.model, reply_set, NULL);
+}
+
+void lmi_llamacpp_adapters_set(struct lmi_http_exchange *x)
+{
+	struct lmd_error err = {0};
+	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
+	const json_t *body = lmi_http_body_list(x);
+	struct lmi_wire_request *req;
+
+	if (!body)
+		return;
+	req = lmi_http_alloc(&r, 1, sizeof(*req));
+	if (req) {
+		lmi_wire_request_init(req, LMI_WIRE_OP_ADAPTER_SET);
+		req->u.adapter_set.has_chosen = true;
+		req->u.adapter_set.chosen = lmi_http_read_lora(&r, NULL, body);
+	}
+	if (r.status != LMD_OK)
+		lmi_http_reply_status(x, &err, 0);
+	else
+		with_model(x, set_of_model, req);
 }
