@@ -17,9 +17,10 @@ enum lmi_hub_kind {
 	LMI_HUB_URL,
 };
 
-/* The signed manifest of a model: what follows the name of its first file, its size at most, and the media
- * type of its layer in OCI registries. */
+/* The signed manifest of a model: what follows the name of its first file, its first line, its size at most,
+ * and the media type of its layer in OCI registries. */
 #define LMI_HUB_SIGNATURE_SUFFIX ".sig"
+#define LMI_HUB_SIGNATURE_FIRST	 "llamad-model-manifest 1\n"
 #define LMI_HUB_SIGNATURE_MAX	 (80u << 20)
 #define LMI_HUB_SIGNATURE_TYPE	 "application/vnd.llamad.model.signature.v1"
 

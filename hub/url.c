@@ -9,13 +9,36 @@
 #include "hub/http.h"
 #include "hub/hub_impl.h"
 
-/* Finds the signed manifest beside the file.  A URL with a query is one of that file alone. */
+/* The beginning of the file beside the model. */
+struct beginning {
+	char text[sizeof(LMI_HUB_SIGNATURE_FIRST) - 1];
+	size_t n;
+	uint64_t size; /* of the whole file; 0: unknown */
+};
+
+/* Keeps the first bytes, and ends the transfer when there are enough of them. */
+static enum lmd_status on_beginning(void *arg, const struct lmi_hub_reply *r, const void *data, size_t n,
+				    struct lmd_error *err)
+{
+	struct beginning *b = arg;
+	size_t left = sizeof(b->text) - b->n;
+
+	(void)err;
+	b->size = r->size;
+	memcpy(b->text + b->n, data, n < left ? n : left);
+	b->n += n < left ? n : left;
+	return n < left ? LMD_OK : LMD_UNSUPPORTED;
+}
+
+/* Finds the signed manifest beside the file.  A URL with a query is one of that file alone.  Some
+ * servers answer every path with a page: what does not begin as a manifest is none. */
 static enum lmd_status find_manifest(struct lmi_hub_model *m, const struct lmi_hub_opts *o,
 				     struct lmd_error *err)
 {
 	const struct lmi_hub_file *of = &m->files[0];
 	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
-	struct lmi_hub_request q = {.head = true};
+	struct beginning b = {.n = 0};
+	struct lmi_hub_request q = {.sink = on_beginning, .arg = &b};
 	struct lmi_hub_reply reply;
 	enum lmd_status st;
 
@@ -28,12 +51,14 @@ static enum lmd_status find_manifest(struct lmi_hub_model *m, const struct lmi_h
 	if (!f->name || !f->url)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a file");
 	st = lmi_hub_request(&reply, &q, o, err);
-	if (st != LMD_OK)
+	if (st == LMD_OK)
+		lmi_hub_reply_fini(&reply);
+	else if (b.n < sizeof(b.text))
 		return st;
-	f->size = reply.size;
-	if (reply.code == 200 && f->size && f->size <= LMI_HUB_SIGNATURE_MAX)
+	f->size = b.size;
+	if (b.n == sizeof(b.text) && !memcmp(b.text, LMI_HUB_SIGNATURE_FIRST, sizeof(b.text)) && f->size &&
+	    f->size <= LMI_HUB_SIGNATURE_MAX)
 		m->manifest = f;
-	lmi_hub_reply_fini(&reply);
 	return LMD_OK;
 }
 

@@ -51,37 +51,6 @@ static enum lmd_status add(struct lmi_svc_adapters *a, char *own_name,
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
-				     float scale, struct lmd_error *err)
-{
-	struct lmi_engine_adapter_ref ref = {.scale = scale};
-	enum lmd_status st = reserve(a, err);
-
-	if (st != LMD_OK)
-		return st;
-	ref.path = lmi_strndup(path, strlen(path));
-	return add(a, lmi_strndup(name, strlen(name)), &ref, err);
-}
-
-int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path)
-{
-	for (uint32_t i = 0; i < a->n; i++)
-		if (a->refs[i].scale == 1 && !strcmp(a->refs[i].path, path))
-			return LMI_ENGINE_FIRST_ADAPTER_SLOT + (int32_t)i;
-	return 0;
-}
-
-void lmi_svc_adapters_text(const struct lmi_svc_adapters *a, int32_t slot,
-			   char out[LMI_SVC_ADAPTER_TEXT])
-{
-	const struct lmi_engine_adapter_ref *r =
-		slot ? &a->refs[slot - LMI_ENGINE_FIRST_ADAPTER_SLOT] : NULL;
-
-	*out = 0;
-	if (r)
-		(void)snprintf(out, LMI_SVC_ADAPTER_TEXT, "%s:%g", r->path, (double)r->scale);
-}
-
 bool lmi_svc_adapters_is_name(const struct lmd_str *name)
 {
 	for (size_t i = 0; i < name->len; i++)
@@ -151,33 +120,18 @@ static uint32_t number(const struct lmd_str *name)
 	return name->len ? v : UINT32_MAX;
 }
 
-enum lmd_status lmi_svc_adapters_find(const struct lmi_svc_adapters *a, const char *model,
-				      const struct lmd_str *name, int32_t *slot,
-				      struct lmd_error *err)
+bool lmi_svc_adapters_find(const struct lmi_svc_adapters *a, const struct lmd_str *name, uint32_t *i)
 {
-	char shown[80], list[200] = "";
-	size_t at = 0;
+	for (*i = 0; *i < a->n; (*i)++)
+		if (a->names[*i].len == name->len &&
+		    !memcmp(a->names[*i].ptr, name->ptr, name->len))
+			return true;
+	return false;
+}
 
-	for (uint32_t i = 0; i < a->n; i++) {
-		int k;
-
-		if (a->names[i].len == name->len &&
-		    !memcmp(a->names[i].ptr, name->ptr, name->len)) {
-			*slot = LMI_ENGINE_FIRST_ADAPTER_SLOT + (int32_t)i;
-			return LMD_OK;
-		}
-		k = snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "", a->names[i].ptr);
-		at = k > 0 && (size_t)k < sizeof(list) - at ? at + (size_t)k : at;
-	}
-	if (number(name) < a->n) {
-		*slot = LMI_ENGINE_FIRST_ADAPTER_SLOT + (int32_t)number(name);
-		return LMD_OK;
-	}
-	lmi_printable(shown, sizeof(shown), name->ptr, name->len);
-	return a->n ? lmd_fail(err, LMD_INVALID, "model %.100s has no adapter '%s'; it has: %s",
-			       model, shown, list)
-		    : lmd_fail(err, LMD_INVALID,
-			       "model %.100s has no adapter '%s': its section in llamad.conf has no "
-			       "key 'adapters'",
-			       model, shown);
+bool lmi_svc_adapters_find_number(const struct lmi_svc_adapters *a, const struct lmd_str *name,
+				  uint32_t *i)
+{
+	*i = number(name);
+	return *i < a->n;
 }

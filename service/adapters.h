@@ -28,22 +28,10 @@ void lmi_svc_adapters_fini(struct lmi_svc_adapters *a);
 
 /* Can this be the name of an adapter? */
 bool lmi_svc_adapters_is_name(const struct lmd_str *name);
-/* Adds an adapter to a list of fewer than LMI_SVC_ADAPTERS_MAX. The texts are copied. */
-enum lmd_status lmi_svc_adapters_add(struct lmi_svc_adapters *a, const char *name, const char *path,
-				     float scale, struct lmd_error *err);
-/* Finds the slot of the engine for this file with the scale 1; 0: there is none. */
-int32_t lmi_svc_adapters_slot_of_file(const struct lmi_svc_adapters *a, const char *path);
-
-/* Writes what the engine knows of the adapter in a slot, "" for slot 0: the file and its scale. */
-#define LMI_SVC_ADAPTER_TEXT (LMI_STORE_PATH_MAX + 32)
-void lmi_svc_adapters_text(const struct lmi_svc_adapters *a, int32_t slot,
-			   char out[LMI_SVC_ADAPTER_TEXT]);
-
-/* Finds the slot of the engine for an adapter's name, or its number in the list if no adapter has
- * that name.  LMD_INVALID: the model has no adapter of
- * that name, with the names that it has; `model` is named in the message. */
-enum lmd_status lmi_svc_adapters_find(const struct lmi_svc_adapters *a, const char *model,
-				      const struct lmd_str *name, int32_t *slot,
-				      struct lmd_error *err);
+/* Find the number of the adapter of a name, or of the name that is a number in the list. Return false if
+ * there is none. */
+bool lmi_svc_adapters_find(const struct lmi_svc_adapters *a, const struct lmd_str *name, uint32_t *i);
+bool lmi_svc_adapters_find_number(const struct lmi_svc_adapters *a, const struct lmd_str *name,
+				  uint32_t *i);
 
 #endif /* LLAMAD_SERVICE_ADAPTERS_H */

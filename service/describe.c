@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/quant/quant.h"
+#include "core/text/chat/chat.h"
 #include "service/preset.h"
 #include "service/request.h"
 
@@ -175,4 +176,25 @@ enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model
 		st = fill_meta(arena, &v[out->n_meta++], &m->meta[i]);
 	out->meta = v;
 	return st;
+}
+
+enum lmd_status lmi_svc_describe_template_caps(struct lmd_arena *arena, const struct lmd_model *m,
+					       struct lmd_str template,
+					       struct lmi_wire_rep_info *out)
+{
+	struct lmd_str text, *v = lmi_arena_array(arena, LMI_CHAT_N_CAP, sizeof(*v));
+	enum lmd_status st = lmi_chat_find_template(&text, m, template, NULL);
+	uint32_t caps = 0;
+
+	if (!v)
+		return LMD_NOMEM;
+	if (st == LMD_OK)
+		st = lmi_chat_caps_of_text(text, &caps, NULL);
+	if (st != LMD_OK)
+		return st == LMD_NOMEM ? st : LMD_OK;
+	for (uint32_t k = 0; k < LMI_CHAT_N_CAP; k++)
+		if (caps >> k & 1)
+			v[out->n_template_caps++] = lmi_svc_str(lmi_chat_cap_name((enum lmi_chat_cap)k));
+	out->template_caps = v;
+	return LMD_OK;
 }

@@ -14,4 +14,11 @@
 enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
 				 struct lmi_wire_rep_info *out);
 
+/* Fills in what the chat template supports: that of the configuration (as in op generate), or the model's
+ * own if `template` is empty.  Nothing if there is none, or if it is malformed.  The only error is
+ * LMD_NOMEM.  Any thread; slow. */
+enum lmd_status lmi_svc_describe_template_caps(struct lmd_arena *arena, const struct lmd_model *m,
+					       struct lmd_str template,
+					       struct lmi_wire_rep_info *out);
+
 #endif /* LLAMAD_SERVICE_DESCRIBE_H */

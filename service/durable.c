@@ -164,7 +164,6 @@ enum lmd_status lmi_svc_durable_start(struct lmi_svc_generation *g, struct lmd_e
 	const struct lmi_service_limits *l = &g->request.svc->limits;
 	struct lmi_svc_journal_record r = {.kind = LMI_SVC_JOURNAL_START};
 	double sampling[LMI_SAMPLER_N_SCALAR];
-	char adapter[LMI_SVC_ADAPTER_TEXT];
 	struct lmi_svc_durable *d = g->durable;
 	struct lmi_sampler_params defaults;
 	struct lmi_wire_buf request = {0};
@@ -178,11 +177,10 @@ enum lmd_status lmi_svc_durable_start(struct lmi_svc_generation *g, struct lmd_e
 		q->n = (int64_t)(l->output_default < l->output_max ? l->output_default
 								   : l->output_max);
 	}
-	lmi_svc_adapters_text(&g->loaded->adapters, g->adapter, adapter);
 	st = lmi_wire_request_encode(&request, &g->request.message, err);
 	r.u.start = (struct lmi_svc_journal_start){
 		.request = {(const char *)request.p, request.n},
-		.adapter = lmi_svc_str(adapter),
+		.adapter = lmi_svc_str(g->adapter ? g->adapter_waiter.choice.text : ""),
 		.tools = g->answer_format.tools,
 		.thinks = g->answer_format.thinks,
 		.sampling = sampling,

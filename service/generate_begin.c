@@ -7,7 +7,6 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "service/adapter_file.h"
 #include "service/generate_work.h"
 #include "service/ops.h"
 #include "service/preset.h"
@@ -71,29 +70,6 @@ static void encode_job(void *arg)
 	g->request.work_ns = lmi_clock_thread_ns() - from;
 }
 
-/* ---- adapters ---- */
-
-/* Has the model loaded with the adapter of the request, if that is loaded on demand. */
-static enum lmd_status want_adapter(struct lmi_svc_generation *g, uint32_t *retry_ms,
-				    struct lmd_error *err)
-{
-	struct lmi_svc_adapter_file f;
-
-	if (!lmi_svc_adapter_file_find(&f, g->request.svc, lmi_svc_model_name(g->model),
-				       lmi_svc_gen_request(g)))
-		return LMD_OK;
-	return lmi_svc_model_want_adapter(g->request.svc, g->model, f.name, f.path, retry_ms, err);
-}
-
-static bool lacks_adapter(const struct lmi_svc_generation *g, const struct lmi_svc_loaded_model *r)
-{
-	struct lmi_svc_adapter_file f;
-
-	return lmi_svc_adapter_file_find(&f, g->request.svc, lmi_svc_model_name(g->model),
-					 lmi_svc_gen_request(g)) &&
-	       !lmi_svc_adapters_slot_of_file(&r->adapters, f.path);
-}
-
 /* ---- durable streams ---- */
 
 /* Takes over what is known of a generation that goes on: all its tokens but the last, which the
@@ -101,10 +77,9 @@ static bool lacks_adapter(const struct lmi_svc_generation *g, const struct lmi_s
 static enum lmd_status resume(struct lmi_svc_generation *g, struct lmd_error *err)
 {
 	struct lmi_svc_durable *d = g->durable;
-	char adapter[LMI_SVC_ADAPTER_TEXT];
+	const char *adapter = g->adapter ? g->adapter_waiter.choice.text : "";
 	enum lmd_status st;
 
-	lmi_svc_adapters_text(&g->loaded->adapters, g->adapter, adapter);
 	if (strcmp(adapter, d->adapter) != 0)
 		return lmd_fail(err, LMD_NOTFOUND,
 				"durable: the stream was begun with %s%s, the request now has %s%s",
@@ -176,28 +151,6 @@ static void encode_done(void *arg)
 		encoded(g, svc->now);
 }
 
-/* Has the model loaded again, with the adapter that the loaded one lacks. */
-static void load_with_adapter(struct lmi_svc_generation *g, uint64_t now,
-			      struct lmi_svc_loaded_model *r)
-{
-	struct lmi_service *svc = g->request.svc;
-	struct lmd_error err;
-	uint32_t retry_ms = 0;
-	enum lmd_status st = want_adapter(g, &retry_ms, &err);
-
-	if (st == LMD_OK && g->n_load++ == LOADS_MAX) {
-		retry_ms = lmi_svc_retry_ms(svc);
-		st = lmd_fail(&err, LMD_BUSY,
-			      "model %s was loaded %d times for other adapters while this request waited",
-			      lmi_svc_model_name(g->model), LOADS_MAX);
-	}
-	if (st == LMD_OK)
-		st = lmi_svc_model_load_wanted(svc, g->model, &g->load_waiter, &err);
-	lmi_svc_loaded_model_unref(r, now);
-	if (st != LMD_OK)
-		refuse(g, now, &err, retry_ms);
-}
-
 /* Tokenises the prompt on another thread. */
 static void submit_encode(struct lmi_svc_generation *g, uint64_t now)
 {
@@ -217,31 +170,19 @@ static void submit_encode(struct lmi_svc_generation *g, uint64_t now)
 	svc->n_job++;
 }
 
-static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
-			const struct lmd_error *err, uint32_t retry_ms)
+/* Goes on with the model, whose slot of adapters the generation holds. */
+static void adapter_ready(struct lmi_svc_generation *g, uint64_t now)
 {
-	struct lmi_svc_generation *g =
-		(struct lmi_svc_generation *)((char *)w -
-					      offsetof(struct lmi_svc_generation, load_waiter));
 	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
+	struct lmi_svc_loaded_model *r = g->loaded;
 	struct lmi_service *svc = g->request.svc;
 	struct lmd_error refused;
 
-	if (!r) {
-		refuse(g, now, err, retry_ms);
-		return;
-	}
-	if (lacks_adapter(g, r)) {
-		load_with_adapter(g, now, r);
-		return;
-	}
-	g->loaded = r;
 	g->state = LMI_SVC_GEN_ENCODE;
 	g->ready_ns = now;
 	if (q->has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
-	if (lmi_svc_preset_adapter(r, q, &g->adapter, &refused) != LMD_OK ||
-	    (g->durable && g->durable->started
+	if ((g->durable && g->durable->started
 		     ? resume(g, &refused)
 		     : lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena,
 					    &refused)) != LMD_OK) {
@@ -261,6 +202,73 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	submit_encode(g, now);
 }
 
+static void slot_ready(struct lmi_svc_adapter_waiter *w, uint64_t now, int32_t slot,
+		       const struct lmd_error *err)
+{
+	struct lmi_svc_generation *g =
+		(struct lmi_svc_generation *)((char *)w -
+					      offsetof(struct lmi_svc_generation, adapter_waiter));
+
+	g->adapter = slot;
+	if (err)
+		refuse(g, now, err, err->status == LMD_BUSY ? AGAIN_MS : 0);
+	else
+		adapter_ready(g, now);
+}
+
+/* Has the model loaded again, with slots for adapters. */
+static void load_slots(struct lmi_svc_generation *g, uint64_t now, struct lmi_svc_loaded_model *r)
+{
+	struct lmi_service *svc = g->request.svc;
+	uint32_t retry_ms = 0;
+	struct lmd_error err;
+	enum lmd_status st = LMD_OK;
+
+	if (g->n_load++ == LOADS_MAX) {
+		retry_ms = lmi_svc_retry_ms(svc);
+		st = lmd_fail(&err, LMD_BUSY,
+			      "model %s was loaded %d times for adapters while this request waited",
+			      lmi_svc_model_name(g->model), LOADS_MAX);
+	}
+	if (st == LMD_OK)
+		st = lmi_svc_model_load_slots(svc, g->model, &g->load_waiter, &err);
+	lmi_svc_loaded_model_unref(r, now);
+	if (st != LMD_OK)
+		refuse(g, now, &err, retry_ms);
+}
+
+static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
+			const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct lmi_svc_generation *g =
+		(struct lmi_svc_generation *)((char *)w -
+					      offsetof(struct lmi_svc_generation, load_waiter));
+	struct lmi_svc_adapter_choice *choice = &g->adapter_waiter.choice;
+	struct lmd_error refused;
+
+	if (!r) {
+		refuse(g, now, err, retry_ms);
+		return;
+	}
+	lmi_svc_adapter_choice_fini(choice);
+	if (lmi_svc_adapter_choose(choice, g->request.svc, lmi_svc_model_record_name(r->record),
+				   lmi_svc_gen_request(g), &refused) != LMD_OK) {
+		lmi_svc_loaded_model_unref(r, now);
+		lmi_svc_gen_fail(g, now, &refused, 0);
+		return;
+	}
+	if (choice->n && !r->slots.open) {
+		load_slots(g, now, r);
+		return;
+	}
+	g->loaded = r;
+	g->adapter_waiter.ready = slot_ready;
+	if (choice->n)
+		lmi_svc_adapter_slots_wait(r, now, &g->adapter_waiter);
+	else
+		adapter_ready(g, now);
+}
+
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		  const struct lmd_error *err)
 {
@@ -268,7 +276,6 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		(struct lmi_svc_generation *)((char *)l -
 					      offsetof(struct lmi_svc_generation, lookup));
 	struct lmd_error refused;
-	uint32_t retry_ms = 0;
 	enum lmd_status st;
 
 	g->job_runs = false;
@@ -290,10 +297,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		st = make_durable(g, m, &refused);
 		if (st != LMD_OK)
 			lmi_svc_gen_fail(g, now, &refused, 0);
-		else if (want_adapter(g, &retry_ms, &refused) == LMD_OK)
-			lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
 		else
-			refuse(g, now, &refused, retry_ms);
+			lmi_svc_model_add_waiter(g->request.svc, now, m, &g->load_waiter);
 	}
 	if (!g->ended && !g->durable)
 		lmi_svc_request_reply_stream(&g->request, g->writer.stream,

@@ -16,10 +16,12 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
 	lmi_text_token_buf_fini(&g->taken);
+	lmi_text_token_buf_fini(&g->rows);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
 	lmi_svc_gen_session_free(g);
+	lmi_svc_adapter_choice_fini(&g->adapter_waiter.choice);
 	lmi_svc_request_fini(&g->request);
 	lmi_free(g);
 }
@@ -103,12 +105,17 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->next->prev = g->prev;
 	lmi_svc_gen_prompt_items_cancel(g);
 	lmi_svc_gen_session_drop(g);
+	lmi_svc_gen_prefix_leave(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)
 		lmi_jobs_cancel(&g->job);
-	if (g->loaded)
+	if (g->loaded) {
+		lmi_svc_adapter_slots_leave(g->loaded, &g->adapter_waiter);
+		lmi_svc_adapter_slots_give(g->loaded, now, g->adapter);
 		lmi_svc_loaded_model_unref(g->loaded, now);
+	}
+	g->adapter = 0;
 	g->loaded = NULL;
 	count_end(svc, end);
 	lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_END, end);

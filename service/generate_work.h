@@ -21,6 +21,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/output.h"
+#include "service/prefix_tier.h"
 #include "service/request.h"
 #include "service/service_state.h"
 #include "service/settings.h"
@@ -45,7 +46,8 @@ struct lmi_svc_generation {
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
 	uint8_t stream_id[LMI_SVC_ID_BYTES]; /* also when the stream is gone */
-	int32_t adapter; /* slot of the engine; 0: none */
+	int32_t adapter; /* slot of the engine, which it holds; 0: none */
+	struct lmi_svc_adapter_waiter adapter_waiter; /* its choice stays */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
@@ -77,6 +79,8 @@ struct lmi_svc_generation {
 	uint32_t n_logprobs; /* entries of `logprobs`, which are those of the next token */
 	struct lmi_wire_buf logprobs;
 	struct lmi_svc_gen_session *session; /* NULL: the request names none */
+	struct lmi_svc_prefix_work *prefix_work; /* it waits for rows from the disk; or NULL */
+	struct lmi_text_token_buf rows; /* prompt and answer, if they may be saved to the disk tier */
 	bool saving; /* the engine is done; the session is being saved */
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
 	/* how it will end once the engine has stopped it */
@@ -125,7 +129,7 @@ void lmi_svc_gen_prompt_items_cancel(struct lmi_svc_generation *g);
 /* ---- generate_session.c ---- */
 
 /* Brings back what the request's session has of the prompt, if it names one, then goes on with
- * lmi_svc_gen_prompt_items. */
+ * lmi_svc_gen_prefix_restore. */
 void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now);
 /* Adds a token of the answer. */
 void lmi_svc_gen_session_token(struct lmi_svc_generation *g, lmd_token token);
@@ -135,6 +139,17 @@ bool lmi_svc_gen_session_save(struct lmi_svc_generation *g, const struct lmi_svc
 /* The generation has ended: work that has not begun is not done. */
 void lmi_svc_gen_session_drop(struct lmi_svc_generation *g);
 void lmi_svc_gen_session_free(struct lmi_svc_generation *g);
+
+/* ---- generate_prefix.c ---- */
+
+/* Brings back what the disk tier has of the prompt, then goes on with lmi_svc_gen_prompt_items. */
+void lmi_svc_gen_prefix_restore(struct lmi_svc_generation *g, uint64_t now);
+/* Adds a token of the answer; the first one means that the prompt can be saved. */
+void lmi_svc_gen_prefix_token(struct lmi_svc_generation *g, lmd_token token);
+/* The engine is done: prompt and answer can be saved. */
+void lmi_svc_gen_prefix_end(struct lmi_svc_generation *g, const struct lmi_svc_end *end);
+/* The generation has ended: it waits for nothing. */
+void lmi_svc_gen_prefix_leave(struct lmi_svc_generation *g);
 
 /* ---- generate_end.c ---- */
 

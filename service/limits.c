@@ -127,6 +127,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(session_number, "", 1, 4096, 64, "Maximum number of saved sessions of one user."),
 	ROW(session_age, "ms", 0, 3650ull * DAY, 30ull * DAY,
 	    "A saved session is removed when it has not been written for so long; 0 = never."),
+	ROW(prefix_disk_bytes, "bytes", 0, 1ull << 50, 0,
+	    "Maximum size of the disk tier of the prefix cache: prompts and answers of at least 256 tokens, or "
+	    "with a beginning that was found in the cache, are written to the state folder, so that their rows "
+	    "are not computed again after they were evicted, or after the model or the daemon was started again. "
+	    "What was used longest ago is removed first. 0 = off; what was written before is removed."),
 };
 const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 

@@ -106,6 +106,7 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.k_dtype = l->k_dtype;
 	if (l->v_dtype >= 0)
 		o->inst.v_dtype = l->v_dtype;
+	o->inst.adapters = r->slots.open;
 	o->inst.slot_adapters = r->adapters.refs;
 	o->inst.n_slot_adapters = r->adapters.n;
 	if (l->draft_path[0])
@@ -325,6 +326,7 @@ void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded
 		r->next->prev = r->prev;
 	svc->n_loaded_model--;
 	lmi_svc_model_record_give(r->record);
+	lmi_svc_adapter_slots_fini(&r->slots);
 	lmi_svc_adapters_fini(&r->adapters);
 	lmi_free(r->placement);
 	lmi_free(r);

@@ -9,7 +9,9 @@
 
 #include <stdatomic.h>
 
+#include "core/base/sha256.h"
 #include "core/engine/engine.h"
+#include "service/adapter_slots.h"
 #include "service/adapters.h"
 #include "service/model_record.h"
 #include "service/service.h"
@@ -68,6 +70,9 @@ struct lmi_svc_loaded_model {
 	uint64_t ready_ns, idle_ns; /* when it became ready; when it lost its last user */
 	uint32_t n_progress;        /* progress counter of the engine when last read */
 	uint64_t progress_ns;       /* when that counter last changed */
+	uint64_t ns_per_token; /* of prompts that were computed; 0: not measured */
+	bool has_rows_digest;
+	uint8_t rows_digest[LMI_SHA256_BYTES]; /* prefix_tier.c */
 	bool lost;                  /* its device or file was lost; it drains */
 	uint64_t defer_wakeups_until_ns; /* wakeups are deferred until then; 0: they are not */
 	struct lmi_svc_unload_waiter *unload_waiters;
@@ -78,7 +83,8 @@ struct lmi_svc_loaded_model {
 	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
 	struct lmi_engine_model_opts inst; /* as configured when it was created */
-	struct lmi_svc_adapters adapters;
+	struct lmi_svc_adapters adapters; /* that it is opened with */
+	struct lmi_svc_adapter_slots slots;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

@@ -149,33 +149,6 @@ bool lmi_svc_model_forget_loss(struct lmi_svc_model *m)
 	return would;
 }
 
-enum lmd_status lmi_svc_model_want_adapter(struct lmi_service *svc, struct lmi_svc_model *m,
-					   const char *name, const char *path, uint32_t *retry_ms,
-					   struct lmd_error *err)
-{
-	if (svc->now < m->adapter_fail_until && !strcmp(m->adapter_fail_name, name)) {
-		*retry_ms = ms_until(m->adapter_fail_until, svc->now);
-		*err = m->adapter_fail;
-		return err->status;
-	}
-	return lmi_svc_wanted_adapters_put(&m->wanted, name, path, err);
-}
-
-/* Records the failure of a load with adapters that requests wanted: the next one does without them, so
- * that requests for the model itself do not fail.  Returns the pause in ms. */
-static uint32_t note_adapter_failure(const struct lmi_service *svc, struct lmi_svc_model *m,
-				     const struct lmd_error *err)
-{
-	uint32_t pause = pause_of(svc, 1);
-
-	(void)snprintf(m->adapter_fail_name, sizeof(m->adapter_fail_name), "%s",
-		       m->wanted.v[0].name);
-	m->adapter_fail_until = svc->now + pause * LMI_NS_PER_MS;
-	m->adapter_fail = *err;
-	lmi_svc_wanted_adapters_clear(&m->wanted);
-	return pause;
-}
-
 static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	struct lmi_svc_model *m = r->model;
@@ -187,8 +160,7 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 		pause = note_loss(svc, m, &r->loss, &err);
 	} else {
 		(void)lmi_svc_model_forget_loss(m);
-		pause = m->wanted.n ? note_adapter_failure(svc, m, &err)
-				    : note_failure(svc, m, &err);
+		pause = note_failure(svc, m, &err);
 	}
 	svc->o.host->log(svc->o.host->ctx, "service",
 			 svc->o.embedded || svc->stopping ? LMD_LOG_INFO : LMD_LOG_WARN,
@@ -338,8 +310,9 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 		lmi_svc_preset_set_load(preset, svc->o.embedded ? &svc->o.inst : NULL, &r->load);
 		st = lmi_svc_adapters_parse(&r->adapters, preset->adapters, err);
 	}
+	r->slots.open = m->wants_adapters || (preset && (preset->adapters || preset->adapters_dir));
 	if (st == LMD_OK)
-		st = lmi_svc_wanted_adapters_append(&m->wanted, &r->adapters, err);
+		st = lmi_svc_adapter_slots_init(&r->slots, &r->adapters, err);
 	if (st != LMD_OK) {
 		lmi_svc_loaded_model_destroy(svc, r);
 		return st;
@@ -422,9 +395,10 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 	return st;
 }
 
-enum lmd_status lmi_svc_model_load_wanted(struct lmi_service *svc, struct lmi_svc_model *m,
-					  struct lmi_svc_load_waiter *w, struct lmd_error *err)
+enum lmd_status lmi_svc_model_load_slots(struct lmi_service *svc, struct lmi_svc_model *m,
+					 struct lmi_svc_load_waiter *w, struct lmd_error *err)
 {
+	m->wants_adapters = true;
 	if (!m->loading)
 		return lmi_svc_model_reload(svc, svc->now, m, NULL, w, err);
 	append_waiter(m, w);
@@ -478,7 +452,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 
 static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
-	if (m->current || m->loading || m->load_waiters || svc->now < m->adapter_fail_until ||
+	if (m->current || m->loading || m->load_waiters ||
 	    (m->lost_device[0] && !svc->stopping) ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
@@ -500,7 +474,6 @@ void lmi_svc_models_collect(struct lmi_service *svc)
 			continue;
 		}
 		*p = m->next;
-		lmi_svc_wanted_adapters_clear(&m->wanted);
 		lmi_svc_model_record_give(m->record);
 		lmi_free(m);
 	}

@@ -19,7 +19,6 @@
 
 #include "service/loaded_model.h"
 #include "service/model_record.h"
-#include "service/wanted_adapters.h"
 #include "store/store.h"
 
 /* Waits for a model to be loaded; a member of a larger object. */
@@ -45,10 +44,7 @@ struct lmi_svc_model {
 	uint64_t fail_until;
 	struct lmd_error fail;
 	char lost_device[56]; /* it was on this device, and is loaded again at fail_until; "": it is not */
-	struct lmi_svc_wanted_adapters wanted; /* a load that fails empties it, and then ... */
-	char adapter_fail_name[LMI_STORE_NAME_MAX + 1]; /* ... the first name gets the error until */
-	uint64_t adapter_fail_until;			/* that time */
-	struct lmd_error adapter_fail;
+	bool wants_adapters; /* a request asked for one: the next load has slots for them */
 };
 
 /* Finds or creates the model of a record; takes ownership of the record.  If the digest of an
@@ -71,15 +67,10 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 				     const struct lmi_svc_load *load, struct lmi_svc_load_waiter *w,
 				     struct lmd_error *err);
 
-/* Has the next load of the model include the adapter `path` of the name `name` (wanted_adapters.h).
- * Fails if a load with it failed a short time ago; *retry_ms is when it may be tried again. */
-enum lmd_status lmi_svc_model_want_adapter(struct lmi_service *svc, struct lmi_svc_model *m,
-					   const char *name, const char *path, uint32_t *retry_ms,
-					   struct lmd_error *err);
-/* Adds a waiter for an engine that is loaded with what is wanted now. If one is being loaded already,
- * which may lack it, w waits for that one. */
-enum lmd_status lmi_svc_model_load_wanted(struct lmi_service *svc, struct lmi_svc_model *m,
-					  struct lmi_svc_load_waiter *w, struct lmd_error *err);
+/* Adds a waiter for an engine that is loaded with slots for adapters, in place of one without. If one is
+ * being loaded already, w waits for that one. */
+enum lmd_status lmi_svc_model_load_slots(struct lmi_service *svc, struct lmi_svc_model *m,
+					 struct lmi_svc_load_waiter *w, struct lmd_error *err);
 
 /* Call this if the engine is broken: the model becomes failed, and is loaded again by op load or by
  * the next request after a pause; if a device was lost, at the end of the pause even without one. */

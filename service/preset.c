@@ -11,7 +11,6 @@
 #include "core/base/printable.h"
 #include "core/quant/quant.h"
 #include "proto/proto.h"
-#include "service/adapter_file.h"
 #include "service/loaded_model.h"
 #include "service/preset_rows.h"
 #include "service/prompt.h"
@@ -60,34 +59,6 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 		load->k_dtype = k_dtype;
 	if (load->v_dtype < 0 && !(given && given->v_dtype >= 0))
 		load->v_dtype = v_dtype;
-}
-
-enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
-				       const struct lmi_wire_req_generate *q, int32_t *slot,
-				       struct lmd_error *err)
-{
-	const char *model = lmi_svc_model_record_name(r->record);
-	const struct lmi_svc_preset *p = lmi_svc_preset_of(r, &q->model);
-	const struct lmi_svc_preset *own = lmi_svc_preset_find(r->svc, model, strlen(model));
-	struct lmi_svc_adapter_file file;
-	struct lmd_str name = q->adapter;
-	char shown[80];
-
-	*slot = lmi_svc_adapter_file_find(&file, r->svc, model, q)
-			? lmi_svc_adapters_slot_of_file(&r->adapters, file.path)
-			: 0;
-	if (*slot)
-		return LMD_OK;
-	if (!q->has_adapter && p && p->adapter)
-		name = (struct lmd_str){p->adapter, strlen(p->adapter)};
-	if (!name.len || lmi_svc_adapters_find(&r->adapters, model, &name, slot, err) == LMD_OK)
-		return LMD_OK;
-	if (own && own->adapters_dir)
-		return lmd_fail(err, LMD_INVALID,
-				"model %.100s has no adapter '%s': it is neither in its list of adapters "
-				"nor a file in its adapters_dir",
-				model, lmi_printable(shown, sizeof(shown), name.ptr, name.len));
-	return err->status;
 }
 
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,

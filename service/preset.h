@@ -57,11 +57,6 @@ const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model
 void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_engine_model_opts *given,
 			     struct lmi_svc_load *load);
 
-/* Finds the adapter of a request that names the model `asked`: its slot in the engine, or 0. */
-enum lmd_status lmi_svc_preset_adapter(const struct lmi_svc_loaded_model *r,
-				       const struct lmi_wire_req_generate *q, int32_t *slot,
-				       struct lmd_error *err);
-
 /* Determines the sampling parameters of a request that has none. */
 void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,
 			     struct lmi_sampler_params *out);

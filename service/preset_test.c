@@ -43,6 +43,17 @@ static void check_default(const char *name, double value, enum lmi_wire_default_
 	ck_abort_msg("no default %s", name);
 }
 
+static void check_cap(const char *name, bool has)
+{
+	const struct lmi_wire_rep_info *r = &fx.a.r.u.info;
+	bool found = false;
+
+	for (uint32_t i = 0; i < r->n_template_caps; i++)
+		found |= r->template_caps[i].len == strlen(name) &&
+			 !memcmp(r->template_caps[i].ptr, name, strlen(name));
+	ck_assert_msg(found == has, "%s", name);
+}
+
 START_TEST(info_names_the_defaults)
 {
 	struct lmi_svc_preset p = {.name = "greedy", .system = "Be brief.", .template = "chatml"};
@@ -70,10 +81,17 @@ START_TEST(info_names_the_defaults)
 	ck_assert(fx.a.r.u.info.has_system);
 	ck_assert_uint_eq(fx.a.r.u.info.system.len, 9);
 	ck_assert_mem_eq(fx.a.r.u.info.chat_template.ptr, "chatml", 6);
+	/* what that template supports, if it is asked for */
+	ck_assert_uint_eq(fx.a.r.u.info.n_template_caps, 0);
+	q.u.info.template_caps = true;
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	check_cap("system", true);
+	check_cap("strings", true);
+	check_cap("tools", false);
 	lmi_service_set_presets(fx.svc, NULL, 0);
-	q = fx_on(&fx, LMI_WIRE_OP_INFO, "greedy");
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	check_default("temp", 0, LMI_WIRE_DEFAULT_SOURCE_MODEL);
+	ck_assert_uint_eq(fx.a.r.u.info.n_template_caps, 0); /* the model has no template */
 }
 END_TEST
 

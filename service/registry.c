@@ -35,6 +35,7 @@ struct found {
 	struct lmi_svc_preset_row *rows;
 	int64_t bytes;
 	struct lmi_wire_rep_info info;
+	struct lmd_str template; /* info: of the configuration; ptr NULL: none */
 };
 
 static void end(struct lmi_svc_call *c)
@@ -442,6 +443,7 @@ static void run_info(void *arg)
 	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->request.svc->o.plugins};
 	const char **paths = lmi_svc_model_paths(&f->models.v[0], &how.n_files, &c->err);
 	struct lmi_model *file;
+	enum lmd_status st;
 
 	how.files = paths;
 	if (c->err.status == LMD_OK)
@@ -452,9 +454,12 @@ static void run_info(void *arg)
 	lmi_free(paths);
 	if (c->err.status != LMD_OK)
 		return;
-	if (lmi_svc_describe(c->request.arena, lmi_model_view(file),
-			     c->request.message.u.info.keys, &f->info) !=
-	    LMD_OK)
+	st = lmi_svc_describe(c->request.arena, lmi_model_view(file),
+			      c->request.message.u.info.keys, &f->info);
+	if (st == LMD_OK && c->request.message.u.info.template_caps)
+		st = lmi_svc_describe_template_caps(c->request.arena, lmi_model_view(file),
+						    f->template, &f->info);
+	if (st != LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
 }
@@ -521,15 +526,15 @@ static void run_find(void *arg)
 		c->err.status = lmi_store_alias_list(c->request.svc->o.store, &f->aliases, &c->err);
 }
 
-/* Describes a model from what its engine has read.  Returns false if it is not ready, or if its metadata is
- * asked for, of which the engine may have only a mapping. */
+/* Describes a model from what its engine has read.  Returns false if it is not ready, or if more is asked for:
+ * its metadata, of which the engine may have only a mapping, or what its template supports, which is slow. */
 static bool describe_ready(struct lmi_svc_call *c)
 {
 	const struct lmi_svc_loaded_model *r = c->request.svc->loaded_models;
 	struct found *f = c->data;
 	struct lmi_engine_info e;
 
-	if (c->request.message.u.info.keys || c->request.svc->o.embedded)
+	if (c->request.message.u.info.keys || c->request.message.u.info.template_caps || c->request.svc->o.embedded)
 		return false;
 	while (r && (r->state != LMI_SVC_MODEL_READY || strcmp(lmi_svc_model_name(r->model), f->models.v[0].name)))
 		r = r->next;
@@ -543,6 +548,20 @@ static bool describe_ready(struct lmi_svc_call *c)
 	return true;
 }
 
+/* Copies the template of the configuration, which may change while a job reads it. */
+static void copy_template(struct lmi_svc_call *c)
+{
+	const struct lmi_svc_preset *p = preset_of(c);
+	struct found *f = c->data;
+
+	if (!p || !p->template)
+		return;
+	f->template.len = strlen(p->template);
+	f->template.ptr = lmi_arena_strndup(c->request.arena, p->template, f->template.len);
+	if (!f->template.ptr)
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
+}
+
 static void found_info(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
@@ -551,6 +570,8 @@ static void found_info(struct lmi_svc_call *c)
 	if (c->err.status == LMD_OK &&
 	    !lmi_svc_quota_allows(c->request.svc, &c->request.principal, f->models.v[0].name, f->name))
 		c->err.status = lmd_fail(&c->err, LMD_NOTFOUND, LMI_SVC_MODEL_UNKNOWN, f->name);
+	if (c->err.status == LMD_OK && c->request.message.u.info.template_caps)
+		copy_template(c);
 	if (failed(c))
 		return;
 	if (describe_ready(c)) {

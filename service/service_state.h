@@ -24,6 +24,7 @@ struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
 struct lmi_svc_quota;
+struct lmi_svc_prefix_tier;
 struct lmi_svc_session_work;
 
 struct lmi_service {
@@ -71,6 +72,7 @@ struct lmi_service {
 	uint32_t n_job; /* jobs of the service that are not done */
 	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
 	bool session_runs; /* its first piece has begun */
+	struct lmi_svc_prefix_tier *prefix_tier; /* NULL: without a store */
 	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;

@@ -313,14 +313,13 @@ END_TEST
 /* Sessions that were begun and not ended count, and can be removed. */
 START_TEST(unended_imports)
 {
+	static const char *const name[] = {"s0", "s1", "s2", "s3", "s4"};
 	struct lmi_wire_request q;
-	char name[8];
 
 	fx.o.limits.session_number = 3;
 	fx_start(&fx);
 	for (int i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "s%d", i);
-		q = on_session(LMI_WIRE_OP_SESSION_WRITE, name);
+		q = on_session(LMI_WIRE_OP_SESSION_WRITE, name[i]);
 		q.u.session_write.data = (struct lmd_str){.ptr = "x", .len = 1};
 		ck_assert_int_eq(fx_call(&fx, &fx_user, &q), i < 3);
 	}

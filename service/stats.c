@@ -7,10 +7,15 @@
 #include "core/engine/engine.h"
 #include "service/model.h"
 #include "service/ops.h"
+#include "service/prefix_tier.h"
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
+
+/* Most metrics of the service and of an engine. */
+#define ALL_METRICS    32u
+#define ENGINE_METRICS 32u
 
 struct metric {
 	const char *name;
@@ -20,9 +25,11 @@ struct metric {
 
 static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metric *out)
 {
+	struct lmi_svc_prefix_tier_stats tier;
 	struct lmi_service_stats s;
 
 	lmi_service_stats(svc, &s);
+	lmi_svc_prefix_tier_stats(svc, &tier);
 	const struct metric m[] = {
 		{"llamad_requests_running", false, s.n_running},
 		{"llamad_requests_waiting", false, s.n_waiting},
@@ -42,8 +49,12 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_prompt_tokens_cached_total", true, (double)s.n_cached_tokens},
 		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
 		{"llamad_steps_total", true, (double)s.n_step},
+		{"llamad_prefix_disk_bytes", false, (double)tier.files.n_bytes},
+		{"llamad_prefix_disk_tokens_restored_total", true, (double)tier.n_restored},
+		{"llamad_prefix_disk_timeouts_total", true, (double)tier.n_timed_out},
 	};
 
+	_Static_assert(LMD_LEN(m) <= ALL_METRICS, "the reply has room for all");
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
 			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
@@ -95,6 +106,7 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 		{"llamad_model_grammar_evictions_total", true, (double)s.grammars.n_evicted},
 	};
 
+	_Static_assert(LMD_LEN(m) <= ENGINE_METRICS, "the reply has room for all");
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
 			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
@@ -105,9 +117,6 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 						 .n_labels = 1};
 	return LMD_LEN(m);
 }
-
-#define ENGINE_METRICS 18u
-#define ALL_METRICS    32u
 
 enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)

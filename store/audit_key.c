@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "store/audit.h"
@@ -29,21 +28,29 @@ static int value_of(char c)
 enum lmd_status lmi_store_audit_key_read(struct lmi_store_audit_key *key, const char *path,
 					 struct lmd_error *err)
 {
-	char *text;
+	char text[FILE_MAX + 1];
 	struct stat sb;
-	size_t n;
-	enum lmd_status st;
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
+	enum lmd_status st = LMD_OK;
 
-	if (stat(path, &sb))
-		return fail(err, path);
-	if (sb.st_mode & 037)
-		return lmd_fail(err, LMD_INVALID,
-				"%.300s: mode %04o lets other users read or change the key: use at most "
-				"0640",
-				path, (unsigned)sb.st_mode & 07777);
-	st = lmi_file_read_all(path, FILE_MAX, &text, &n, err);
+	if (fd < 0 || fstat(fd, &sb)) {
+		st = fail(err, path);
+	} else if (!S_ISREG(sb.st_mode)) {
+		st = lmd_fail(err, LMD_INVALID, "%.300s: not a regular file", path);
+	} else if (sb.st_mode & 037) {
+		st = lmd_fail(err, LMD_INVALID,
+			      "%.300s: mode %04o lets other users read or change the key: use at most 0640",
+			      path, (unsigned)sb.st_mode & 07777);
+	} else {
+		n = pread(fd, text, FILE_MAX, 0);
+		st = n < 0 ? fail(err, path) : LMD_OK;
+	}
+	if (fd >= 0)
+		(void)close(fd);
 	if (st != LMD_OK)
 		return st;
+	text[n] = 0;
 	text[strcspn(text, " \t\r\n")] = 0;
 	if (!lmi_sha256_is_hex(text)) {
 		st = lmd_fail(err, LMD_INVALID, "%.300s: the first line is not 64 lower-case hex digits",
@@ -52,8 +59,7 @@ enum lmd_status lmi_store_audit_key_read(struct lmi_store_audit_key *key, const 
 		for (size_t i = 0; i < sizeof(key->bytes); i++)
 			key->bytes[i] = (uint8_t)(value_of(text[2 * i]) << 4 | value_of(text[2 * i + 1]));
 	}
-	explicit_bzero(text, n);
-	lmi_free(text);
+	explicit_bzero(text, sizeof(text));
 	return st;
 }
 

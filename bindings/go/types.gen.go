@@ -1371,7 +1371,7 @@ type GenerateRequest struct {
 	// Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Nil means true.
 	CachePrompt *bool `msgpack:"cache_prompt,omitempty"`
 
-	// The adapter (LoRA) of the model that the answer is computed with, by its name in the server's configuration, or by its number in the list; empty = none. Defaults to that of the preset. Requests with different adapters are computed together.
+	// The adapters (LoRA) of the model that the answer is computed with, at most 8, as NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own. Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests with different adapters are computed together.
 	Adapter *Text `msgpack:"adapter,omitempty"`
 
 	// For so long after the answer, what the prefix cache has of this prompt is the last thing that others may take. A user can pin a quarter of a model's memory for tokens. Only with cache_prompt. Nil means 0.
@@ -1475,6 +1475,9 @@ type InfoRequest struct {
 
 	// Include the metadata keys of the file. Nil means false.
 	Keys *bool `msgpack:"keys,omitempty"`
+
+	// Include what the chat template supports. Nil means false.
+	TemplateCaps *bool `msgpack:"template_caps,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1526,6 +1529,9 @@ type InfoReply struct {
 
 	// The Modelfile, if the name was made by op create.
 	Modelfile *Text `msgpack:"modelfile,omitempty"`
+
+	// What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings.
+	TemplateCaps []string `msgpack:"template_caps,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

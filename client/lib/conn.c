@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <nng/nng.h>
-#include <nng/supplemental/tls/tls.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 #define RECONNECT_MIN_MS 20
 #define RECONNECT_MAX_MS 500
 #define NUMBER_MAX	 0x7fffffffu
-#define SYSTEM_CA	 "/etc/ssl/certs/ca-certificates.crt"
 
 enum state {
 	DOWN,
@@ -47,6 +45,7 @@ struct conn {
 	char url[LMI_CLIENT_URL];
 	bool is_default; /* the caller gave no URL */
 	bool ipc;
+	struct lmi_client_tls_config *tls; /* NULL: no TLS */
 	nng_stream_dialer *dialer;
 	nng_aio *dial;
 
@@ -54,6 +53,7 @@ struct conn {
 	pthread_cond_t changed;
 	enum state state;
 	int dial_rv; /* why the last attempt failed */
+	char tls_cause[LMI_CLIENT_TLS_CAUSE]; /* for NNG_ECRYPTO */
 	uint64_t retry_at, retry_ms;
 	struct lmi_client_link *link;	/* in GREETING and UP */
 	struct lmi_client_link *broken; /* to be destroyed */
@@ -69,11 +69,8 @@ static enum lmd_status failed(const struct conn *c, int rv, struct lmd_error *er
 		return lmi_client_fail_unreachable(c->url, c->is_default, err);
 	if (rv == NNG_EPERM)
 		return lmi_client_fail_permission(c->url, err);
-	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
-		return lmd_fail(err, LMD_IO,
-				"%s: the certificate is not trusted or is for another name, or the "
-				"server does not use TLS: %s",
-				c->url, nng_strerror(rv));
+	if (rv == NNG_ECRYPTO)
+		return lmd_fail(err, LMD_IO, "%s: %s", c->url, c->tls_cause);
 	if (rv == NNG_EPROTO)
 		return lmd_fail(err, LMD_IO, "%s: the peer does not speak the protocol of llamad",
 				c->url);
@@ -138,7 +135,15 @@ static void on_broken(void *arg, int rv)
 	struct conn *c = arg;
 	struct lmi_client_link *l = c->link;
 	bool was_up = c->state == UP;
+	const char *cause = lmi_client_link_tls_cause(l);
 
+	/* a server without TLS may end the connection at the first bytes of the handshake */
+	if (!cause && c->tls && !was_up && (rv == NNG_ECONNSHUT || rv == NNG_ECONNRESET || rv == NNG_ECLOSED))
+		cause = "the server closed the connection during the TLS handshake; it may not use TLS";
+	if (cause) {
+		(void)snprintf(c->tls_cause, sizeof(c->tls_cause), "%s", cause);
+		rv = NNG_ECRYPTO;
+	}
 	c->link = NULL;
 	l->next = c->broken;
 	c->broken = l;
@@ -163,7 +168,7 @@ static void on_dial(void *arg)
 	struct lmi_client_link *l = NULL;
 
 	if (!rv) {
-		l = lmi_client_link_create(nng_aio_get_output(c->dial, 0), c->ipc, &c->lock,
+		l = lmi_client_link_create(nng_aio_get_output(c->dial, 0), c->ipc, c->tls, &c->lock,
 					   &link_ops, c);
 		rv = l ? 0 : NNG_ENOMEM;
 	}
@@ -346,6 +351,7 @@ static void conn_close(struct lmi_client_transport *t)
 		nng_aio_free(c->dial);
 	if (c->dialer)
 		nng_stream_dialer_free(c->dialer);
+	lmi_client_tls_config_destroy(c->tls);
 	(void)pthread_cond_destroy(&c->changed);
 	(void)pthread_mutex_destroy(&c->lock);
 	lmi_free(c);
@@ -354,17 +360,14 @@ static void conn_close(struct lmi_client_transport *t)
 static const struct lmi_client_transport_ops conn_ops = {.exchange = conn_exchange,
 							 .close = conn_close};
 
-static int init_dialer(struct conn *c, const struct lmd_client_opts *o)
+static int init_dialer(struct conn *c)
 {
-	int rv = nng_stream_dialer_alloc(&c->dialer, c->url);
+	int rv = nng_stream_dialer_alloc(&c->dialer, c->url + (c->tls ? strlen("tls+") : 0));
 
 	if (!rv && !c->ipc)
 		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_NODELAY, true);
 	if (!rv && !c->ipc)
 		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_KEEPALIVE, true);
-	if (!rv && !strncmp(c->url, "tls+", 4))
-		rv = nng_stream_dialer_set_string(c->dialer, NNG_OPT_TLS_CA_FILE,
-						  o->ca_file ? o->ca_file : SYSTEM_CA);
 	return rv ? rv : nng_aio_alloc(&c->dial, on_dial, c);
 }
 
@@ -402,10 +405,12 @@ enum lmd_status lmi_client_connect(struct lmi_client_transport **out, const char
 	c->is_default = !o->url;
 	c->ipc = !strncmp(url, "ipc://", 6);
 	(void)snprintf(c->url, sizeof(c->url), "%s", url);
-	rv = init_dialer(c, o);
+	if (!strncmp(c->url, "tls+", 4))
+		st = lmi_client_tls_config_create(&c->tls, c->url, o->ca_file, err);
+	rv = st == LMD_OK ? init_dialer(c) : 0;
 	if (rv) {
 		st = failed(c, rv, err);
-	} else {
+	} else if (st == LMD_OK) {
 		pthread_mutex_lock(&c->lock);
 		rv = connect_until(c, lmi_client_now_ms() + c->connect_ms, true);
 		pthread_mutex_unlock(&c->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of frames to send, and reading.  Operations of nng are started without the lock, since
+ * The queue of frames to send, and reading, with TLS between them and the stream if the link has it.  Operations of nng are started without the lock, since
  * they may call back at once; n_user keeps the stream alive meanwhile.  A broken link is destroyed
  * by a caller's thread, because nng cannot free an operation within its own callback. */
 #include "client/lib/link.h"
@@ -28,14 +28,64 @@ static void free_first(struct lmi_client_link *l)
 
 /* ---- sending ---- */
 
+/* Encrypts as many frames as there is room for, and finds the bytes to be sent next. */
+static nng_iov next_sealed(struct lmi_client_link *l)
+{
+	struct lmi_client_link_frame *f;
+	size_t n;
+
+	while (l->sealed_sent == l->n_sealed) {
+		l->sealed_sent = 0;
+		l->n_sealed = lmi_client_tls_output(l->tls, l->sealed, LMI_CLIENT_LINK_READ_BYTES);
+		f = l->first;
+		if (l->n_sealed || !f)
+			break;
+		n = lmi_client_tls_write(l->tls, f->bytes + f->sent, f->n - f->sent);
+		f->sent += n;
+		if (f->sent == f->n)
+			free_first(l);
+		if (!n) { /* the handshake goes on, or has failed */
+			l->n_sealed = lmi_client_tls_output(l->tls, l->sealed, LMI_CLIENT_LINK_READ_BYTES);
+			break;
+		}
+	}
+	return (nng_iov){.iov_buf = l->sealed + l->sealed_sent, .iov_len = l->n_sealed - l->sealed_sent};
+}
+
+/* Returns the bytes to be sent next. */
+static nng_iov next_bytes(struct lmi_client_link *l)
+{
+	if (l->tls)
+		return next_sealed(l);
+	return l->first ? (nng_iov){.iov_buf = l->first->bytes + l->first->sent,
+				    .iov_len = l->first->n - l->first->sent}
+			: (nng_iov){.iov_len = 0};
+}
+
+/* Notes that n bytes were sent. */
+static void count_sent(struct lmi_client_link *l, size_t n)
+{
+	if (l->tls) {
+		l->sealed_sent += n;
+		return;
+	}
+	l->first->sent += n;
+	if (l->first->sent >= l->first->n)
+		free_first(l);
+}
+
 static void send_more(struct lmi_client_link *l)
 {
 	nng_iov iov;
 
-	if (l->sending || l->broken || !l->first)
+	if (l->sending || l->broken)
 		return;
-	iov = (nng_iov){.iov_buf = l->first->bytes + l->first->sent,
-			.iov_len = l->first->n - l->first->sent};
+	iov = next_bytes(l);
+	if (!iov.iov_len) {
+		if (lmi_client_link_tls_cause(l))
+			lmi_client_link_break(l, NNG_ECRYPTO);
+		return;
+	}
 	(void)nng_aio_set_iov(l->send, 1, &iov); /* fails with more than 8 parts only */
 	l->sending = true;
 	l->n_user++;
@@ -56,9 +106,7 @@ static void on_send(void *arg)
 	if (rv) {
 		lmi_client_link_break(l, rv);
 	} else {
-		l->first->sent += nng_aio_count(l->send);
-		if (l->first->sent >= l->first->n)
-			free_first(l);
+		count_sent(l, nng_aio_count(l->send));
 		send_more(l);
 	}
 	pthread_mutex_unlock(l->lock);
@@ -146,6 +194,21 @@ static int parse(struct lmi_client_link *l, const uint8_t *p, size_t n)
 	return 0;
 }
 
+/* Decrypts n bytes that arrived.  Returns 0, or why the link is broken. */
+static int parse_sealed(struct lmi_client_link *l, size_t n)
+{
+	int rv = lmi_client_tls_input(l->tls, l->buf, n) ? 0 : NNG_ENOMEM;
+
+	while (!rv && !l->broken) {
+		n = lmi_client_tls_read(l->tls, l->buf, sizeof(l->buf));
+		if (!n)
+			break;
+		rv = parse(l, l->buf, n);
+	}
+	send_more(l); /* the handshake, or an alert */
+	return !rv && lmi_client_tls_cause(l->tls) ? NNG_ECRYPTO : rv;
+}
+
 static void on_recv(void *arg)
 {
 	struct lmi_client_link *l = arg;
@@ -154,7 +217,8 @@ static void on_recv(void *arg)
 	pthread_mutex_lock(l->lock);
 	rv = nng_aio_result(l->recv);
 	if (!rv)
-		rv = parse(l, l->buf, nng_aio_count(l->recv));
+		rv = l->tls ? parse_sealed(l, nng_aio_count(l->recv))
+			    : parse(l, l->buf, nng_aio_count(l->recv));
 	if (rv)
 		lmi_client_link_break(l, rv);
 	receive(l);
@@ -164,7 +228,7 @@ static void on_recv(void *arg)
 /* ---- life ---- */
 
 struct lmi_client_link *lmi_client_link_create(nng_stream *own_stream, bool ipc,
-					       pthread_mutex_t *lock,
+					       const struct lmi_client_tls_config *tls, pthread_mutex_t *lock,
 					       const struct lmi_client_link_ops *ops, void *arg)
 {
 	struct lmi_client_link *l = lmi_alloc(1, sizeof(*l));
@@ -176,7 +240,11 @@ struct lmi_client_link *lmi_client_link_create(nng_stream *own_stream, bool ipc,
 	*l = (struct lmi_client_link){
 		.lock = lock, .ops = ops, .arg = arg, .stream = own_stream, .in = {.ipc = ipc}};
 	l->end = &l->first;
-	if (!nng_aio_alloc(&l->send, on_send, l) && !nng_aio_alloc(&l->recv, on_recv, l))
+	if (tls) {
+		l->tls = lmi_client_tls_create(tls);
+		l->sealed = lmi_alloc(LMI_CLIENT_LINK_READ_BYTES, 1);
+	}
+	if ((!tls || (l->tls && l->sealed)) && !nng_aio_alloc(&l->send, on_send, l) && !nng_aio_alloc(&l->recv, on_recv, l))
 		return l;
 	lmi_client_link_destroy(l);
 	return NULL;
@@ -195,6 +263,11 @@ void lmi_client_link_break(struct lmi_client_link *l, int rv)
 		return;
 	l->broken = true;
 	l->ops->broken(l->arg, rv);
+}
+
+const char *lmi_client_link_tls_cause(const struct lmi_client_link *l)
+{
+	return l->tls ? lmi_client_tls_cause(l->tls) : NULL;
 }
 
 bool lmi_client_link_is_unused(const struct lmi_client_link *l)
@@ -218,5 +291,7 @@ void lmi_client_link_destroy(struct lmi_client_link *l)
 	while (l->first)
 		free_first(l);
 	lmi_client_frames_fini(&l->in);
+	lmi_client_tls_destroy(l->tls);
+	lmi_free(l->sealed);
 	lmi_free(l);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "client/lib/frames.h"
+#include "client/lib/tls.h"
 
 #define LMI_CLIENT_LINK_READ_BYTES (64u << 10)
 
@@ -34,6 +35,9 @@ struct lmi_client_link {
 	/* private */
 	nng_stream *stream;
 	nng_aio *send, *recv;
+	struct lmi_client_tls *tls; /* NULL: the stream has the frames as they are */
+	uint8_t *sealed;	    /* with tls, LMI_CLIENT_LINK_READ_BYTES: what is being sent */
+	size_t n_sealed, sealed_sent;
 	struct lmi_client_link_frame *first, **end; /* frames to send; the first is being sent */
 	bool sending;
 	uint32_t n_user; /* threads that use `stream` without the lock */
@@ -41,9 +45,10 @@ struct lmi_client_link {
 	uint8_t buf[LMI_CLIENT_LINK_READ_BYTES];
 };
 
-/* Creates a link; takes ownership of the stream.  Returns NULL if memory runs out. */
+/* Creates a link; takes ownership of the stream.  tls: NULL = the stream is not encrypted; must outlive the
+ * link.  Returns NULL if memory runs out. */
 struct lmi_client_link *lmi_client_link_create(nng_stream *own_stream, bool ipc,
-					       pthread_mutex_t *lock,
+					       const struct lmi_client_tls_config *tls, pthread_mutex_t *lock,
 					       const struct lmi_client_link_ops *ops, void *arg);
 /* The following need the lock, which they may release for a moment. */
 
@@ -55,6 +60,8 @@ int lmi_client_link_post(struct lmi_client_link *l, uint32_t number, const void 
 void lmi_client_link_drop(struct lmi_client_link *l, uint32_t number);
 /* Declares the link broken, because of rv; once only. */
 void lmi_client_link_break(struct lmi_client_link *l, int rv);
+/* Returns why TLS has failed on the link; NULL: it has not. */
+const char *lmi_client_link_tls_cause(const struct lmi_client_link *l);
 /* Returns whether a broken link can be destroyed now. */
 bool lmi_client_link_is_unused(const struct lmi_client_link *l);
 

@@ -15,6 +15,7 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/llamad_program.h"
 #include "client/llamactl/redact.h"
+#include "client/llamactl/remote.h"
 #include "client/llamactl/tar_output.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
@@ -174,7 +175,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	char path[PATH_MAX], self[PATH_MAX], llamad[PATH_MAX], stamp[32];
 	struct report r = {.self = self,
 			   .llamad = llamad,
-			   .socket = lmi_arg_str(&ctl->args, "socket"),
+			   .socket = lmi_ctl_socket(ctl),
 			   .now = (int64_t)time(NULL),
 			   .text = lmi_alloc(1, TEXT_BYTES)};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

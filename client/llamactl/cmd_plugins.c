@@ -146,7 +146,7 @@ static bool is_remote(struct lmi_ctl *ctl)
 {
 	const struct lmi_args *a = &ctl->args;
 
-	return lmi_arg_given(a, "socket") ||
+	return lmi_ctl_socket(ctl) ||
 	       (!lmi_arg_given(a, "plugin-dir") && !lmi_arg_given(a, "no-default-plugins") &&
 		!lmi_arg_given(a, "plugin-trust") && lmi_ctl_has_daemon(ctl));
 }

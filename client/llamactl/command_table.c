@@ -53,9 +53,10 @@ static const struct lmi_opt common_opts[] = {
 	{.name = "socket",
 	 .type = LMI_OPT_STR,
 	 .value = "URL",
-	 .def_text = "the system's daemon, or else the user's own",
+	 .def_text = "the environment variable LLAMAD_SOCKET, or else the system's daemon, or else the "
+		     "user's own",
 	 .doc = "Address of the daemon: ipc://PATH, tls+tcp://HOST:PORT for another machine "
-		"(HOST must be a name in its certificate), or tcp://HOST:PORT without "
+		"(HOST must be a name or an IP address in its certificate), or tcp://HOST:PORT without "
 		"encryption. The last two need a key."},
 	{.name = "ca",
 	 .type = LMI_OPT_STR,

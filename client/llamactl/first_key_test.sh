@@ -15,6 +15,16 @@ start --listen tcp://127.0.0.1:0
 at=$(sed -n 's/.*listening on \(tcp:.*\)/\1/p' "$dir/log")
 LLAMAD_KEY=$first "$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" || bad "list: $(cat "$dir/err")"
 "$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" && bad "a client without a key"
+# the address from the environment, for all commands that may have one, and --socket before it
+LLAMAD_SOCKET=$at LLAMAD_KEY=$first "$build/llamactl" list >"$dir/out" 2>"$dir/err" || bad "LLAMAD_SOCKET: $(cat "$dir/err")"
+LLAMAD_SOCKET=tcp://127.0.0.1:1 "$build/llamactl" list >"$dir/out" 2>"$dir/err" && bad "LLAMAD_SOCKET is not used"
+holds "its address is named: $(cat "$dir/err")" grep -q 'tcp://127.0.0.1:1: no server is listening' "$dir/err"
+LLAMAD_SOCKET=tcp://127.0.0.1:1 "$build/llamactl" doctor >"$dir/out" 2>&1
+holds "doctor asks there: $(cat "$dir/out")" grep -q '^FAIL *daemon *tcp://127.0.0.1:1: ' "$dir/out"
+LLAMAD_SOCKET=tcp://127.0.0.1:1
+export LLAMAD_SOCKET
+prints '^first  *user ' key list
+unset LLAMAD_SOCKET
 prints '^first  *user .* never ' key list
 prints '^boss  *admin .* good' key list
 refused 1 'a daemon uses .*leave --state-dir out' key add third --state-dir "$dir/state"

@@ -51,12 +51,12 @@ static void check_version(struct lmi_ctl_health *h, struct lmd_client *c)
  * missing file counts. */
 static void check_models(struct lmi_ctl_health *h)
 {
+	const char *socket = lmi_ctl_socket(h->ctl);
 	json_t *reply, *m;
 	unsigned n_missing = 0;
 	size_t i;
 
-	if (lmi_arg_given(&h->ctl->args, "socket") &&
-	    strncmp(lmi_arg_str(&h->ctl->args, "socket"), "ipc://", 6) != 0)
+	if (socket && strncmp(socket, "ipc://", 6) != 0)
 		return;
 	if (lmi_ctl_remote_call(h->ctl, "models", NULL, &reply, NULL) != LMD_OK)
 		return;
@@ -103,7 +103,7 @@ static void check_connection(struct lmi_ctl_health *h, bool *answers)
 		return;
 	}
 	f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_FAIL, "daemon", "%.390s", err.text);
-	if (st == LMD_DENIED && !lmi_arg_given(&h->ctl->args, "socket"))
+	if (st == LMD_DENIED && !lmi_ctl_socket(h->ctl))
 		lmi_ctl_health_type(f, "sudo usermod -aG llamad $USER, then log in again");
 	else if (st == LMD_DENIED)
 		lmi_ctl_health_type(f, "llamactl key add NAME, on the machine of the daemon");

@@ -65,6 +65,7 @@ static const struct lmi_cli_roff_item files[] = {
 };
 
 static const struct lmi_cli_roff_item environment[] = {
+	{"LLAMAD_SOCKET", "As --socket."},
 	{"LLAMAD_KEY", "Secret of a key, for tcp and tls+tcp without --key-file."},
 	{"LLAMAD_SIGNATURES, LLAMAD_TRUSTED_KEYS",
 	 "As --signatures, and as one --trusted-key."},

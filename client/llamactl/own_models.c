@@ -140,7 +140,7 @@ static enum lmd_status find_daemon(struct lmi_ctl *ctl, bool *found, struct lmd_
 		st = lmd_client_call(c, "ping", "{}", &reply, err);
 	lmd_client_free(reply);
 	*found = st == LMD_OK;
-	if (st != LMD_IO || lmi_arg_given(&ctl->args, "socket"))
+	if (st != LMD_IO || lmi_ctl_socket(ctl))
 		return st;
 	close_own(ctl); /* the socket of a daemon that has ended */
 	*err = (struct lmd_error){0};

@@ -52,11 +52,20 @@ enum lmd_status lmi_ctl_secret(struct lmi_ctl *ctl, char buf[LMI_CTL_SECRET_BYTE
 	return file ? read_secret(buf, LMI_CTL_SECRET_BYTES, file, err) : LMD_OK;
 }
 
+const char *lmi_ctl_socket(const struct lmi_ctl *ctl)
+{
+	const char *given = lmi_arg_str(&ctl->args, "socket"), *set = getenv("LLAMAD_SOCKET");
+
+	if (given)
+		return given;
+	return set && *set ? set : NULL;
+}
+
 static enum lmd_status connect_client(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	char secret[LMI_CTL_SECRET_BYTES] = "";
 	struct lmd_client_opts o = {.struct_size = sizeof(o),
-				    .url = lmi_arg_str(&ctl->args, "socket"),
+				    .url = lmi_ctl_socket(ctl),
 				    .ca_file = lmi_arg_str(&ctl->args, "ca"),
 				    .name = "llamactl"};
 	enum lmd_status st = lmi_ctl_secret(ctl, secret, &o.key, err);
@@ -86,7 +95,7 @@ bool lmi_ctl_has_daemon(struct lmi_ctl *ctl)
 	char url[512];
 	struct stat s;
 
-	if (lmi_arg_given(&ctl->args, "socket"))
+	if (lmi_ctl_socket(ctl))
 		return true;
 	return lmd_client_default_url(url, sizeof(url), NULL) == LMD_OK &&
 	       !strncmp(url, "ipc://", 6) && !stat(url + 6, &s) && S_ISSOCK(s.st_mode);

@@ -11,11 +11,15 @@
 #include "client/llamactl/ctl.h"
 #include "llamad/client.h"
 
-/* Connects to the daemon of --socket or else of the default address. Created at the first call,
+/* Returns the address of the daemon: that of --socket, or else of the environment variable
+ * LLAMAD_SOCKET; NULL: neither was given, the default applies. */
+const char *lmi_ctl_socket(const struct lmi_ctl *ctl);
+
+/* Connects to the daemon of lmi_ctl_socket or else of the default address. Created at the first call,
  * closed after the command. */
 enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out,
 			       struct lmd_error *err);
-/* Returns true if --socket was given or a daemon listens at the default address. */
+/* Returns true if an address was given or a daemon listens at the default address. */
 bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
 
 /* Finds the secret of a key: the first line of --key-file, which is written to buf, or else the

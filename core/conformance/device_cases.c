@@ -504,7 +504,7 @@ uint32_t lmi_opcase_count_device(const char *filter)
 
 	for (uint32_t i = 0; i < LMD_LEN(cases); i++)
 		n += oc_device_case_is_wanted(cases[i].name, filter);
-	return n + oc_device_case_is_wanted(OC_SECOND, filter);
+	return n + oc_group_count(filter) + oc_device_case_is_wanted(OC_SECOND, filter);
 }
 
 static bool open_queues(struct device_case *c)

@@ -336,6 +336,8 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	if (st == LMD_OK && f32 && s->a.state)
 		st = oc_device_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
 	if (st == LMD_OK && f32 && s->a.state)
+		st = oc_group_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
+	if (st == LMD_OK && f32 && s->a.state)
 		st = second_device(s, err);
 	oc_backend_close(&s->a);
 	oc_backend_close(&s->b);

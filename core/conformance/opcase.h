@@ -73,7 +73,7 @@ enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi
 				   lmi_opcase_support_fn report, void *arg, struct lmd_error *err);
 
 /* Returns the number of cases of the device's own work that match `filter`: copies, events, queues,
- * pages.  lmi_opcase_run runs them as well, with op "device"; backends are not asked about them. */
+ * pages, groups.  lmi_opcase_run runs them as well, with op "device"; backends are not asked about them. */
 uint32_t lmi_opcase_count_device(const char *filter);
 
 /* Returns the number of cases of ops that match `filter` (for help texts and tests). */

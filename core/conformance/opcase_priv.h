@@ -219,6 +219,11 @@ enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_
 enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint64_t seed,
 				void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
 				struct lmd_error *err);
+/* Runs the cases of groups of devices (group_cases.c); counts those that match a filter. */
+enum lmd_status oc_group_cases(struct oc_backend *be, const char *filter, uint64_t seed,
+			       void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
+			       struct lmd_error *err);
+uint32_t oc_group_count(const char *filter);
 /* Name of the case that runs ops on the second device (opcase.c). */
 #define OC_SECOND "ops on the second device"
 /* Is "device NAME" chosen by a filter? */

@@ -7,13 +7,18 @@
 
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
+#include "core/engine/adapter_bind.h"
+#include "core/engine/adapter_ref.h"
 #include "core/engine/instance.h"
 #include "core/checkpoint/adapter/adapter.h"
 
-struct files {
-	struct lmi_adapter_file **v; /* [n] */
-	const struct lmi_engine_adapter_ref *refs;
+struct lmi_engine_adapter_data {
+	struct lmi_adapter_file **v;	     /* [n] */
+	struct lmi_engine_adapter_ref *refs; /* [n] */
 	uint32_t n;
+	uint64_t bytes;		/* that a device stores */
+	uint64_t key;		/* lmi_engine_adapter_key */
+	uint32_t i_file, i_pair; /* the next pair to bind */
 };
 
 static const struct lmi_adapter_pair *find(const struct lmi_adapter_file *f, const char *site)
@@ -35,7 +40,7 @@ static const struct lmi_adapter_pair *find(const struct lmi_adapter_file *f, con
 }
 
 /* Adds up the sizes of all pairs at a site; n_pairs counts the pairs. */
-static enum lmd_status sizes(const struct files *fs, const struct lmi_adapter_pair *p,
+static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs, const struct lmi_adapter_pair *p,
 			     uint32_t *rank, uint32_t *n_pairs, struct lmd_error *err)
 {
 	*rank = *n_pairs = 0;
@@ -55,7 +60,7 @@ static enum lmd_status sizes(const struct files *fs, const struct lmi_adapter_pa
 }
 
 /* Concatenates the ranks. */
-static void join(const struct files *fs, const struct lmi_adapter_pair *p, uint32_t rank, float *a,
+static void join(const struct lmi_engine_adapter_data *fs, const struct lmi_adapter_pair *p, uint32_t rank, float *a,
 		 float *b)
 {
 	uint32_t at = 0;
@@ -81,7 +86,7 @@ static void join(const struct files *fs, const struct lmi_adapter_pair *p, uint3
 	}
 }
 
-static enum lmd_status bind_joined(struct lmi_inst *inst, const struct files *fs,
+static enum lmd_status bind_joined(struct lmi_inst *inst, const struct lmi_engine_adapter_data *fs,
 				   const struct lmi_adapter_pair *p, uint32_t rank, uint32_t slot,
 				   struct lmd_error *err)
 {
@@ -112,7 +117,7 @@ static enum lmd_status bind_joined(struct lmi_inst *inst, const struct files *fs
 }
 
 /* Returns true if an earlier file has this site. */
-static bool was_bound(const struct files *fs, uint32_t i, const char *site)
+static bool was_bound(const struct lmi_engine_adapter_data *fs, uint32_t i, const char *site)
 {
 	for (uint32_t k = 0; k < i; k++)
 		if (find(fs->v[k], site))
@@ -131,10 +136,8 @@ static bool add_bytes(const struct lmi_adapter_pair *p, uint32_t rank, uint64_t 
 	       lmi_add_ok(*bytes, a, bytes);
 }
 
-/* Visits each site once and puts its merged pair into the slot, or, if bytes is not NULL, only adds
- * its size to *bytes. */
-static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, uint32_t slot,
-				 uint64_t *bytes, struct lmd_error *err)
+/* Adds up what a device stores for all sites. */
+static enum lmd_status measure(struct lmi_engine_adapter_data *fs, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
@@ -146,9 +149,7 @@ static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, 
 			if (was_bound(fs, i, p->site))
 				continue;
 			st = sizes(fs, p, &rank, &n_pairs, err);
-			if (st == LMD_OK && !bytes)
-				st = bind_joined(inst, fs, p, rank, slot, err);
-			else if (st == LMD_OK && !add_bytes(p, rank, bytes))
+			if (st == LMD_OK && !add_bytes(p, rank, &fs->bytes))
 				st = lmd_fail(err, LMD_INVALID, "the sum of ranks %u at %s is too "
 								"large", rank,
 					      p->site);
@@ -157,42 +158,122 @@ static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, 
 	return st;
 }
 
-static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, uint32_t i,
-				bool sizes_only, struct lmd_error *err)
+static enum lmd_status open_one(struct lmi_engine_adapter_data *fs, const struct lmi_inst *inst,
+				const struct lmi_engine_adapter_ref *ref, bool sizes_only,
+				struct lmd_error *err)
 {
-	uint32_t n = 0;
-	enum lmd_status st = (sizes_only ? lmi_adapter_open_sizes : lmi_adapter_open)(
-		&fs->v[i], fs->refs[i].path, inst->model, inst->registry, err);
+	uint32_t i = fs->n, n = 0;
+	enum lmd_status st;
 
+	fs->refs[i] = (struct lmi_engine_adapter_ref){
+		.path = lmi_strndup(ref->path, strlen(ref->path)), .scale = ref->scale};
+	fs->n++;
+	if (!fs->refs[i].path)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the path of an adapter");
+	st = (sizes_only ? lmi_adapter_open_sizes : lmi_adapter_open)(
+		&fs->v[i], ref->path, inst->model, inst->registry, err);
 	if (st != LMD_OK)
 		return st;
-	fs->n++;
 	(void)lmi_adapter_invocation(fs->v[i], &n);
 	if (n)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: activates only after a sequence of %u tokens, which is not "
 				"supported",
-				fs->refs[i].path, n);
+				ref->path, n);
 	return LMD_OK;
 }
 
-static enum lmd_status with_files(struct lmi_inst *inst, const struct lmi_engine_adapter_ref *refs,
-				  uint32_t n, uint32_t slot, uint64_t *bytes, struct lmd_error *err)
+/* Opens the files; sizes_only: nothing can be bound, only `bytes` is known. */
+static enum lmd_status read_files(struct lmi_engine_adapter_data **out, const struct lmi_inst *inst,
+				  const struct lmi_engine_adapter_ref *refs, uint32_t n,
+				  bool sizes_only, struct lmd_error *err)
 {
-	struct files fs = {.v = lmi_alloc(n ? n : 1, sizeof(*fs.v)), .refs = refs};
+	struct lmi_engine_adapter_data *fs = lmi_alloc(1, sizeof(*fs));
 	enum lmd_status st = LMD_OK;
 
-	if (!fs.v || n > UINT16_MAX) {
-		lmi_free(fs.v);
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
+	if (fs && n <= UINT16_MAX) {
+		fs->v = lmi_alloc(n + 1u, sizeof(*fs->v));
+		fs->refs = lmi_alloc(n + 1u, sizeof(*fs->refs));
 	}
+	if (!fs || !fs->v || !fs->refs)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
+	else
+		fs->key = lmi_engine_adapter_key(refs, n);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = open_one(&fs, inst, i, bytes != NULL, err);
+		st = open_one(fs, inst, &refs[i], sizes_only, err);
 	if (st == LMD_OK)
-		st = each_site(inst, &fs, slot, bytes, err);
-	for (uint32_t i = 0; i < fs.n; i++)
-		lmi_adapter_close(fs.v[i]);
-	lmi_free(fs.v);
+		st = measure(fs, err);
+	if (st != LMD_OK) {
+		lmi_engine_adapter_data_destroy(fs);
+		return st;
+	}
+	*out = fs;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_inst_read_adapters(struct lmi_engine_adapter_data **out,
+				       const struct lmi_inst *inst,
+				       const struct lmi_engine_adapter_ref *refs, uint32_t n,
+				       struct lmd_error *err)
+{
+	return read_files(out, inst, refs, n, false, err);
+}
+
+void lmi_engine_adapter_data_destroy(struct lmi_engine_adapter_data *d)
+{
+	for (uint32_t i = 0; d && d->refs && i < d->n; i++) {
+		lmi_adapter_close(d->v[i]);
+		lmi_free((char *)d->refs[i].path);
+	}
+	if (d) {
+		lmi_free(d->refs);
+		lmi_free(d->v);
+	}
+	lmi_free(d);
+}
+
+uint64_t lmi_engine_adapter_data_bytes(const struct lmi_engine_adapter_data *d)
+{
+	return d->bytes;
+}
+
+uint64_t lmi_engine_adapter_data_key(const struct lmi_engine_adapter_data *d)
+{
+	return d->key;
+}
+
+/* Returns the pair that is bound next, or NULL if all are. */
+static const struct lmi_adapter_pair *next_pair(struct lmi_engine_adapter_data *d)
+{
+	for (; d->i_file < d->n; d->i_file++, d->i_pair = 0) {
+		const struct lmi_adapter_file *f = d->v[d->i_file];
+
+		while (d->i_pair < lmi_adapter_n(f)) {
+			const struct lmi_adapter_pair *p = lmi_adapter_pair(f, d->i_pair++);
+
+			if (!was_bound(d, d->i_file, p->site))
+				return p;
+		}
+	}
+	return NULL;
+}
+
+enum lmd_status lmi_inst_bind_some(struct lmi_inst *inst, struct lmi_engine_adapter_data *d,
+				   uint32_t slot, uint64_t bytes, bool *done, struct lmd_error *err)
+{
+	const struct lmi_adapter_pair *p = NULL;
+	enum lmd_status st = LMD_OK;
+	uint64_t n = 0;
+
+	while (st == LMD_OK && n < bytes && (p = next_pair(d))) {
+		uint32_t rank, n_pairs;
+
+		st = sizes(d, p, &rank, &n_pairs, err);
+		if (st == LMD_OK)
+			st = bind_joined(inst, d, p, rank, slot, err);
+		(void)add_bytes(p, rank, &n); /* measured without an overflow */
+	}
+	*done = !p;
 	return st;
 }
 
@@ -200,13 +281,48 @@ enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
 				      const struct lmi_engine_adapter_ref *refs, uint32_t n,
 				      uint32_t slot, struct lmd_error *err)
 {
-	return with_files(inst, refs, n, slot, NULL, err);
+	struct lmi_engine_adapter_data *d;
+	enum lmd_status st = lmi_inst_read_adapters(&d, inst, refs, n, err);
+	bool done;
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_inst_bind_some(inst, d, slot, UINT64_MAX, &done, err);
+	if (st == LMD_OK)
+		inst->adapter_slots[slot] =
+			(struct lmi_inst_adapter_slot){.key = d->key, .bytes = d->bytes};
+	lmi_engine_adapter_data_destroy(d);
+	return st;
 }
 
 enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst,
 					  const struct lmi_engine_adapter_ref *refs, uint32_t n,
 					  uint64_t *bytes, struct lmd_error *err)
 {
+	struct lmi_engine_adapter_data *d;
+	enum lmd_status st;
+
 	*bytes = 0;
-	return n ? with_files(inst, refs, n, 0, bytes, err) : LMD_OK;
+	if (!n)
+		return LMD_OK;
+	st = read_files(&d, inst, refs, n, true, err);
+	if (st != LMD_OK)
+		return st;
+	*bytes = d->bytes;
+	lmi_engine_adapter_data_destroy(d);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_inst_empty_slot(struct lmi_inst *inst, uint32_t slot, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	inst->adapter_slots[slot] = (struct lmi_inst_adapter_slot){.key = 0};
+	for (uint32_t i = 0; i < inst->desc.n_lora_site && st == LMD_OK; i++) {
+		const struct lmi_engine_adapter none = {.slot = slot,
+							.site = inst->desc.lora_sites[i]};
+
+		st = lmi_inst_bind(inst, &none, err);
+	}
+	return st;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/engine/adapter_ref.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "core/base/siphash.h"
 
 /* Returns whether the text is a number, "inf", "nan" and those out of range included: a file whose
  * name ends in such a text needs a scale. */
@@ -45,4 +49,38 @@ enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
 	else
 		lmi_free(path);
 	return st;
+}
+
+/* Finds the file with the numbers; a missing one is another adapter. */
+static void find_file(const char *path, struct stat *sb)
+{
+	char inner[PATH_MAX];
+	int n;
+
+	*sb = (struct stat){0};
+	if (stat(path, sb) || !S_ISDIR(sb->st_mode))
+		return;
+	n = snprintf(inner, sizeof(inner), "%s/adapter_model.safetensors", path);
+	if (n > 0 && (size_t)n < sizeof(inner))
+		(void)stat(inner, sb);
+}
+
+uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint32_t n)
+{
+	uint64_t key[2] = {0, n};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct stat sb;
+		uint64_t v[6];
+
+		find_file(refs[i].path, &sb);
+		v[0] = (uint64_t)sb.st_dev;
+		v[1] = (uint64_t)sb.st_ino;
+		v[2] = (uint64_t)sb.st_size;
+		v[3] = (uint64_t)sb.st_mtim.tv_sec;
+		v[4] = (uint64_t)sb.st_mtim.tv_nsec;
+		v[5] = lmi_f32_bits(refs[i].scale);
+		key[0] = lmi_siphash(key, v, sizeof(v));
+	}
+	return key[0] ? key[0] : 1;
 }

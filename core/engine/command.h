@@ -3,7 +3,7 @@
  * command.h - commands to an engine and the events it reports, as plain values.
  *
  * A command is copied when it is submitted; the engine keeps no pointer into it. Every accepted
- * command ends in exactly one final event: DONE, MOVED, FAILED or CANCELLED. */
+ * command ends in exactly one final event: DONE, MOVED, BOUND, FAILED or CANCELLED. */
 #ifndef LLAMAD_CORE_ENGINE_COMMAND_H
 #define LLAMAD_CORE_ENGINE_COMMAND_H
 
@@ -177,7 +177,8 @@ enum lmi_engine_event_kind {
 	LMI_ENGINE_EV_FAILED = 5,
 	LMI_ENGINE_EV_CANCELLED = 6,
 	LMI_ENGINE_EV_LOGPROBS = 7, /* log probabilities of the token of the next event */
-	LMI_ENGINE_EV_MOVED = 8	    /* rows were saved or restored (saved.h) */
+	LMI_ENGINE_EV_MOVED = 8,    /* rows were saved or restored (saved.h) */
+	LMI_ENGINE_EV_BOUND = 9	    /* an adapter was put into a slot (adapter_bind.h) */
 };
 
 enum lmi_engine_finish {
@@ -231,6 +232,9 @@ struct lmi_engine_event {
 			 * lmi_engine_event_release.  NULL: it was restored */
 			struct lmi_engine_saved *saved;
 		} moved; /* MOVED */
+		struct {
+			uint64_t bytes; /* that each device stores for it */
+		} bound; /* BOUND */
 		struct lmd_error error; /* FAILED */
 	} u;
 };

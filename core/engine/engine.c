@@ -394,6 +394,13 @@ enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
 	return LMD_OK;
 }
 
+enum lmd_status lmi_engine_pause(struct lmi_engine *e, uint64_t id, bool paused)
+{
+	const struct lmi_engine_command o = {.pause = paused ? id : 0, .resume = paused ? 0 : id};
+
+	return lmi_engine_command_queue_push(&e->commands, &o) ? LMD_OK : LMD_BUSY;
+}
+
 uint32_t lmi_engine_progress(const struct lmi_engine *e)
 {
 	return atomic_load(&e->progress);

@@ -31,7 +31,10 @@ struct lmd_host;
 
 /* ---- what to open ---- */
 
+/* Slots of adapters: 0 is none, 1 has the adapter_files of the options, the others have one adapter or
+ * several that apply together. */
 #define LMI_ENGINE_FIRST_ADAPTER_SLOT 2
+#define LMI_ENGINE_N_ADAPTER_SLOT     64
 
 /* A file applied to a model: adapter or control vector. */
 struct lmi_engine_adapter_ref {
@@ -268,6 +271,12 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engin
  * Unknown ids are ignored, since the command may have ended meanwhile. LMD_BUSY: the queue is full
  * and nothing was cancelled. Any thread. */
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
+/* Pauses a generation after the steps that it is part of, or lets it go on. While it is paused it takes part
+ * in no step and holds no memory of a device: what it computed is in the prefix cache, if it uses that, until
+ * the memory is needed, and is computed again otherwise. Its tokens are those that it would have had. Commands
+ * that have ended or are no generations are ignored. LMD_BUSY: the queue is full, and nothing was changed. Any
+ * thread. */
+enum lmd_status lmi_engine_pause(struct lmi_engine *e, uint64_t id, bool paused);
 
 /* Returns a number that changes while the engine computes: after each step and, if the backend
  * supports it, several times within one. Any thread. */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/engine/adapter_bind.h"
 #include "core/engine/constrain_impl.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/driver.h"
@@ -88,7 +89,7 @@ struct lmi_engine {
 	/* accessed by any thread */
 	_Atomic uint64_t
 		defer_wakeups_until_ns; /* until then tokens and text do not wake the reader */
-	_Atomic uint32_t n_live; /* sequences and transfers that were accepted and have not ended */
+	_Atomic uint32_t n_live; /* sequences and other commands that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
 	_Atomic uint64_t only_id;    /* command that all rows of the submitted steps belong to, or
 				      * 0 */
@@ -99,6 +100,7 @@ struct lmi_engine {
 
 	/* accessed only by the engine's thread */
 	struct lmi_engine_job *sessions;  /* list */
+	struct lmi_engine_adapter_binding *bindings; /* oldest first; one at a time is bound */
 	struct lmi_engine_transfer *transfers; /* oldest first; one at a time is copied */
 	struct lmi_engine_seq **seq_of;   /* [n_scheduled] by the scheduler's number */
 	uint32_t n_scheduled; /* sequences that the scheduler holds at most: ended ones stay until

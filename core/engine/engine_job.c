@@ -101,8 +101,9 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_e
 				"sequence %u cannot fork from sequence %u after %u of its %u "
 				"tokens",
 				index, in->fork_of, in->fork_at, in->n_tokens);
-	if (st == LMD_OK && in->adapter < 0)
-		return lmd_fail(err, LMD_INVALID, "adapter slot %d", in->adapter);
+	if (st == LMD_OK && (in->adapter < 0 || in->adapter >= LMI_ENGINE_N_ADAPTER_SLOT))
+		return lmd_fail(err, LMD_INVALID, "adapter slot %d, must be 0 to %d", in->adapter,
+				LMI_ENGINE_N_ADAPTER_SLOT - 1);
 	return st;
 }
 
@@ -311,7 +312,7 @@ static enum lmd_status add_resumed(struct lmi_engine_input_seq *in, lmd_token **
 	uint64_t n = (uint64_t)in->n_tokens + cmd->n_resumed;
 
 	*own = NULL;
-	if (cmd->flags & LMI_ENGINE_GEN_RESUMABLE && cmd->shift)
+	if ((cmd->flags & LMI_ENGINE_GEN_RESUMABLE || cmd->n_resumed) && cmd->shift)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"durable: not together with context_shift, which drops tokens of the "
 				"answer");

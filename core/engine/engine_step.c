@@ -232,6 +232,7 @@ static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const st
 		while (e->sessions)
 			lmi_engine_fail(e, e->sessions, err);
 		lmi_engine_transfer_fail(e, err);
+		lmi_engine_adapter_fail(e, err);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n_part; i++)
@@ -347,6 +348,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 
 	lmi_engine_commands_take(e);
 	moved = lmi_engine_transfer_step(e);
+	moved |= lmi_engine_adapter_step(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();

@@ -36,6 +36,7 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 		.k_dtype = inst->k_dtype,
 		.v_dtype = inst->v_dtype,
 		.n_rank = inst->n_rank,
+		.n_device = e->grouped ? inst->n_group : 1,
 	};
 	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;
 	enum lmd_status st;
@@ -90,18 +91,61 @@ static enum lmd_status cut(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	return LMD_OK;
 }
 
+static void discard_segments(struct lmi_engine_exec *e)
+{
+	for (uint32_t i = 0; i < e->n_segment && e->segments; i++) {
+		lmi_free(e->segments[i].weights);
+		lmi_free(e->segments[i].in);
+		lmi_free(e->segments[i].out);
+		lmi_free(e->segments[i].bindings);
+	}
+	lmi_free(e->segments);
+	e->segments = NULL;
+}
+
+/* Builds a plan with collectives. Only if each device of the group can run all of its ranks: a device that
+ * needs another one in between would wait for a rank that waits for it. */
+static void build_on_group(struct lmi_inst *inst, struct lmi_engine_exec *e)
+{
+	uint8_t *device_of = NULL;
+	enum lmd_status st;
+
+	e->grouped = true;
+	st = build_once(inst, e, &device_of, NULL);
+	if (st == LMD_OK) {
+		e->view = lmi_plan_view(e->plan);
+		st = cut(inst, e, device_of, NULL);
+	}
+	lmi_free(device_of);
+	e->grouped = st == LMD_OK && e->n_segment == inst->n_group &&
+		     e->devices == (1u << inst->n_group) - 1;
+	if (e->grouped)
+		return;
+	discard_segments(e);
+	lmi_plan_segments_destroy(e->cut);
+	lmi_plan_destroy(e->plan);
+	e->cut = NULL;
+	e->plan = NULL;
+	e->n_segment = e->devices = 0;
+	lmi_engine_place_begin(inst); /* where ops and caches would have been */
+}
+
 static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			     struct lmd_error *err)
 {
 	uint8_t *device_of = NULL;
-	enum lmd_status st = build_once(inst, e, &device_of, err);
+	enum lmd_status st = LMD_OK;
 
+	if (inst->group)
+		build_on_group(inst, e);
+	if (!e->grouped)
+		st = build_once(inst, e, &device_of, err);
 	if (st == LMD_UNSUPPORTED && lmi_engine_place_add_fallback(inst)) {
 		lmi_plan_destroy(e->plan); /* parts of it are decomposed */
 		e->plan = NULL;
 		st = build_once(inst, e, &device_of, err);
 	}
-	if (st == LMD_OK) {
+	if (st == LMD_OK && !e->grouped) {
 		e->view = lmi_plan_view(e->plan);
 		st = cut(inst, e, device_of, err);
 	}
@@ -115,18 +159,6 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				      s->view->n_weight_ref);
 	}
 	return st;
-}
-
-static void discard_segments(struct lmi_engine_exec *e)
-{
-	for (uint32_t i = 0; i < e->n_segment && e->segments; i++) {
-		lmi_free(e->segments[i].weights);
-		lmi_free(e->segments[i].in);
-		lmi_free(e->segments[i].out);
-		lmi_free(e->segments[i].bindings);
-	}
-	lmi_free(e->segments);
-	e->segments = NULL;
 }
 
 /* ---- output ---- */
@@ -311,6 +343,7 @@ static enum lmd_status compile_segment(struct lmi_inst *inst, struct lmi_engine_
 				      .layout = &e->layout,
 				      .weights = s->weights,
 				      .pools = d->pools,
+				      .devgroup = e->grouped ? inst->group : NULL,
 				      .scratch = lmi_inst_scratch(d, s->view)};
 
 	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err),

@@ -201,8 +201,42 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 	return lmi_inst_add_device(inst, name, o->device, &number, err);
 }
 
+/* Can the devices form a group?  Each has to run as many ranks as the others, and a power of two, so that
+ * its sum is a part of the sum in pairs; a step is submitted to one device after the other. */
+static bool may_group(const struct lmi_inst *inst)
+{
+	const struct lmd_backend_ops *ops = inst->devices[0].ops;
+	const uint32_t n = inst->n_device, share = inst->n_rank / n;
+
+	if (n < 2 || inst->n_rank % n || !share || (share & (share - 1)) || inst->keep_values ||
+	    !ops->group_create || !ops->group_destroy)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (inst->devices[i].ops != ops || !inst->devices[i].queue)
+			return false;
+	return true;
+}
+
+enum lmd_status lmi_inst_open_group(struct lmi_inst *inst, struct lmd_error *err)
+{
+	void *states[LMI_ENGINE_MAX_DEVICE];
+	enum lmd_status st;
+
+	if (!may_group(inst))
+		return LMD_OK;
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		states[i] = inst->devices[i].state;
+	lmi_inst_hold(inst);
+	st = inst->devices[0].ops->group_create(states, inst->n_device, &inst->group, err);
+	lmi_inst_let_go(inst);
+	inst->n_group = st == LMD_OK ? inst->n_device : 0;
+	return st == LMD_NOMEM || st == LMD_DEVICE ? st : LMD_OK; /* there are copies otherwise */
+}
+
 void lmi_inst_close_devices(struct lmi_inst *inst)
 {
+	if (inst->group)
+		inst->devices[0].ops->group_destroy(inst->group);
 	for (uint32_t i = 0; i < inst->n_device; i++)
 		if (inst->devices[i].open)
 			close_one(inst, &inst->devices[i]);

@@ -101,6 +101,8 @@ struct lmi_engine_exec {
 	uint32_t out_space; /* enum lmd_space */
 	uint32_t out_rows;  /* number of rows that fit in the results of a slot */
 	bool samples, chains; /* the device can choose tokens; and read them in the next step */
+	bool grouped; /* the ranks exchange values by collectives: a segment for each device of the group,
+		       * which have to be submitted all, whatever happens to one of them */
 };
 
 /* What one submitted step owns until it is finished, besides its block. */
@@ -157,6 +159,13 @@ struct lmi_engine_draft_model;
 struct lmi_engine_rows;
 struct lmi_engine_tail;
 
+/* What is in a slot of adapters. */
+struct lmi_inst_adapter_slot {
+	uint64_t key;	/* lmi_engine_adapter_key; 0: nothing that was read from files */
+	uint64_t bytes; /* on each device */
+	bool binding;	/* a command is changing it */
+};
+
 struct lmi_inst {
 	const struct lmd_host *host;
 	struct lmi_plugin_registry *registry;
@@ -190,8 +199,11 @@ struct lmi_inst {
 	bool looks_ahead; /* some group is not causal: a sequence must run in one step */
 	bool keep_values, unfused, cache_prefixes;
 	uint32_t n_rank; /* > 1: the matrices are divided in so many parts, for the devices in turn */
+	struct lmd_devgroup *group; /* of the first n_group devices, for collectives; NULL: none */
+	uint32_t n_group;
 	bool has_adapters; /* rows of plans may have adapters */
 	int32_t own_adapter; /* slot for rows that name none */
+	struct lmi_inst_adapter_slot adapter_slots[LMI_ENGINE_N_ADAPTER_SLOT];
 	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
@@ -219,6 +231,9 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				      struct lmd_error *err);
 void lmi_inst_close_devices(struct lmi_inst *inst);
+/* Makes a group of the devices if the model is divided among them by tensors and they have collectives;
+ * without one, values are exchanged through copies. */
+enum lmd_status lmi_inst_open_group(struct lmi_inst *inst, struct lmd_error *err);
 /* Take and end a turn on all devices; turns nest. The calls of a backend that may not run beside
  * others (backend.h) need one. */
 void lmi_inst_hold(struct lmi_inst *inst);
@@ -292,7 +307,8 @@ enum lmd_status lmi_engine_place_plan(struct lmi_inst *inst, struct lmi_plan *pl
 				      uint8_t **device_of, struct lmd_error *err);
 /* Opens the device that runs what others lack; returns whether that may help. */
 bool lmi_engine_place_add_fallback(struct lmi_inst *inst);
-/* Begin and end the placement of the plan that most requests use, which decides where caches are. */
+/* Begin and end the placement of the plan that most requests use, which decides where caches are. The
+ * first does nothing when that is decided. */
 void lmi_engine_place_begin(struct lmi_inst *inst);
 void lmi_engine_place_end(struct lmi_inst *inst, const struct lmi_engine_exec *e);
 /* Returns the index of the device that has a cache, or reads the external rows. */
@@ -334,6 +350,14 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_ada
 enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
 				      const struct lmi_engine_adapter_ref *refs, uint32_t n,
 				      uint32_t slot, struct lmd_error *err);
+
+/* Returns what rows computed with a slot have as part of their identity in the KV cache; 0: no adapter. */
+static inline uint64_t lmi_inst_adapter_key(const struct lmi_inst *inst, int32_t slot)
+{
+	uint64_t key = slot > 0 && slot < LMI_ENGINE_N_ADAPTER_SLOT ? inst->adapter_slots[slot].key : 0;
+
+	return key ? key : (uint64_t)slot;
+}
 
 /* Computes the memory these files would take in a slot, without reading their numbers. */
 enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst,

@@ -108,8 +108,13 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				struct lmd_error *err)
 {
-	enum lmd_status st = open_small(inst, o, err);
+	enum lmd_status st = LMD_OK;
 
+	if (o->n_slot_adapters > LMI_ENGINE_N_ADAPTER_SLOT - LMI_ENGINE_FIRST_ADAPTER_SLOT)
+		return lmd_fail(err, LMD_INVALID, "%u adapters, the maximum is %d",
+				o->n_slot_adapters,
+				LMI_ENGINE_N_ADAPTER_SLOT - LMI_ENGINE_FIRST_ADAPTER_SLOT);
+	st = open_small(inst, o, err);
 	if (st == LMD_OK)
 		st = lmi_inst_open_pools(inst, err);
 	if (st == LMD_OK && o->n_adapter_files) {

@@ -11,7 +11,7 @@
 #include "core/base/file.h"
 #include "core/engine/instance.h"
 #include "core/engine/sample.h"
-#include "core/format/gguf/write.h"
+#include "tests/adapter_file.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
@@ -171,45 +171,6 @@ START_TEST(the_estimate_is_kept)
 }
 END_TEST
 
-/* Writes a pair for each tensor; in embeddings A has a row for each token. */
-static void write_adapter(const char *path, const struct lmd_model *base, uint32_t rank,
-			  const char *const names[2])
-{
-	struct lmi_gguf_writer *w;
-	struct lmd_error err = {0};
-	float *zeros;
-
-	ck_assert_int_eq(lmi_gguf_writer_create(&w, 32, &err), LMD_OK);
-	lmi_gguf_put_str(w, "general.type", "adapter");
-	lmi_gguf_put_str(w, "general.architecture", base->arch);
-	lmi_gguf_put_str(w, "adapter.type", "lora");
-	for (int i = 0; i < 4; i++) {
-		const struct lmd_tensor *t = base->find_tensor(base, names[i / 2]);
-		bool embd = !strncmp(names[i / 2], "token_embd", 10);
-		int64_t k = t->dims[embd], n = t->dims[!embd];
-		char name[80];
-
-		snprintf(name, sizeof(name), "%s.lora_%c", names[i / 2], "ab"[i % 2]);
-		lmi_gguf_add_tensor(w, name, LMD_DTYPE_F32, 2,
-				    i % 2  ? (const int64_t[]){rank, n}
-				    : embd ? (const int64_t[]){rank, k}
-					   : (const int64_t[]){k, rank});
-	}
-	ck_assert_int_eq(lmi_gguf_writer_start(w, path, &err), LMD_OK);
-	zeros = lmi_alloc((size_t)rank * 512, sizeof(*zeros));
-	for (int i = 0; i < 4; i++) {
-		const struct lmd_tensor *t = base->find_tensor(base, names[i / 2]);
-		bool embd = !strncmp(names[i / 2], "token_embd", 10);
-		uint64_t n = (uint64_t)rank * (uint64_t)t->dims[i % 2 ? !embd : embd];
-
-		ck_assert_uint_le(n, (uint64_t)rank * 512);
-		ck_assert_int_eq(lmi_gguf_writer_data(w, zeros, n * 4, &err), LMD_OK);
-	}
-	ck_assert_msg(lmi_gguf_writer_finish(w, &err) == LMD_OK, "%s", err.text);
-	lmi_free(zeros);
-	lmi_gguf_writer_destroy(w);
-}
-
 /* Returns the memory that an instance with these options keeps. */
 static uint64_t live_bytes(const struct lmi_engine_model_opts *o)
 {
@@ -247,7 +208,7 @@ START_TEST(adapters_are_in_the_estimate)
 		const struct lmd_model *v = lmi_model_view(base);
 
 		snprintf(path[i], sizeof(path[i]), "%s.%d.lora", paths[LMT_FULL], i);
-		write_adapter(path[i], v, i ? RANK1 : RANK0, names[i]);
+		lmt_adapter_write(path[i], v, i ? RANK1 : RANK0, names[i], 2, 0);
 		refs[i] = (struct lmi_engine_adapter_ref){path[i], 1};
 		for (int k = 0; k < 2; k++) {
 			const struct lmd_tensor *t = v->find_tensor(v, names[i][k]);

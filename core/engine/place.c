@@ -503,6 +503,8 @@ void lmi_engine_place_begin(struct lmi_inst *inst)
 {
 	struct lmi_engine_place *p = inst->place;
 
+	if (p->fixed)
+		return;
 	memset(p->cache_device, LMI_PLAN_ANYWHERE, sizeof(p->cache_device));
 	p->input_device = LMI_PLAN_ANYWHERE;
 	p->report = (struct lmi_engine_placement){0};

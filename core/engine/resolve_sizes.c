@@ -320,6 +320,8 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 	struct lmd_cache *caches;
 
 	if (st == LMD_OK)
+		st = lmi_inst_open_group(inst, err);
+	if (st == LMD_OK)
 		st = describe(inst, o, o->n_ctx, err);
 	if (st == LMD_OK)
 		st = check_tensors(inst, err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/adapter_bind.h"
 #include "core/engine/transfer.h"
 
 static void wake(int fd)
@@ -128,6 +129,7 @@ void lmi_engine_command_queue_fini(struct lmi_engine_command_queue *r)
 	while (r->v && lmi_engine_command_queue_pop(r, &o)) {
 		lmi_engine_job_destroy(o.start);
 		lmi_engine_transfer_destroy(o.transfer);
+		lmi_engine_adapter_binding_destroy(o.binding);
 	}
 	if (r->fd >= 0)
 		(void)close(r->fd);

@@ -41,11 +41,13 @@ bool lmi_engine_event_ring_pop(struct lmi_engine_event_ring *r, struct lmi_engin
 /* ---- commands ---- */
 
 struct lmi_engine_transfer;
+struct lmi_engine_adapter_binding;
 
 struct lmi_engine_command {
-	struct lmi_engine_job *start; /* or NULL: transfer, or cancel */
+	struct lmi_engine_job *start; /* or NULL: transfer, binding, or one of the others */
 	struct lmi_engine_transfer *transfer;
-	uint64_t cancel;
+	struct lmi_engine_adapter_binding *binding;
+	uint64_t cancel, pause, resume; /* id; 0: not this */
 };
 
 struct lmi_engine_command_queue {

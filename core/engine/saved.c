@@ -126,6 +126,33 @@ uint64_t lmi_engine_saved_bytes(const struct lmi_engine *e, uint32_t n)
 	return n && n <= e->inst->n_ctx ? lmi_engine_parts_bytes(e->inst, n, &n_part) : 0;
 }
 
+uint32_t lmi_engine_saved_parts(const struct lmi_engine *e, uint32_t n,
+				struct lmi_engine_saved_part *out)
+{
+	uint32_t n_part = n && n <= e->inst->n_ctx ? lmi_kv_n_parts(e->inst->kv, n) : 0;
+	struct lmi_kv_part *parts;
+	uint64_t at = 0;
+
+	if (n_part == UINT32_MAX || !out)
+		return n_part == UINT32_MAX ? 0 : n_part;
+	parts = lmi_alloc(n_part, sizeof(*parts));
+	if (!parts)
+		return 0;
+	lmi_kv_list_parts(e->inst->kv, n, parts);
+	for (uint32_t i = 0; i < n_part; i++) {
+		out[i] = (struct lmi_engine_saved_part){
+			.group = parts[i].group,
+			.index = parts[i].index,
+			.is_state = !parts[i].n_row,
+			.at = at,
+			.n_bytes = lmi_engine_part_bytes(e->inst, &parts[i],
+							 LMI_ENGINE_MAX_DEVICE)};
+		at += out[i].n_bytes;
+	}
+	lmi_free(parts);
+	return n_part;
+}
+
 /* ---- what they depend on ---- */
 
 static void add(struct lmi_sha256 *h, uint32_t v)
@@ -241,8 +268,11 @@ static enum lmd_status submit_tokens(struct lmi_engine *e, const struct lmi_engi
 	t->id = cmd->id;
 	t->saves = !finds;
 	t->finds = finds;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
 	t->n_asked = cmd->n_tokens;
+	t->whole_pages = cmd->whole_pages;
+	t->n_skip = cmd->n_skip;
 	memcpy(t->saved->tokens, cmd->tokens, cmd->n_tokens * sizeof(*cmd->tokens));
 	return submit(e, t, err);
 }
@@ -296,7 +326,9 @@ enum lmd_status lmi_engine_restore(struct lmi_engine *e, const struct lmi_engine
 		return st;
 	}
 	t->id = cmd->id;
-	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant, .adapter = cmd->adapter};
+	t->identity = (struct lmi_kv_identity){.tenant = cmd->tenant};
+	t->adapter = cmd->adapter;
+	t->n_skip = cmd->n_skip;
 	t->saved = own_saved;
 	return submit(e, t, err);
 }

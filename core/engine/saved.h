@@ -22,9 +22,21 @@ struct lmi_engine_saved {
 	uint32_t n_token;
 	lmd_token *tokens; /* [n_token] */
 	uint64_t n_bytes;
-	uint8_t *bytes; /* [n_bytes] the parts as lmi_kv_list_parts lists them (kv.h), each for all
+	uint8_t *bytes; /* [n_bytes] the parts as lmi_engine_saved_parts lists them, each for all
 			 * devices in turn */
 };
+
+/* A page or state within the bytes of saved rows. */
+struct lmi_engine_saved_part {
+	uint32_t group;
+	uint32_t index; /* of the page; of a state: of the page with the last token */
+	bool is_state;
+	uint64_t at, n_bytes;
+};
+/* Lists the parts of n tokens in out, which may be NULL, and returns their number: groups ascending, in
+ * each of them pages ascending. 0: the model has no prefix cache, or n exceeds the context. Any thread. */
+uint32_t lmi_engine_saved_parts(const struct lmi_engine *e, uint32_t n,
+				struct lmi_engine_saved_part *out);
 
 /* How an engine lays rows out. What was saved can be restored by engines of the same model whose
  * digest is the same. */
@@ -52,6 +64,8 @@ struct lmi_engine_save {
 	uint64_t tenant;
 	int32_t adapter;     /* slot, 0 = none */
 	uint64_t max_bytes; /* LMD_INVALID if n_tokens may take more */
+	bool whole_pages;   /* only a prefix that ends with a page */
+	uint32_t n_skip;    /* tokens: the pages that end within them are zeros in the result */
 };
 /* The event has what was saved: the longest prefix of the tokens that a sequence could start with. It
  * fails with LMD_NOTFOUND if there is none. Any thread; errors as for lmi_engine_generate. */
@@ -67,9 +81,11 @@ struct lmi_engine_restore {
 	uint64_t id;
 	uint64_t tenant;
 	int32_t adapter;
+	uint32_t n_skip; /* tokens: the pages that end within them are taken from memory */
 };
 /* Copies rows into the prefix cache, where they take the place of what was used longest ago. What is
- * there already stays. It fails with LMD_BUSY if memory is short. Takes own_saved, on success and
+ * there already stays. It fails with LMD_BUSY if memory is short, and with LMD_NOTFOUND if
+ * a page that is taken from memory is not there. Takes own_saved, on success and
  * failure alike. Any thread. */
 enum lmd_status lmi_engine_restore(struct lmi_engine *e, const struct lmi_engine_restore *cmd,
 				   struct lmi_engine_saved *own_saved, struct lmd_error *err);

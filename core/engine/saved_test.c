@@ -245,6 +245,117 @@ START_TEST(restored_rows_have_the_same_bits)
 }
 END_TEST
 
+static struct lmi_engine_saved *save_pages(struct lmi_engine *e, const lmd_token *v, uint32_t n,
+					   uint32_t n_skip)
+{
+	const struct lmi_engine_save cmd = {.id = 77,
+					    .tokens = v,
+					    .n_tokens = n,
+					    .max_bytes = UINT64_MAX,
+					    .whole_pages = true,
+					    .n_skip = n_skip};
+	struct lmi_engine_event ev;
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_engine_save(e, &cmd, &err) == LMD_OK, "%s", err.text);
+	ev = wait_for(e, 77);
+	if (ev.kind == LMI_ENGINE_EV_FAILED && ev.u.error.status == LMD_NOTFOUND)
+		return NULL;
+	ck_assert_msg(ev.kind == LMI_ENGINE_EV_MOVED, "%s", ev.u.error.text);
+	return ev.u.moved.saved;
+}
+
+static enum lmd_status restore_after(struct lmi_engine *e, struct lmi_engine_saved *own_s,
+				     uint32_t n_skip)
+{
+	const struct lmi_engine_restore cmd = {.id = 78, .n_skip = n_skip};
+	struct lmi_engine_event ev;
+
+	ck_assert_int_eq(lmi_engine_restore(e, &cmd, own_s, NULL), LMD_OK);
+	ev = wait_for(e, 78);
+	return ev.kind == LMI_ENGINE_EV_MOVED ? LMD_OK : ev.u.error.status;
+}
+
+/* Whole pages are saved and restored in pieces, each without the pages before it: the last piece leaves
+ * what one save of all of them has, and logits with the same bits. _i: kind of model */
+START_TEST(pages_in_pieces)
+{
+	uint64_t rnd = lmd_seed("saved pieces", 3);
+	struct lmi_engine *a = open_at(1, _i), *b = open_at(1, _i), *c = open_at(1, _i);
+	struct lmi_engine_saved *s, *whole;
+	struct lmi_engine_saved_layout layout;
+	struct lmt_rows x, y;
+	lmd_token v[N_MAX];
+	uint32_t n = 0, n_whole, pt;
+	uint64_t before;
+
+	ck_assert_int_eq(lmi_engine_saved_layout(a, &layout, NULL), LMD_OK);
+	pt = layout.page_tokens;
+	ck_assert_uint_gt(N_MAX / pt, 3);
+	random_prompt(v, N_MAX, &rnd);
+	for (uint32_t to = pt + 1; to < N_MAX; to += pt) {
+		/* states are kept where a text ends */
+		lmi_free(eval_last(a, v, to - to % pt, true).v);
+		s = save_pages(a, v, to, n);
+		ck_assert_ptr_nonnull(s);
+		ck_assert_uint_eq(s->n_token, to - to % pt);
+		if (n && _i != LMT_STATE) /* which has no pages */
+			ck_assert_int_eq(restore_after(c, s, n), LMD_NOTFOUND);
+		else
+			lmi_engine_saved_destroy(s);
+		s = save_pages(a, v, to, n);
+		ck_assert_int_eq(restore_after(b, s, n), LMD_OK);
+		n = to - to % pt;
+	}
+	s = save_pages(b, v, N_MAX - 1, 0);
+	n_whole = s->n_token;
+	ck_assert_uint_eq(n_whole, n);
+	whole = save_pages(a, v, N_MAX - 1, 0);
+	ck_assert_uint_eq(whole->n_bytes, s->n_bytes);
+	ck_assert_msg(!memcmp(whole->bytes, s->bytes, s->n_bytes), "other bytes");
+	lmi_engine_saved_destroy(s);
+	lmi_engine_saved_destroy(whole);
+	before = rows_of(b);
+	x = eval_last(b, v, N_MAX, true);
+	ck_assert_uint_eq(rows_of(b) - before, N_MAX - n_whole);
+	y = eval_last(a, v, N_MAX, false);
+	ck_assert_msg(!memcmp(x.v, y.v, x.width * sizeof(float)), "%s: other logits",
+		      lmt_tiny_name((enum lmt_tiny)_i));
+	lmi_free(x.v);
+	lmi_free(y.v);
+	expect_all_free(a);
+	expect_all_free(b);
+	expect_all_free(c);
+	lmi_engine_fini(a);
+	lmi_engine_fini(b);
+	lmi_engine_fini(c);
+}
+END_TEST
+
+/* The list of parts covers the bytes without gaps, whatever the number of tokens. _i: kind of model */
+START_TEST(lists_of_parts)
+{
+	struct lmi_engine *e = open_at(1, _i);
+
+	for (uint32_t n = 1; n < N_MAX; n += 7) {
+		struct lmi_engine_saved_part v[64];
+		uint32_t n_part = lmi_engine_saved_parts(e, n, NULL);
+		uint64_t at = 0;
+
+		ck_assert_uint_gt(n_part, 0);
+		ck_assert_uint_le(n_part, LMD_LEN(v));
+		ck_assert_uint_eq(lmi_engine_saved_parts(e, n, v), n_part);
+		for (uint32_t i = 0; i < n_part; at += v[i++].n_bytes) {
+			ck_assert_uint_eq(v[i].at, at);
+			ck_assert_uint_gt(v[i].n_bytes, 0);
+		}
+		ck_assert_uint_eq(at, lmi_engine_saved_bytes(e, n));
+	}
+	ck_assert_uint_eq(lmi_engine_saved_parts(e, 1u << 20, NULL), 0);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* A generation goes on after a restore as if nothing had happened, and computes only what is new. */
 START_TEST(a_generation_continues)
 {
@@ -422,6 +533,8 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, restored_rows_have_the_same_bits, 0,
 			    (int)LMD_LEN(places) * LMT_N_TINY);
+	tcase_add_loop_test(t, pages_in_pieces, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, lists_of_parts, 0, LMT_N_TINY);
 	tcase_add_test(t, a_generation_continues);
 	tcase_add_test(t, tenants_stay_apart);
 	tcase_add_test(t, beside_generations);

@@ -450,8 +450,13 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 {
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)
-		st = run_segment(inst, e, i, slot, err);
+	/* the ranks of a group wait for each other: all of them have to be submitted */
+	for (uint32_t i = 0; i < e->n_segment && (st == LMD_OK || e->grouped); i++) {
+		struct lmd_error other;
+		enum lmd_status now = run_segment(inst, e, i, slot, st == LMD_OK ? err : &other);
+
+		st = st == LMD_OK ? now : st;
+	}
 	if (st == LMD_OK && inst->slot[slot].samples)
 		st = lmi_engine_tail_run(inst, inst->tail, e, slot, inst->slot[slot].parts,
 					 inst->slot[slot].n_part, err);
@@ -539,11 +544,12 @@ enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot, str
 	enum lmd_status st = LMD_OK;
 
 	t->waited = false;
+	/* the ranks of a group are cancelled when one of them has failed, which is the cause */
 	for (uint32_t i = 0; i < inst->n_device; i++) {
 		struct lmd_error now = {0};
 		enum lmd_status one = finish_on(inst, &inst->devices[i], slot, &now);
 
-		if (st == LMD_OK && one != LMD_OK) {
+		if (one != LMD_OK && (st == LMD_OK || st == LMD_CANCELLED)) {
 			st = one;
 			late[1] = now;
 			late[1].status = st;

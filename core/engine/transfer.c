@@ -86,6 +86,20 @@ static void find(struct lmi_engine *e, struct lmi_engine_transfer *t)
 	finish(e, t);
 }
 
+/* Finds the longest prefix, or the longest that ends with a page. */
+static void find_prefix(const struct lmi_inst *inst, const struct lmi_engine_transfer *t,
+			struct lmi_kv_prefix *p)
+{
+	uint32_t n = t->n_asked;
+
+	if (t->whole_pages)
+		n -= n % inst->page_tokens;
+	lmi_kv_find_prefix(inst->kv, &t->identity, t->saved->tokens, n, p);
+	while (t->whole_pages && p->n % inst->page_tokens)
+		lmi_kv_find_prefix(inst->kv, &t->identity, t->saved->tokens,
+				   p->n - p->n % inst->page_tokens, p);
+}
+
 static enum lmd_status hold(struct lmi_engine *e, struct lmi_engine_transfer *t,
 			    struct lmd_error *err)
 {
@@ -93,7 +107,7 @@ static enum lmd_status hold(struct lmi_engine *e, struct lmi_engine_transfer *t,
 	struct lmi_kv_prefix p;
 
 	lmi_engine_finish_steps(e); /* a sequence that has ended is findable when its steps are done */
-	lmi_kv_find_prefix(kv, &t->identity, t->saved->tokens, t->n_asked, &p);
+	find_prefix(e->inst, t, &p);
 	if (!p.n)
 		return lmd_fail(err, LMD_NOTFOUND, "nothing of these %u tokens is in memory",
 				t->n_asked);
@@ -107,6 +121,13 @@ static enum lmd_status hold(struct lmi_engine *e, struct lmi_engine_transfer *t,
 	return LMD_OK;
 }
 
+/* Is a part within the tokens whose pages are not copied? */
+static bool is_skipped(const struct lmi_inst *inst, const struct lmi_engine_transfer *t,
+		       const struct lmi_kv_part *part)
+{
+	return part->n_row && part->index < t->n_skip / inst->page_tokens;
+}
+
 static enum lmd_status take(struct lmi_engine *e, struct lmi_engine_transfer *t,
 			    struct lmd_error *err)
 {
@@ -118,7 +139,12 @@ static enum lmd_status take(struct lmi_engine *e, struct lmi_engine_transfer *t,
 		return st;
 	t->n_part = lmi_kv_n_parts(e->inst->kv, t->saved->n_token);
 	t->node = node;
-	return LMD_OK;
+	for (uint32_t i = 0; i < t->n_part && st == LMD_OK; i++)
+		if (!t->parts[i].is_known && is_skipped(e->inst, t, &t->parts[i]))
+			st = lmd_fail(err, LMD_NOTFOUND,
+				      "page %u of the first %u tokens is no longer in memory",
+				      t->parts[i].index, t->n_skip);
+	return st;
 }
 
 void lmi_engine_transfer_begin(struct lmi_engine *e, struct lmi_engine_transfer *own_t)
@@ -127,6 +153,7 @@ void lmi_engine_transfer_begin(struct lmi_engine *e, struct lmi_engine_transfer 
 	struct lmd_error err = e->broken;
 	enum lmd_status st = err.status;
 
+	own_t->identity.adapter = lmi_inst_adapter_key(e->inst, own_t->adapter);
 	if (st == LMD_OK && own_t->finds) {
 		find(e, own_t);
 		return;
@@ -182,7 +209,7 @@ static enum lmd_status copy_part(struct lmi_inst *inst, struct lmi_engine_transf
 
 		if (!op.host_bytes)
 			continue;
-		if (!part->is_known) {
+		if (!part->is_known && !is_skipped(inst, t, part)) {
 			st = d->ops->pool_op(d->state, d->queue, d->pools[part->group], &op, 1, NULL,
 					     err);
 			if (st == LMD_OK)

@@ -12,8 +12,11 @@ struct lmi_engine_transfer {
 	uint64_t id;
 	bool saves; /* otherwise it restores */
 	bool finds; /* it only counts tokens */
-	struct lmi_kv_identity identity;
+	struct lmi_kv_identity identity; /* its adapter is set when it begins */
+	int32_t adapter;		 /* slot; 0: none */
 	uint32_t n_asked;		/* tokens to save or find at most */
+	bool whole_pages;
+	uint32_t n_skip; /* tokens whose pages are not copied */
 	struct lmi_engine_saved *saved;
 	struct lmi_kv_part *parts;	/* [n_part]; room for the most that n_asked tokens need */
 	uint32_t n_part, n_done;	/* n_done: parts that were copied */

@@ -15,11 +15,10 @@
 #define NEW_STEPS  8
 #define SORT_STEPS 8
 
-enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, uint64_t limit_bytes,
-					 struct lmd_error *err)
+enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, struct lmd_error *err)
 {
 	*b = (struct lmi_grammar_builder){.err = err};
-	b->arena = lmi_arena_create(limit_bytes);
+	b->arena = lmi_arena_create(LMI_GRAMMAR_BUILD_BYTES_MAX);
 	return b->arena ? LMD_OK : lmd_fail(err, LMD_NOMEM, "grammar: out of memory");
 }
 
@@ -48,9 +47,12 @@ void lmi_grammar_builder_step(struct lmi_grammar_builder *b, uint64_t n)
 		lmi_grammar_builder_fail(b, LMD_CANCELLED, "grammar: cancelled");
 }
 
-static void no_memory(struct lmi_grammar_builder *b)
+void lmi_grammar_builder_no_memory(struct lmi_grammar_builder *b)
 {
-	lmi_grammar_builder_fail(b, LMD_NOMEM, "grammar: out of memory or too large");
+	lmi_grammar_builder_fail(b, LMD_NOMEM,
+				 "grammar: out of memory, or its expressions need more than %u MiB; "
+				 "shorten it",
+				 LMI_GRAMMAR_BUILD_BYTES_MAX >> 20);
 }
 
 /* Makes room for one more element in an array of n elements with capacity *cap; returns the array,
@@ -64,7 +66,7 @@ static void *grow(struct lmi_grammar_builder *b, void *old, uint32_t n, uint32_t
 		return old;
 	p = want > *cap ? lmi_arena_array(b->arena, want, item) : NULL;
 	if (!p) {
-		no_memory(b);
+		lmi_grammar_builder_no_memory(b);
 		return NULL;
 	}
 	if (n)
@@ -104,7 +106,7 @@ struct lmi_grammar_expr *lmi_grammar_expr_new(struct lmi_grammar_builder *b,
 
 	lmi_grammar_builder_step(b, NEW_STEPS);
 	if (!e) {
-		no_memory(b);
+		lmi_grammar_builder_no_memory(b);
 		return NULL;
 	}
 	e->kind = kind;

@@ -60,12 +60,15 @@ struct lmi_grammar_builder {
 	struct lmd_error *err;
 };
 
-enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, uint64_t limit_bytes,
-					 struct lmd_error *err);
+/* The arena is limited to LMI_GRAMMAR_BUILD_BYTES_MAX. */
+enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, struct lmd_error *err);
 void lmi_grammar_builder_fini(struct lmi_grammar_builder *b);
 
 void lmi_grammar_builder_fail(struct lmi_grammar_builder *b, enum lmd_status st, const char *fmt,
 			      ...) LMD_PRINTF(3, 4);
+
+/* Fails with LMD_NOMEM because an allocation failed or the arena has reached its limit. */
+void lmi_grammar_builder_no_memory(struct lmi_grammar_builder *b);
 
 /* Counts n steps (core/base/cancel.h); fails with LMD_CANCELLED if the work is cancelled. */
 void lmi_grammar_builder_step(struct lmi_grammar_builder *b, uint64_t n);

@@ -10,8 +10,6 @@
 #include "core/base/utf8.h"
 #include "core/grammar/expr.h"
 
-/* Memory for the expressions of the longest text, in bytes. */
-#define BUILD_BYTES (512u << 20)
 /* Bytes of blanks and comments that take as long as a step. */
 #define BYTES_PER_STEP 4
 
@@ -107,7 +105,7 @@ static uint32_t parse_name(struct parser *p)
 	}
 	name = lmi_arena_strndup(p->b.arena, p->s + from, p->at - from);
 	if (!name) {
-		lmi_grammar_builder_fail(&p->b, LMD_NOMEM, "grammar: out of memory or too large");
+		lmi_grammar_builder_no_memory(&p->b);
 		return 0;
 	}
 	if (lmi_strmap_find(&p->names, name, &rule))
@@ -325,8 +323,7 @@ static void open_level(struct parser *p)
 		struct level *l = lmi_realloc(p->level, cap, sizeof(*l));
 
 		if (!l) {
-			lmi_grammar_builder_fail(&p->b, LMD_NOMEM,
-						 "grammar: out of memory or too large");
+			lmi_grammar_builder_no_memory(&p->b);
 			return;
 		}
 		p->level = l;
@@ -458,7 +455,7 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
 	if (bytes > LMI_GRAMMAR_BYTES_MAX)
 		return lmd_fail(err, LMD_INVALID, "grammar: %zu bytes long, at most %u are allowed",
 				bytes, LMI_GRAMMAR_BYTES_MAX);
-	st = lmi_grammar_builder_init(&p.b, BUILD_BYTES, err);
+	st = lmi_grammar_builder_init(&p.b, err);
 	if (st != LMD_OK)
 		return st;
 	if (bytes) {

@@ -32,6 +32,9 @@
 
 /* Maximum length of a grammar or schema text, in bytes. */
 #define LMI_GRAMMAR_BYTES_MAX (4u << 20)
+/* Maximum memory for the expressions of a grammar while it is compiled, in bytes, whatever it is made
+ * of: GBNF, a schema, a regular expression or a structural tag. */
+#define LMI_GRAMMAR_BUILD_BYTES_MAX (128u << 20)
 /* Repetitions {m,n}: m above this is an error, n above this means unbounded. */
 #define LMI_GRAMMAR_COUNT_MAX 2000
 

@@ -13,8 +13,6 @@
 #include "core/base/utf8.h"
 #include "llamad/attr.h"
 
-/* Memory for expressions, in bytes. */
-#define BUILD_BYTES (512u << 20)
 
 struct regex {
 	const struct lmi_gr_regex_use *use;
@@ -514,7 +512,7 @@ enum lmd_status lmi_grammar_from_regex(struct lmi_grammar **out, const char *reg
 	if (bytes > LMI_GRAMMAR_BYTES_MAX)
 		return lmd_fail(err, LMD_INVALID, "%zu bytes long, at most %u are allowed",
 				bytes, LMI_GRAMMAR_BYTES_MAX);
-	st = lmi_grammar_builder_init(&b, BUILD_BYTES, err);
+	st = lmi_grammar_builder_init(&b, err);
 	if (st != LMD_OK)
 		return st;
 	root = lmi_grammar_builder_add_rule(&b, "root");

@@ -3,8 +3,10 @@
  * Regular expressions, as an answer of their own and as the pattern of a JSON schema: which texts
  * they match and which expressions are rejected. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/grammar/byte_fixture.h"
 #include "tests/lmd_check.h"
 
@@ -165,6 +167,43 @@ START_TEST(bounds)
 }
 END_TEST
 
+/* Grammars of all kinds whose expressions would need more than the memory that one may have. */
+START_TEST(memory_for_expressions)
+{
+	static const struct {
+		const char *begin, *end;
+	} kind[] = {
+		{"root ::= a", ""},
+		{"", ""},
+		{"{\"type\":\"string\",\"pattern\":\"", "\"}"},
+		{"{\"type\":\"structural_tag\",\"format\":{\"type\":\"regex\",\"pattern\":\"", "\"}}"},
+	};
+	const size_t n_between = LMI_GRAMMAR_BYTES_MAX - 128;
+	char *text = malloc(LMI_GRAMMAR_BYTES_MAX), *p = stpcpy(text, kind[_i].begin);
+	struct lmi_grammar *g = NULL;
+	struct lmi_alloc_stats before, after;
+	struct lmd_error err = {0};
+	enum lmd_status st;
+	size_t n;
+
+	for (size_t i = 0; i < n_between; i += 2)
+		p = stpcpy(p, "|a");
+	n = (size_t)(stpcpy(p, kind[_i].end) - text);
+	lmi_alloc_stats(&before);
+	st = _i == 0   ? lmi_grammar_from_gbnf(&g, text, n, NULL, &err)
+	     : _i == 1 ? lmi_grammar_from_regex(&g, text, n, &err)
+	     : _i == 2 ? lmi_grammar_from_schema(&g, text, n, &err)
+		       : lmi_grammar_from_structural_tag(&g, text, n, &err);
+	ck_assert_msg(st == LMD_NOMEM && strstr(err.text, "128 MiB"), "status %d: %s", st, err.text);
+	lmi_alloc_stats(&after);
+	/* the text itself is read into a tree first */
+	ck_assert_uint_lt(after.peak_bytes - before.peak_bytes,
+			  LMI_GRAMMAR_BUILD_BYTES_MAX + 8 * LMI_GRAMMAR_BYTES_MAX);
+	ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+	free(text);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("regex");
@@ -175,6 +214,7 @@ int main(void)
 	tcase_add_loop_test(t, patterns, 0, LMD_LEN(searched));
 	tcase_add_loop_test(t, mistakes, 0, LMD_LEN(wrong));
 	tcase_add_test(t, bounds);
+	tcase_add_loop_test(t, memory_for_expressions, 0, 4);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

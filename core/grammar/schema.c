@@ -11,8 +11,6 @@
 #include "core/base/printable.h"
 #include "core/grammar/schema_read.h"
 
-/* Memory for expressions, in bytes. */
-#define BUILD_BYTES (128u << 20)
 
 /* Error messages */
 
@@ -398,7 +396,7 @@ static uint32_t new_rule(struct lmi_gr_schema_compiler *s,
 		s->cap_memo = p ? cap : s->cap_memo;
 	}
 	if (!m.v || s->n_memo == s->cap_memo) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return rule;
 	}
 	memcpy(m.v, c->v, c->n * sizeof(m.v[0]));
@@ -458,7 +456,7 @@ enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *te
 	struct lmi_grammar_builder b;
 	struct lmi_grammar_expr *e;
 	uint32_t root;
-	enum lmd_status st = lmi_grammar_builder_init(&b, BUILD_BYTES, err);
+	enum lmd_status st = lmi_grammar_builder_init(&b, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -193,7 +193,7 @@ static struct lmi_grammar_expr *scalar(struct lmi_gr_schema_compiler *s,
 	if (lmi_json_text_finish(&j, NULL) == LMD_OK)
 		e = lmi_grammar_expr_text(&s->b, j.text, j.bytes);
 	else
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 	if (e && v->type == LMI_JSON_REAL && !strpbrk(j.text, ".eE")) { /* 1.0 also allows 1 */
 		alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
 		lmi_grammar_expr_append(&s->b, alt, e);

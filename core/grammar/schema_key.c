@@ -41,7 +41,7 @@ static int by_text(const void *a, const void *b)
 
 static void no_memory(struct lmi_gr_schema_compiler *s)
 {
-	lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+	lmi_grammar_builder_no_memory(&s->b);
 }
 
 static uint32_t push(struct keys *k, uint32_t from, uint32_t to, uint32_t at)

@@ -181,7 +181,7 @@ static const struct lmi_json_node **all_names(struct lmi_gr_schema_compiler *s,
 		lmi_arena_array(s->b.arena, m->n + m->n_excluded + 1, sizeof(*names));
 
 	if (!names) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < m->n; i++)
@@ -253,7 +253,7 @@ static struct lmi_grammar_expr *in_order(struct lmi_gr_schema_compiler *s, const
 	struct lmi_grammar_expr **follow = lmi_arena_array(s->b.arena, m->n + 1, sizeof(*follow));
 
 	if (!follow) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}
 	if (m->other)
@@ -316,7 +316,7 @@ static struct lmi_grammar_expr *described(struct lmi_gr_schema_compiler *s,
 	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
 
 	if (!item) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < m->n && !lmi_gr_schema_failed(s); i++) {
@@ -443,7 +443,7 @@ struct lmi_grammar_expr *lmi_gr_schema_object(struct lmi_gr_schema_compiler *s,
 
 	m.excluded = lmi_arena_array(s->b.arena, c->n + 1, sizeof(*m.excluded));
 	if (!m.v || !m.excluded) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}
 	if (!lmi_gr_schema_counts(s, c, "minProperties", "maxProperties", &min, &max))

@@ -115,7 +115,7 @@ static struct lmi_grammar_expr *others(struct lmi_gr_schema_compiler *s,
 					keyword[k]);
 	names = lmi_arena_array(s->b.arena, all, sizeof(*names));
 	if (!names) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}
 	all = 0;

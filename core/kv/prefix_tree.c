@@ -63,7 +63,7 @@ static lmd_token *tokens_of(const struct lmi_kv_prefix_tree *t, uint32_t node)
 
 static uint64_t hash_root(const struct lmi_kv_prefix_tree *t, const struct lmi_kv_identity *id)
 {
-	const uint64_t v[2] = {id->tenant, (uint64_t)id->adapter};
+	const uint64_t v[2] = {id->tenant, id->adapter};
 
 	return lmi_siphash(t->key, v, sizeof(v));
 }

@@ -28,7 +28,7 @@
 /* Sequences of different identity never share anything. */
 struct lmi_kv_identity {
 	uint64_t tenant;
-	int32_t adapter; /* slot, 0 = none */
+	uint64_t adapter; /* what stands for the adapter and its files; 0 = none */
 };
 
 struct lmi_kv_node {

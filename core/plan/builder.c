@@ -245,7 +245,7 @@ static void b_op(void *ctx, const struct lmd_op *given)
 
 static bool output_exists(uint32_t id)
 {
-	return id <= LMD_OUT_TOPN_LP || (id >= LMD_OUT_TAP && id < LMD_OUT_TAP + 48);
+	return id <= LMD_OUT_TOPN_LOGIT || (id >= LMD_OUT_TAP && id < LMD_OUT_TAP + 48);
 }
 
 static void b_output(void *ctx, uint32_t id, uint32_t value)
@@ -256,7 +256,7 @@ static void b_output(void *ctx, uint32_t id, uint32_t value)
 		return;
 	if (!output_exists(id) || value >= b->p->view.n_value) {
 		b->st = lmd_fail(&b->err, LMD_INVALID,
-				 "output %u: value %u of %u; ids are 0..3 and "
+				 "output %u: value %u of %u; ids are 0..5 and "
 				 "16..63",
 				 id, value, b->p->view.n_value);
 		return;
@@ -395,6 +395,11 @@ static enum lmd_status copy_declarations(struct lmi_plan *p, const struct lmd_ar
 	return LMD_OK;
 }
 
+static bool is_power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
 static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_error *err)
 {
 	if (p->key.kind > LMD_PLAN_TAIL || p->key.pooling < LMD_POOL_UNSET ||
@@ -413,6 +418,10 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 		return lmd_fail(err, LMD_INVALID,
 				"plan: %u ranks with %u caches; at most %d ranks, each with as many",
 				p->n_rank, p->desc->n_cache, LMI_PLAN_MAX_RANK);
+	if (p->n_device > 1 && (p->n_rank % p->n_device || !is_power_of_two(p->n_rank / p->n_device)))
+		return lmd_fail(err, LMD_INVALID,
+				"plan: %u ranks on a group of %u devices; each runs 1, 2 or 4 of them",
+				p->n_rank, p->n_device);
 	for (int i = 0; i < LMD_N_SPACE; i++)
 		if (p->max_rows[i] > 1u << 30)
 			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",
@@ -466,7 +475,8 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 	if (!b->p->view.n_op)
 		return lmd_fail(&b->err, LMD_INVALID, "plan: the architecture emitted 0 ops");
 	if (n_rank > 1)
-		return lmi_plan_merge_ranks(b->p, first, n_rank, &b->err);
+		return lmi_plan_merge_ranks(b->p, first, n_rank,
+					    params->n_device > 1 ? params->n_device : 1, &b->err);
 	return lmi_plan_check_end(&b->check, &b->err);
 }
 

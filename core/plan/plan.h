@@ -34,6 +34,10 @@ struct lmi_plan_params {
 	 * in one list of ops, each with its rank (ranks.c).  desc then has the caches of all ranks:
 	 * those of rank 0, of rank 1, ... */
 	uint32_t n_rank;
+	/* 0 or 1: the ranks exchange values by copies and sums.  Otherwise by collectives of a group of so many
+	 * devices, each of which runs the same power of two of ranks, in order: all ops of its ranks follow
+	 * one another, and key.n_rank of the plan is n_device. */
+	uint32_t n_device;
 	uint32_t max_rows[LMD_N_SPACE]; /* maximum rows of a step */
 };
 
@@ -106,7 +110,8 @@ enum lmd_status lmi_plan_place(struct lmi_plan *p, const struct lmi_plan_placeme
  * and a layout.  A value that is written in one segment and used in a later one is a TAP output of
  * the former and an additional input of the latter, which copies it into a value of its own; links
  * tell which belong together.  act_dtype: enum lmd_dtype that LMD_VTYPE_ACT is on each device; NULL:
- * that of the plan.  p is not changed. */
+ * that of the plan.  If key.n_rank of the plan is greater than 1, key.rank of a segment is its device.
+ * p is not changed. */
 struct lmi_plan_segments;
 struct lmi_plan_segment_link {
 	uint32_t input;        /* input number in this segment's plan */

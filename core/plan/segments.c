@@ -284,6 +284,8 @@ static enum lmd_status make_segment(struct work *w, uint32_t index, struct lmd_e
 		return st;
 	if (w->act_dtype)
 		s->plan->view.act_dtype = w->act_dtype[s->device];
+	if (w->p->view.key.n_rank > 1)
+		s->plan->view.key.rank = s->device;
 	s->value = lmi_alloc(w->p->view.n_value, sizeof(*s->value));
 	if (!s->value)
 		return no_memory(err);

@@ -41,14 +41,12 @@ void lmi_http_read_seed(struct lmi_http_translation *t, const struct lmi_http_at
 void lmi_http_read_service_tier(struct lmi_http_translation *t, const struct lmi_http_at *at,
 				const json_t *v)
 {
-	const char *tier = json_string_value(v);
+	static const char *const tiers[] = {"auto", "default", "flex", "priority", "scale", NULL};
+	const char *tier = tiers[lmi_http_read_word(&t->r, at, v, tiers)];
 
-	(void)at;
-	if (!tier)
-		return;
 	if (!strcmp(tier, "priority"))
 		t->q->class = LMI_WIRE_CLASS_INTERACTIVE;
-	else if (!strcmp(tier, "flex") || !strcmp(tier, "batch"))
+	else if (!strcmp(tier, "flex"))
 		t->q->class = LMI_WIRE_CLASS_BATCH;
 }
 

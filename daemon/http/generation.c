@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the generations of an exchange and writes their answer.
+ * Runs the generations of an exchange; generation_answer.c writes their answer.
  *
  * A stream begins with the first item, not before, so that an error of the request still becomes an
  * error response.  All choices have their seed from the beginning.  The other choices start when
@@ -9,118 +9,24 @@
  * The items arrive in callbacks of the service, which must not be called from there: what has to
  * call it is done by lmi_http_later().  The memory of all this is in the arena of the exchange; the
  * subscriptions are stopped before it is freed. */
-#include "daemon/http/generation.h"
+#include "daemon/http/generation_impl.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "core/base/arena.h"
-#include "daemon/http/collect.h"
-#include "daemon/http/http_impl.h"
 #include "daemon/http/model_choice.h"
 #include "daemon/http/replay.h"
 #include "daemon/loop/loop.h"
 #include "service/durable_push.h"
-#include "service/push.h"
 
 /* Choices of one request that run at a time, so that it does not fill the queue. */
 #define AT_A_TIME LMI_HTTP_N_MAX
 
-struct run;
-
-struct choice {
-	struct run *run;
-	uint32_t index;
-	struct lmi_svc_push push;
-	struct lmi_http_collected collected;
-	bool ended;
-	uint64_t token_ns; /* when the latest token arrived; 0: none did */
-	struct lmi_http_answer_end end;
-};
-
-struct run {
-	struct lmi_http_exchange *x;
-	struct lmi_http_generation gen;
-	struct lmi_http_answer_head head;
-	char id[LMI_HTTP_ID_CHARS + 1];
-	int64_t *seeds;         /* [n_choice] */
-	struct choice *choices; /* [n_choice] */
-	struct lmi_http_out out;
-	uint32_t n_started, n_ended;
-	bool began;    /* the stream */
-	bool accepted; /* by the service */
-	bool finished; /* the response is complete */
-	bool fallback; /* the default model was looked for */
-	bool looks; /* for the default model; nothing is started meanwhile */
-	const char *traceparent; /* of the request; NULL: none, or nobody wants traces */
-	uint64_t first_ns;
-	uint32_t n_token; /* that have arrived */
-	struct event *ping;           /* NULL: no comments */
-	struct lmi_http_times *times; /* of the model; NULL: before the first item */
-};
-
 static void start(struct lmi_http_exchange *x, void *arg);
 
-/* ---- errors ---- */
-
-static void fail(struct run *r, const struct lmi_http_error *e)
-{
-	if (r->finished)
-		return;
-	r->finished = true;
-	r->x->log_end = "error";
-	if (!r->began) {
-		lmi_http_reply_error(r->x, e);
-		return;
-	}
-	if (r->gen.form->error)
-		r->gen.form->error(r->gen.state, e, &r->out);
-	(void)lmi_http_stream_write(r->x, r->out.text, r->out.failed ? 0 : r->out.n);
-	lmi_http_stream_end(r->x);
-}
-
-/* Reads a number that follows the text `before`, and moves *at behind it.  Returns false if there is
- * none. */
-static bool read_number(const char **at, const char *before, uint64_t *out)
-{
-	size_t n = strlen(before);
-	char *end;
-
-	if (strncmp(*at, before, n) || (*at)[n] < '0' || (*at)[n] > '9')
-		return false;
-	errno = 0;
-	*out = strtoull(*at + n, &end, 10);
-	*at = end;
-	return !errno;
-}
-
-/* Takes the numbers from the message of service/prompt.c; a test keeps the two together.  Clients,
- * too, look for "exceeds the available context size" in it. */
-static void read_context_error(const char *text, struct lmi_http_error *e)
-{
-	uint64_t n_prompt, n_ctx;
-
-	if (!read_number(&text, "prompt: a length of ", &n_prompt) ||
-	    !read_number(&text, " tokens exceeds the available context size of ", &n_ctx))
-		return;
-	e->n_prompt = n_prompt;
-	e->n_ctx = n_ctx;
-}
-
-static void fail_status(struct run *r, enum lmd_status st, const char *text, uint32_t retry_ms)
-{
-	struct lmi_http_error e = {
-		.code = lmi_http_code_for(r->x->h, &r->x->principal, st),
-		.cause = st,
-		.text = text,
-		.retry_ms = retry_ms};
-
-	read_context_error(text, &e);
-	fail(r, &e);
-}
+/* ---- what the service delivers ---- */
 
 static const char *reason_text(enum lmi_wire_cancel_reason reason)
 {
@@ -134,246 +40,37 @@ static const char *reason_text(enum lmi_wire_cancel_reason reason)
 	}
 }
 
-/* ---- the answer ---- */
-
-static void delay_ping(struct run *r)
+static void end_choice(struct lmi_http_choice *c, const struct lmi_wire_item *item)
 {
-	const struct timeval t = {.tv_sec = r->gen.ping_ms / 1000,
-				  .tv_usec = (int)(r->gen.ping_ms % 1000) * 1000};
-
-	if (r->ping)
-		(void)evtimer_add(r->ping, &t);
-}
-
-/* Sends what the form has written.  Returns false if more should wait. */
-static bool flush(struct run *r)
-{
-	bool more = true;
-
-	if (r->out.failed) {
-		fail_status(r, LMD_INTERNAL, "the answer cannot be written as JSON", 0);
-		return true;
-	}
-	if (r->out.n)
-		more = lmi_http_stream_write(r->x, r->out.text, r->out.n);
-	if (r->out.n)
-		delay_ping(r);
-	r->out.n = 0;
-	return more;
-}
-
-static void begin_stream(struct run *r)
-{
-	if (r->began)
-		return;
-	r->began = true;
-	lmi_http_stream_begin(r->x, r->gen.form->stream_type);
-	if (r->gen.form->begin)
-		r->gen.form->begin(r->gen.state, &r->head, &r->out);
-}
-
-static void on_ping(evutil_socket_t fd, short what, void *arg)
-{
-	static const char comment[] = ": keep-alive\n\n";
-	struct run *r = arg;
-
-	(void)fd;
-	(void)what;
-	if (r->finished)
-		return;
-	delay_ping(r);
-	/* the default model is being looked for, or what a client could resume is not on the disk */
-	if (!r->head.model || (r->gen.req.u.generate.durable && !r->accepted))
-		return;
-	begin_stream(r);
-	(void)flush(r);
-	if (!r->finished)
-		lmi_http_replay_comment(r->x, comment, sizeof(comment) - 1);
-}
-
-/* Without memory there are no comments. */
-static void start_pings(struct run *r)
-{
-	if (!r->gen.stream || !r->gen.ping_ms || !r->gen.form->stream_type ||
-	    strcmp(r->gen.form->stream_type, "text/event-stream") != 0)
-		return;
-	r->ping = evtimer_new(r->x->h->o.base, on_ping, r);
-	delay_ping(r);
-}
-
-/* Returns the number of answers to each prompt. */
-static uint32_t per_prompt(const struct run *r)
-{
-	return r->gen.n_prompt ? r->gen.n_choice / r->gen.n_prompt : r->gen.n_choice;
-}
-
-static struct lmi_http_answer_end sum_of(const struct run *r)
-{
-	struct lmi_http_answer_end sum = r->choices[0].end;
-
-	for (uint32_t i = 1; i < r->gen.n_choice; i++) {
-		const struct lmi_http_answer_end *e = &r->choices[i].end;
-
-		sum.n_prompt += i % per_prompt(r) ? 0 : e->n_prompt; /* once for each prompt */
-		sum.called |= e->called;
-		sum.n_out += e->n_out;
-		sum.n_forced += e->n_forced;
-		sum.n_cached += e->n_cached;
-		sum.n_drafted += e->n_drafted;
-		sum.n_accepted += e->n_accepted;
-		sum.n_reasoning += e->n_reasoning;
-		sum.n_shift += e->n_shift;
-		sum.prompt_ns += e->prompt_ns;
-		sum.out_ns += e->out_ns;
-	}
-	return sum;
-}
-
-static void reply_whole(struct run *r, const struct lmi_http_answer_end *sum)
-{
-	struct lmi_http_answer answers[LMI_HTTP_CHOICES_MAX];
-	struct lmi_json_text j = {0};
-
-	for (uint32_t i = 0; i < r->gen.n_choice; i++) {
-		if (!lmi_http_collected_answer(&r->choices[i].collected, r->x->arena, &answers[i])) {
-			fail_status(r, LMD_NOMEM, "no memory for the answer", 0);
-			return;
-		}
-		answers[i].end = r->choices[i].end;
-	}
-	r->gen.form->whole(r->gen.state, &r->head, answers, sum, &j);
-	r->finished = true;
-	lmi_http_reply(r->x, 200, &j);
-}
-
-static void finish(struct run *r)
-{
-	const struct lmi_http_answer_end sum = sum_of(r);
-
-	r->x->log_end = lmi_wire_word(&lmi_wire_words_finish, (int)sum.finish);
-	r->x->log_prompt = sum.n_prompt;
-	if (!r->gen.stream) {
-		reply_whole(r, &sum);
-		return;
-	}
-	if (r->gen.form->end)
-		r->gen.form->end(r->gen.state, &sum, &r->out);
-	(void)flush(r);
-	if (r->finished)
-		return;
-	r->finished = true;
-	lmi_http_stream_end(r->x);
-}
-
-static double seconds(uint64_t ns)
-{
-	return (double)ns / 1e9;
-}
-
-/* Counts tokens that have arrived together. */
-static void count_tokens(struct choice *c, uint32_t n)
-{
-	struct run *r = c->run;
-	uint64_t now = lmi_loop_now();
-
-	r->n_token += n;
-	if (r->x->again)
-		return;
-	if (!r->times) {
-		r->times = lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
-		lmi_http_times_add(r->times, LMI_HTTP_TIME_FIRST_TOKEN, seconds(r->first_ns), 1);
-	}
-	if (c->token_ns && n)
-		lmi_http_times_add(r->times, LMI_HTTP_TIME_BETWEEN, seconds(now - c->token_ns) / n,
-				   n);
-	c->token_ns = n ? now : c->token_ns;
-}
-
-/* Passes the end of a choice on, for traces. */
-static void trace_end(const struct choice *c, uint64_t all_ns)
-{
-	const struct lmi_http_answer_end *e = &c->end;
-	const struct run *r = c->run;
-	const struct lmi_http_opts *o = &r->x->h->o;
-	const struct lmi_http_generated g = {
-		.path = r->x->head.path,
-		.model = r->gen.req.u.generate.model,
-		.finish = lmi_wire_word(&lmi_wire_words_finish, (int)e->finish),
-		.traceparent = r->traceparent,
-		.all_ns = all_ns,
-		.queue_ns = e->queue_ns,
-		.first_ns = r->first_ns,
-		.prompt_ns = e->prompt_ns,
-		.out_ns = e->out_ns,
-		.n_prompt = e->n_prompt,
-		.n_cached = e->n_cached,
-		.n_out = e->n_out,
-		.chat = r->gen.req.u.generate.has_messages,
-	};
-
-	if (o->ops.generated)
-		o->ops.generated(o->arg, &g);
-}
-
-/* Counts the end of a choice. */
-static void count_end(struct choice *c)
-{
-	const struct lmi_http_answer_end *e = &c->end;
-	struct run *r = c->run;
-	struct lmi_http_times *t =
-		lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
-
-	if (!t)
-		return;
-	lmi_http_times_add(t, LMI_HTTP_TIME_QUEUE, seconds(e->queue_ns), 1);
-	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT, seconds(e->prompt_ns), 1);
-	lmi_http_times_add(t, LMI_HTTP_TIME_OUT, seconds(e->out_ns), 1);
-	lmi_http_times_add(t, LMI_HTTP_TIME_ALL, seconds(lmi_loop_now() - r->x->begun_ns), 1);
-	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT_TOKENS, e->n_prompt, 1);
-	lmi_http_times_add(t, LMI_HTTP_TIME_OUT_TOKENS, e->n_out, 1);
-	if (e->n_out > 1)
-		lmi_http_times_add(t, LMI_HTTP_TIME_PER_TOKEN, seconds(e->out_ns) / (e->n_out - 1),
-				   1);
-	if ((size_t)e->finish < LMD_LEN(t->finished))
-		t->finished[e->finish]++;
-}
-
-static void end_choice(struct choice *c, const struct lmi_wire_item *item)
-{
-	struct run *r = c->run;
+	struct lmi_http_run *r = c->run;
 	uint64_t all = lmi_loop_now() - r->x->begun_ns;
 
 	c->ended = true;
 	lmi_http_collect_end(&c->end, item, r->x->arena);
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
-	if (!r->x->again) { /* otherwise its times began in an earlier process, which may have counted it */
-		count_end(c);
-		trace_end(c, all);
-	}
+	lmi_http_run_count_end(c, all);
 	r->x->log_queue_ns = r->choices[0].end.queue_ns;
 	/* no item has this time: after a restart the bytes would be others */
 	if (r->gen.req.u.generate.durable)
 		c->end.queue_ns = 0;
 	r->n_ended++;
 	if (r->gen.stream) {
-		begin_stream(r);
+		lmi_http_run_begin_stream(r);
 		if (r->gen.form->choice_end)
 			r->gen.form->choice_end(r->gen.state, c->index, &c->end, &r->out);
-		(void)flush(r);
+		(void)lmi_http_run_flush(r);
 	}
 	if (r->n_ended == r->gen.n_choice && !r->finished)
-		finish(r);
+		lmi_http_run_finish(r);
 	else if (r->n_started < r->gen.n_choice && !r->finished)
 		lmi_http_later(r->x, start, r);
 }
 
-/* ---- what the service delivers ---- */
-
 static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 {
-	struct choice *c = arg;
-	struct run *r = c->run;
+	struct lmi_http_choice *c = arg;
+	struct lmi_http_run *r = c->run;
 	uint32_t n_token = 0;
 	bool good = true;
 
@@ -383,26 +80,26 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 		r->first_ns = lmi_loop_now() - r->x->begun_ns;
 	for (uint32_t i = 0; i < n; i++) {
 		n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
-		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
-				 items[i].u.call_end.complete;
+		c->end.called |=
+			items[i].kind == LMI_WIRE_ITEM_CALL_END && items[i].u.call_end.complete;
 	}
-	count_tokens(c, n_token);
+	lmi_http_run_count_tokens(c, n_token);
 	if (r->gen.stream) {
-		begin_stream(r);
+		lmi_http_run_begin_stream(r);
 		for (uint32_t i = 0; i < n && r->gen.form->item; i++)
 			r->gen.form->item(r->gen.state, c->index, &items[i], &r->out);
-		return flush(r);
+		return lmi_http_run_flush(r);
 	}
 	for (uint32_t i = 0; i < n && good; i++)
 		good = lmi_http_collected_add(&c->collected, &items[i]);
 	if (!good)
-		fail_status(r, LMD_NOMEM, "no memory for the answer", 0);
+		lmi_http_run_fail(r, LMD_NOMEM, "no memory for the answer", 0);
 	return good;
 }
 
 static bool items(void *arg, const struct lmi_wire_item *v, uint32_t n)
 {
-	struct lmi_http_server *h = ((struct choice *)arg)->run->x->h;
+	struct lmi_http_server *h = ((struct lmi_http_choice *)arg)->run->x->h;
 	bool more;
 
 	h->in_service++;
@@ -413,7 +110,7 @@ static bool items(void *arg, const struct lmi_wire_item *v, uint32_t n)
 
 static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
 {
-	struct run *r = arg;
+	struct lmi_http_run *r = arg;
 	struct lmd_str *name = &r->gen.req.u.generate.model;
 
 	r->looks = false;
@@ -429,7 +126,7 @@ static void with_default(struct lmi_http_exchange *x, const char *model, void *a
 
 		snprintf(text, sizeof(text), "the model '%.*s' does not exist",
 			 (int)(name->len < 200 ? name->len : 200), name->ptr);
-		fail_status(r, LMD_NOTFOUND, text, 0);
+		lmi_http_run_fail(r, LMD_NOTFOUND, text, 0);
 		return;
 	}
 	lmi_http_reply_invalid(x, "model", "is missing, and there is more than one model, or none");
@@ -438,7 +135,7 @@ static void with_default(struct lmi_http_exchange *x, const char *model, void *a
 
 static void look_for_default(struct lmi_http_exchange *x, void *arg)
 {
-	struct run *r = arg;
+	struct lmi_http_run *r = arg;
 
 	r->fallback = true;
 	lmi_http_default_model(x, with_default, r);
@@ -450,10 +147,10 @@ static void suspend(struct lmi_http_exchange *x, void *arg)
 	lmi_http_replay_suspend(x);
 }
 
-static void take_end(struct choice *c, const struct lmi_wire_item *item,
+static void take_end(struct lmi_http_choice *c, const struct lmi_wire_item *item,
 		     const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct run *r = c->run;
+	struct lmi_http_run *r = c->run;
 	char text[LMD_ERROR_TEXT];
 
 	if (r->finished)
@@ -466,13 +163,13 @@ static void take_end(struct choice *c, const struct lmi_wire_item *item,
 		r->finished = true;
 		lmi_http_later(r->x, suspend, NULL);
 	} else if (!item) {
-		fail_status(r, err->status, err->text, retry_ms);
+		lmi_http_run_fail(r, err->status, err->text, retry_ms);
 	} else if (item->kind == LMI_WIRE_ITEM_ERROR) {
 		snprintf(text, sizeof(text), "%.*s", (int)item->u.error.text.len,
 			 item->u.error.text.ptr);
-		fail_status(r, item->u.error.code, text, 0);
+		lmi_http_run_fail(r, item->u.error.code, text, 0);
 	} else if (item->kind == LMI_WIRE_ITEM_CANCELLED) {
-		fail_status(r, LMD_CANCELLED, reason_text(item->u.cancelled.reason), 0);
+		lmi_http_run_fail(r, LMD_CANCELLED, reason_text(item->u.cancelled.reason), 0);
 	} else {
 		end_choice(c, item);
 	}
@@ -481,7 +178,7 @@ static void take_end(struct choice *c, const struct lmi_wire_item *item,
 static void end(void *arg, const struct lmi_wire_item *item, const struct lmd_error *err,
 		uint32_t retry_ms)
 {
-	struct choice *c = arg;
+	struct lmi_http_choice *c = arg;
 	struct lmi_http_server *h = c->run->x->h;
 
 	h->in_service++;
@@ -491,8 +188,8 @@ static void end(void *arg, const struct lmi_wire_item *item, const struct lmd_er
 
 static void begun(void *arg, const struct lmi_wire_reply *reply)
 {
-	struct choice *c = arg;
-	struct run *r = c->run;
+	struct lmi_http_choice *c = arg;
+	struct lmi_http_run *r = c->run;
 
 	r->accepted = true;
 	if (r->gen.req.u.generate.durable)
@@ -514,11 +211,11 @@ static void set_prompt(struct lmi_wire_req_generate *q, const struct lmi_http_pr
 	q->n_tokens = p->n_token;
 }
 
-static void start_choice(struct run *r, uint32_t i)
+static void start_choice(struct lmi_http_run *r, uint32_t i)
 {
 	struct lmi_wire_request q = r->gen.req;
 	struct lmi_http_exchange *x = r->x;
-	struct choice *c = &r->choices[i];
+	struct lmi_http_choice *c = &r->choices[i];
 
 	c->run = r;
 	c->index = i;
@@ -526,12 +223,12 @@ static void start_choice(struct run *r, uint32_t i)
 	q.u.generate.has_seed = true;
 	q.u.generate.seed = r->seeds[i];
 	if (r->gen.n_prompt)
-		set_prompt(&q.u.generate, &r->gen.prompts[i / per_prompt(r)]);
+		set_prompt(&q.u.generate, &r->gen.prompts[i / lmi_http_run_per_prompt(r)]);
 	if (q.u.generate.durable) {
 		struct lmd_str note;
 
 		if (!lmi_http_durable_note(x, r->id, r->head.model, &note)) {
-			fail_status(r, LMD_NOMEM, "no memory for a durable stream", 0);
+			lmi_http_run_fail(r, LMD_NOMEM, "no memory for a durable stream", 0);
 			return;
 		}
 		c->push.note = note.ptr;
@@ -543,35 +240,35 @@ static void start_choice(struct run *r, uint32_t i)
 /* Starts the first choice or, after that was accepted, others. */
 static void start(struct lmi_http_exchange *x, void *arg)
 {
-	struct run *r = arg;
+	struct lmi_http_run *r = arg;
 	uint32_t n = r->n_started ? r->gen.n_choice : 1;
 
 	if (!x->h->svc)
-		fail_status(r, LMD_CANCELLED, "shutting down", 0);
+		lmi_http_run_fail(r, LMD_CANCELLED, "shutting down", 0);
 	while (r->n_started < n && r->n_started - r->n_ended < AT_A_TIME && !r->finished &&
 	       !r->looks)
 		start_choice(r, r->n_started++);
 }
 
 /* Goes on after a restart of the daemon, with the bytes that clients have seen. */
-static void start_again(struct run *r)
+static void start_again(struct lmi_http_run *r)
 {
-	struct choice *c = &r->choices[0];
+	struct lmi_http_choice *c = &r->choices[0];
 
 	c->run = r;
 	c->push = (struct lmi_svc_push){.ops = &push_ops, .arg = c};
 	r->n_started = 1;
 	r->accepted = r->fallback = true;
-	begin_stream(r);
-	(void)flush(r);
-	lmi_service_durable_push(r->x->h->svc, lmi_loop_now(), &r->x->principal, &r->x->again->stream,
-				 &c->push);
+	lmi_http_run_begin_stream(r);
+	(void)lmi_http_run_flush(r);
+	lmi_service_durable_push(r->x->h->svc, lmi_loop_now(), &r->x->principal,
+				 &r->x->again->stream, &c->push);
 }
 
 /* The client has read enough. */
 static void drained(void *arg)
 {
-	struct run *r = arg;
+	struct lmi_http_run *r = arg;
 	struct lmi_http_server *h = r->x->h;
 
 	for (uint32_t i = 0; i < r->n_started && h->svc && !r->finished; i++)
@@ -580,7 +277,7 @@ static void drained(void *arg)
 
 static void fini(void *arg)
 {
-	struct run *r = arg;
+	struct lmi_http_run *r = arg;
 	struct lmi_http_server *h = r->x->h;
 
 	if (r->ping)
@@ -610,7 +307,7 @@ bool lmi_http_make_id(char id[LMI_HTTP_ID_CHARS + 1])
 }
 
 /* Chooses a seed for each choice. */
-static bool make_seeds(struct run *r)
+static bool make_seeds(struct lmi_http_run *r)
 {
 	const struct lmi_wire_req_generate *q = &r->gen.req.u.generate;
 	uint64_t seed = (uint64_t)q->seed;
@@ -620,7 +317,7 @@ static bool make_seeds(struct run *r)
 	/* 32 bits, so that a client that reads numbers as doubles can send it again */
 	seed = q->has_seed ? seed : seed >> 32;
 	for (uint32_t i = 0; i < r->gen.n_choice; i++)
-		r->seeds[i] = (int64_t)((seed + i % per_prompt(r)) & INT64_MAX);
+		r->seeds[i] = (int64_t)((seed + i % lmi_http_run_per_prompt(r)) & INT64_MAX);
 	return true;
 }
 
@@ -638,7 +335,7 @@ void lmi_http_reply_translation(struct lmi_http_exchange *x, const struct lmd_er
 void lmi_http_generate_translated(struct lmi_http_exchange *x,
 				  const struct lmi_http_generation *gen)
 {
-	struct run *r = lmi_arena_alloc(x->arena, sizeof(*r), 64);
+	struct lmi_http_run *r = lmi_arena_alloc(x->arena, sizeof(*r), 64);
 	struct lmd_str *model;
 
 	if (!r) {
@@ -685,7 +382,7 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 	x->drained = drained;
 	x->hook_arg = r;
 	x->cancel_on_eof = true;
-	start_pings(r);
+	lmi_http_run_start_pings(r);
 	if (x->again)
 		start_again(r);
 	else if (model->len)

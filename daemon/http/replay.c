@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps streams.
+ * Keeps streams; replay_read.c sends them to those who resume them.
  *
  * The exchange that computes a stream writes to the connection of its request and to the memory
  * here.  If that connection is lost, it goes on without one.  Exchanges that resume the stream are
@@ -10,54 +10,18 @@
  * The memory grows up to the configured number of bytes and then keeps the latest ones: the byte at
  * position p is at p modulo the capacity.  An exchange without a connection is destroyed in the
  * event of its stream, because a callback of the service must not destroy it. */
-#include "daemon/http/replay.h"
+#include "daemon/http/replay_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/arena.h"
 #include "daemon/http/generation.h"
-#include "daemon/http/http_impl.h"
 #include "daemon/loop/loop.h"
 #include "service/durable_push.h"
 
 #define FIRST_BYTES 4096u
-
-struct reader {
-	struct reader *next;
-	struct lmi_http_replay *replay; /* NULL: it is forgotten */
-	struct lmi_http_exchange *x;
-	uint64_t at;
-	bool blocked; /* its client reads too slowly */
-};
-
-struct lmi_http_replay {
-	struct lmi_http_replay *next;
-	struct lmi_http_server *h;
-	char name[LMI_HTTP_REPLAY_NAME + 1];
-	struct lmi_svc_principal owner;
-	const char *type;            /* of the stream */
-	struct lmi_http_exchange *x; /* computes it; NULL: has been freed */
-	struct reader *readers;
-	struct event *timer;
-	char *ring; /* [cap] */
-	uint64_t cap, n; /* n: bytes so far */
-	bool with_ids;  /* events have ids */
-	/* of a durable stream */
-	bool durable;
-	bool has_id;    /* the service has accepted it */
-	bool suspended; /* it goes on at the next start */
-	bool was_sent;  /* a client was sent all of it */
-	bool was_read;  /* and the service knows that */
-	struct lmi_wire_id id;
-	bool ended;     /* no more bytes come */
-	bool nomem;     /* later bytes are not in memory */
-	bool forgotten; /* freed as soon as x is */
-	int64_t started_ms, ended_ms;
-};
 
 static int64_t now_ms(struct lmi_http_server *h)
 {
@@ -74,7 +38,7 @@ static bool owns(const struct lmi_http_replay *r, const struct lmi_svc_principal
 	return !r->forgotten && same_key && (*p->key_label || r->owner.uid == p->uid);
 }
 
-static struct lmi_http_replay *find(const struct lmi_http_exchange *x, const char *name)
+struct lmi_http_replay *lmi_http_replay_find(const struct lmi_http_exchange *x, const char *name)
 {
 	struct lmi_http_replay *r = x->h->replays;
 
@@ -90,8 +54,7 @@ static bool is_read(const struct lmi_http_replay *r)
 	return r->readers || (r->x && r->x->conn);
 }
 
-/* Starts or stops the timer. */
-static void arm(struct lmi_http_replay *r)
+void lmi_http_replay_arm(struct lmi_http_replay *r)
 {
 	const uint64_t ms = r->durable && !r->was_sent ? r->h->o.durable_ms : r->h->o.resume_ms;
 	const struct timeval tv = {.tv_sec = (time_t)(ms / 1000),
@@ -115,170 +78,10 @@ static void replay_free(struct lmi_http_replay *r)
 	lmi_free(r);
 }
 
-/* ---- readers ---- */
-
-static uint64_t first_byte(const struct lmi_http_replay *r)
-{
-	return r->n - (r->n < r->cap ? r->n : r->cap);
-}
-
-/* A client was sent all of the stream: the service is told outside its callbacks. */
-static void set_sent(struct lmi_http_replay *r)
-{
-	r->was_sent = true;
-	if (r->durable)
-		event_active(r->timer, EV_READ, 0);
-}
-
-/* Sends what is there.  It may close the reader's connection. */
-static void send_more(struct reader *reader)
-{
-	struct lmi_http_replay *r = reader->replay;
-
-	reader->blocked = false;
-	if (reader->at < first_byte(r) || (r->nomem && reader->at == r->n)) {
-		lmi_http_conn_close(reader->x->conn); /* what it needs is lost */
-		return;
-	}
-	while (reader->at < r->n && !reader->blocked) {
-		uint64_t at = reader->at % r->cap, n = r->n - reader->at;
-
-		n = n < r->cap - at ? n : r->cap - at;
-		n = n < LMI_HTTP_OUT_LOW ? n : LMI_HTTP_OUT_LOW;
-		reader->at += n;
-		reader->blocked = !lmi_http_stream_write(reader->x, r->ring + at, n);
-	}
-	if (r->ended && reader->at == r->n) {
-		lmi_http_stream_end(reader->x);
-		set_sent(r);
-	}
-}
-
-static void send_to_all(struct lmi_http_replay *r)
-{
-	struct reader *next;
-
-	for (struct reader *reader = r->readers; reader; reader = next) {
-		next = reader->next;
-		if (!reader->blocked)
-			send_more(reader);
-	}
-}
-
-/* Returns false if the generation should wait: it has readers, and all read too slowly. */
-static bool wants_more(const struct lmi_http_replay *r)
-{
-	const struct reader *reader = r->readers;
-
-	while (reader && reader->blocked)
-		reader = reader->next;
-	return reader || !r->readers;
-}
-
-static void go_on(struct lmi_http_exchange *x, void *arg)
-{
-	(void)arg;
-	if (x->phase == LMI_HTTP_PHASE_STREAM && x->drained)
-		x->drained(x->hook_arg);
-}
-
-/* Lets the generation go on, after fewer wait. */
-static void wake(struct lmi_http_replay *r)
-{
-	if (r->x && r->x->phase == LMI_HTTP_PHASE_STREAM && wants_more(r))
-		lmi_http_later(r->x, go_on, NULL);
-}
-
-static void reader_drained(void *arg)
-{
-	struct reader *reader = arg;
-	struct lmi_http_replay *r = reader->replay;
-
-	if (!r)
-		return;
-	send_more(reader);
-	wake(r);
-}
-
-static void reader_fini(void *arg)
-{
-	struct reader *reader = arg;
-	struct lmi_http_replay *r = reader->replay;
-	struct reader **p;
-
-	if (!r)
-		return;
-	for (p = &r->readers; *p != reader; p = &(*p)->next)
-		;
-	*p = reader->next;
-	arm(r);
-	wake(r);
-}
-
-void lmi_http_replay_read(struct lmi_http_exchange *x, const char *name, uint64_t from)
-{
-	struct lmi_http_replay *r = find(x, name);
-	struct reader *reader;
-
-	if (!r) {
-		lmi_http_respond_text(x, 404, "", "there is no stream of that name, or no longer");
-		return;
-	}
-	if (r->suspended) {
-		lmi_http_respond_text(x, 503, "Retry-After: 1\r\n",
-				      "llamad is being stopped; the stream goes on at its next start: ask "
-				      "again for the same position");
-		return;
-	}
-	if (from > r->n || from < first_byte(r) || r->nomem) {
-		lmi_http_respond_text(x, from > r->n ? 400 : 410, "",
-				      "from: the stream has bytes %" PRIu64 " to %" PRIu64
-				      " in memory, not %" PRIu64,
-				      first_byte(r), r->n, from);
-		return;
-	}
-	reader = lmi_arena_alloc(x->arena, sizeof(*reader), 8);
-	if (!reader) {
-		lmi_http_respond_text(x, 503, "", "out of memory");
-		return;
-	}
-	*reader = (struct reader){.next = r->readers, .replay = r, .x = x, .at = from};
-	r->readers = reader;
-	x->fini = reader_fini;
-	x->drained = reader_drained;
-	x->hook_arg = reader;
-	x->cancel_on_eof = true;
-	arm(r);
-	lmi_http_stream_begin(x, r->type);
-	send_more(reader);
-}
-
-bool lmi_http_replay_resume(struct lmi_http_exchange *x)
-{
-	const char *id = lmi_http_header(x, "last-event-id");
-	const char *colon = id ? strrchr(id, ':') : NULL, *name;
-	char *end;
-	uint64_t from;
-
-	if (!id)
-		return false;
-	from = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoull(colon + 1, &end, 10) : 0;
-	if (!from || *end) {
-		lmi_http_respond_text(x, 400, "", "Last-Event-ID: is not an id of an event");
-		return true;
-	}
-	name = lmi_arena_strndup(x->arena, id, (size_t)(colon - id));
-	if (name)
-		lmi_http_replay_read(x, name, from);
-	else
-		lmi_http_respond_text(x, 503, "", "out of memory");
-	return true;
-}
-
 bool lmi_http_replay_info(const struct lmi_http_exchange *x, const char *name,
 			  struct lmi_http_replay_info *out)
 {
-	const struct lmi_http_replay *r = find(x, name);
+	const struct lmi_http_replay *r = lmi_http_replay_find(x, name);
 
 	if (!r)
 		return false;
@@ -291,6 +94,13 @@ bool lmi_http_replay_info(const struct lmi_http_exchange *x, const char *name,
 
 /* ---- the end ---- */
 
+void lmi_http_replay_set_sent(struct lmi_http_replay *r)
+{
+	r->was_sent = true;
+	if (r->durable)
+		event_active(r->timer, EV_READ, 0);
+}
+
 static void set_ended(struct lmi_http_replay *r)
 {
 	if (r->ended)
@@ -299,7 +109,7 @@ static void set_ended(struct lmi_http_replay *r)
 	r->ended_ms = now_ms(r->h);
 	while (r->suspended && r->readers) /* their ends would look like that of the stream */
 		lmi_http_conn_close(r->readers->x->conn);
-	send_to_all(r);
+	lmi_http_replay_send_to_all(r);
 }
 
 /* The stream is not wanted any more. */
@@ -320,7 +130,7 @@ static void forget(struct lmi_http_replay *r)
 		lmi_http_respond_text(x, 409, "", "the stream was stopped");
 	set_ended(r);
 	while (r->readers) {
-		struct reader *reader = r->readers;
+		struct lmi_http_replay_reader *reader = r->readers;
 
 		r->readers = reader->next;
 		reader->replay = NULL;
@@ -331,7 +141,7 @@ static void forget(struct lmi_http_replay *r)
 
 void lmi_http_replay_stop(struct lmi_http_exchange *x, const char *name)
 {
-	struct lmi_http_replay *r = find(x, name);
+	struct lmi_http_replay *r = lmi_http_replay_find(x, name);
 
 	if (!r)
 		return;
@@ -360,7 +170,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	if (r->x && !r->x->conn && (r->forgotten || r->x->phase == LMI_HTTP_PHASE_DONE))
 		lmi_http_exchange_destroy(r->x);
 	if (!r->forgotten)
-		arm(r);
+		lmi_http_replay_arm(r);
 	else if (!r->x)
 		replay_free(r);
 }
@@ -372,8 +182,8 @@ bool lmi_http_replay_detach(struct lmi_http_exchange *x)
 	if (!r || !x->h->svc || r->forgotten || x->phase == LMI_HTTP_PHASE_DONE)
 		return false;
 	x->conn = NULL;
-	arm(r);
-	wake(r);
+	lmi_http_replay_arm(r);
+	lmi_http_replay_wake(r);
 	return true;
 }
 
@@ -394,7 +204,7 @@ void lmi_http_replay_release(struct lmi_http_exchange *x)
 	if (r->forgotten)
 		event_active(r->timer, EV_READ, 0);
 	else
-		arm(r);
+		lmi_http_replay_arm(r);
 }
 
 void lmi_http_replay_close(struct lmi_http_server *h)
@@ -478,8 +288,8 @@ bool lmi_http_replay_write(struct lmi_http_exchange *x, const void *bytes, size_
 		more = put(r, p, part);
 		p += part;
 	}
-	send_to_all(r);
-	return x->conn ? more : wants_more(r);
+	lmi_http_replay_send_to_all(r);
+	return x->conn ? more : lmi_http_replay_wants_more(r);
 }
 
 void lmi_http_replay_error(struct lmi_http_exchange *x, const void *bytes, size_t n)
@@ -494,7 +304,7 @@ void lmi_http_replay_end(struct lmi_http_exchange *x)
 {
 	set_ended(x->replay);
 	if (x->conn)
-		set_sent(x->replay);
+		lmi_http_replay_set_sent(x->replay);
 }
 
 void lmi_http_replay_comment(struct lmi_http_exchange *x, const void *bytes, size_t n)
@@ -551,7 +361,8 @@ static bool make_place(struct lmi_http_exchange *x)
 			continue;
 		n++;
 		if (r->ended && !r->suspended && !is_read(r) &&
-		    (!oldest || r->ended_ms <= oldest->ended_ms)) /* the list begins with the newest */
+		    (!oldest ||
+		     r->ended_ms <= oldest->ended_ms)) /* the list begins with the newest */
 			oldest = r;
 	}
 	if (n < x->h->o.resume_number && n_all < LMI_HTTP_REPLAY_MAX)
@@ -563,7 +374,8 @@ static bool make_place(struct lmi_http_exchange *x)
 	return oldest != NULL;
 }
 
-static struct lmi_http_replay *create(struct lmi_http_exchange *x, const char *name, const char *type)
+static struct lmi_http_replay *create(struct lmi_http_exchange *x, const char *name,
+				      const char *type)
 {
 	struct lmi_http_replay *r = lmi_alloc(1, sizeof(*r));
 
@@ -597,7 +409,7 @@ bool lmi_http_replay_begin_again(struct lmi_http_exchange *x, const char *type)
 	r->durable = r->with_ids = r->has_id = true;
 	r->was_sent = r->was_read = x->again->was_read;
 	r->id = x->again->stream;
-	arm(r);
+	lmi_http_replay_arm(r);
 	return true;
 }
 
@@ -608,16 +420,18 @@ bool lmi_http_replay_begin(struct lmi_http_exchange *x, const char *type, bool d
 	struct lmi_http_replay *r;
 
 	if (durable && !x->h->o.resume_bytes) {
-		lmi_http_reply_invalid(x, "durable", "this server keeps no streams (http_resume in [limits])");
+		lmi_http_reply_invalid(x, "durable",
+				       "this server keeps no streams (http_resume in [limits])");
 		return false;
 	}
 	if (!x->h->o.resume_bytes || (!name && !ids && !durable))
 		return true;
 	if (name && !good_name(name)) {
-		lmi_http_respond_text(x, 400, "",
-				      "X-Conversation-Id: must have 1 to %u printable characters of "
-				      "ASCII without spaces",
-				      LMI_HTTP_REPLAY_NAME);
+		lmi_http_respond_text(
+			x, 400, "",
+			"X-Conversation-Id: must have 1 to %u printable characters of "
+			"ASCII without spaces",
+			LMI_HTTP_REPLAY_NAME);
 		return false;
 	}
 	if (name)

@@ -21,22 +21,34 @@ START_TEST(service_tiers)
 	static const struct {
 		const char *json;
 		enum lmi_wire_class class;
+		const char *error; /* NULL: accepted */
 	} cases[] = {
-		{"\"priority\"", LMI_WIRE_CLASS_INTERACTIVE}, {"\"flex\"", LMI_WIRE_CLASS_BATCH},
-		{"\"batch\"", LMI_WIRE_CLASS_BATCH},	      {"\"auto\"", LMI_WIRE_CLASS_NORMAL},
-		{"\"default\"", LMI_WIRE_CLASS_NORMAL},	      {"null", LMI_WIRE_CLASS_NORMAL},
-		{"7", LMI_WIRE_CLASS_NORMAL},
+		{"\"priority\"", LMI_WIRE_CLASS_INTERACTIVE, NULL},
+		{"\"flex\"", LMI_WIRE_CLASS_BATCH, NULL},
+		{"\"auto\"", LMI_WIRE_CLASS_NORMAL, NULL},
+		{"\"default\"", LMI_WIRE_CLASS_NORMAL, NULL},
+		{"\"scale\"", LMI_WIRE_CLASS_NORMAL, NULL},
+		{"\"fast\"", LMI_WIRE_CLASS_NORMAL,
+		 "\"fast\" is not one of: auto, default, flex, priority, scale"},
+		{"7", LMI_WIRE_CLASS_NORMAL, "must be a string"},
 	};
+	static const struct lmi_http_at at = {.name = "service_tier"};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		struct lmi_wire_req_generate q = {.class = LMI_WIRE_CLASS_NORMAL};
-		struct lmi_http_translation t = {.q = &q};
+		struct lmd_error err = {0};
+		struct lmd_arena *arena = lmi_arena_create(1 << 16);
+		struct lmi_http_translation t = {.q = &q, .r = {.arena = arena, .err = &err}};
 		json_t *v = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
 
 		ck_assert_ptr_nonnull(v);
-		lmi_http_read_service_tier(&t, NULL, v);
+		lmi_http_read_service_tier(&t, &at, v);
 		ck_assert_int_eq(q.class, cases[i].class);
+		ck_assert_int_eq(t.r.status, cases[i].error ? LMD_INVALID : LMD_OK);
+		if (cases[i].error)
+			ck_assert_msg(strstr(err.text, cases[i].error) != NULL, "%s", err.text);
 		json_decref(v);
+		lmi_arena_destroy(arena);
 	}
 }
 END_TEST

@@ -143,12 +143,17 @@ static void read_draft_max(struct lmi_http_translation *t, const struct lmi_http
 	lmi_http_wire_read(t, at, v, "draft_max", true);
 }
 
-/* A list of {id, scale} with the numbers of adapters in /lora-adapters: one of them has scale 1 at
- * most, the others 0.  An empty list has no effect. */
+#define LORA_MAX   8  /* entries with an effect */
+#define LORA_BYTES 32 /* of an entry */
+
+/* A list of {id, scale} with the numbers of adapters in /lora-adapters; those that are missing have the
+ * scale 0. An empty list has no effect. */
 static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
 	const json_t *entry;
-	size_t i;
+	uint32_t n = 0;
+	size_t i, len = 0;
+	char *text;
 
 	if (!json_is_array(v)) {
 		lmi_http_fail(&t->r, at, "is not an array");
@@ -156,13 +161,13 @@ static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *
 	}
 	if (!json_array_size(v))
 		return;
-	t->q->has_adapter = true;
-	t->q->adapter = (struct lmd_str){.ptr = "", .len = 0};
+	text = lmi_http_alloc(&t->r, LORA_MAX * LORA_BYTES, 1);
+	if (!text)
+		return;
 	json_array_foreach(v, i, entry)
 	{
 		double scale = json_number_value(json_object_get(entry, "scale"));
 		const json_t *id = json_object_get(entry, "id");
-		char *number;
 
 		if (!json_is_integer(id) || json_integer_value(id) < 0 ||
 		    json_integer_value(id) > 999) {
@@ -171,23 +176,15 @@ static void read_lora(struct lmi_http_translation *t, const struct lmi_http_at *
 		}
 		if (!(scale > 0) && !(scale < 0))
 			continue;
-		if (scale < 1 || scale > 1) {
-			lmi_http_fail(&t->r, at,
-				      "has scale %g: it must be 0 or 1, and llamad.conf has the "
-				      "adapter's own scale",
-				      scale);
+		if (n++ == LORA_MAX) {
+			lmi_http_fail(&t->r, at, "applies more than %d adapters", LORA_MAX);
 			return;
 		}
-		if (t->q->adapter.len) {
-			lmi_http_fail(&t->r, at, "applies two adapters, the maximum is one");
-			return;
-		}
-		number = lmi_http_alloc(&t->r, 4, 1);
-		if (!number)
-			return;
-		t->q->adapter.len = (size_t)snprintf(number, 4, "%d", (int)json_integer_value(id));
-		t->q->adapter.ptr = number;
+		len += (size_t)snprintf(text + len, LORA_BYTES, "%s%d:%.6g", len ? "," : "",
+					(int)json_integer_value(id), scale);
 	}
+	t->q->has_adapter = true;
+	t->q->adapter = (struct lmd_str){.ptr = text, .len = len};
 }
 
 /* In seconds; 0 and -1: never. */

@@ -32,7 +32,17 @@
  * - Objects may be destroyed when all calls that name them are complete; an event, when it has fired
  *   or was never used.
  * - An error of a call that was accepted is the status of its event, and of the first event recorded
- *   after it on its queue.  The calls after a failed one still happen. */
+ *   after it on its queue.  The calls after a failed one still happen.
+ *
+ * Groups.  The devices of a group run plans with collectives together: each device the plan of its
+ * rank, plan->key.rank of plan->key.n_rank, which is its place in group_create's list.
+ * - The k-th plan_run of such a plan on every device of the group belongs to the same step, also if
+ *   one of them fails.  The host makes these calls for all ranks, in the same order on every device: on
+ *   devices without queues at the same time, in a thread for each rank; on others one after the other,
+ *   with a queue, before it waits for any of them.
+ * - If the run of a rank fails, is refused or is cancelled, the runs of all ranks of that step fail, those
+ *   of the others with LMD_CANCELLED.  So none waits for ever: a rank that waits looks at its step's cancel
+ *   word, and gives up with LMD_TIMEOUT when another one does not come (ref: 30 s). */
 #ifndef LLAMAD_BACKEND_H
 #define LLAMAD_BACKEND_H
 
@@ -64,6 +74,9 @@ struct lmd_devgroup;
 #define LMD_DEV_GRAPH       8u
 #define LMD_DEV_PEER        16u /* buffer_copy takes a source that is a buffer of another device of
 				 * this backend, if that has PEER as well */
+#define LMD_DEV_TOPN        32u /* TAIL plans that find the best 64 logits of each row and their ids
+				 * (REDUCE TOP_K) take less time than copying the rows; since ABI
+				 * 0.11 */
 
 struct lmd_device_info {
 	uint32_t struct_size;
@@ -85,7 +98,8 @@ struct lmd_device_info {
 };
 
 /* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types.  A
- * backend refuses those that it lacks with LMD_UNSUPPORTED */
+ * backend refuses those that it lacks with LMD_UNSUPPORTED.  With all but F32 and INT16, rows before
+ * weights in bf16 may be rounded to bf16 */
 enum lmd_activations {
 	LMD_ACTIVATIONS_DEFAULT = 0,
 	LMD_ACTIVATIONS_F32 = 1,  /* f32 throughout: shows wrong formulas */
@@ -414,7 +428,9 @@ struct lmd_backend_ops {
 	enum lmd_status (*queue_wait_event)(void *state, struct lmd_queue *q, struct lmd_event *e,
 					    struct lmd_error *err);
 
-	/* Optional: collectives. */
+	/* Optional, both together: the collectives ALLREDUCE and ALLGATHER.  states: n >= 2 open devices of this
+	 * backend, by rank; LMD_UNSUPPORTED: these cannot form a group.  No other call on them runs
+	 * meanwhile.  The plans of a group are destroyed before it. */
 	enum lmd_status (*group_create)(void *const *states, uint32_t n, struct lmd_devgroup **out,
 					struct lmd_error *err);
 	void (*group_destroy)(struct lmd_devgroup *g);

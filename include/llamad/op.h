@@ -609,8 +609,10 @@ struct lmd_op_cast_copy {
 	struct lmd_operand x, y;
 };
 
-/* 22, 23. ALLREDUCE: y = sum of x over the plan's device group, in rank order:
- * ((x_0 + x_1) + x_2) + ... in f32.  ALLGATHER: y = the x of all ranks, concatenated in rank order.
+/* 22, 23. ALLREDUCE: y = sum of x over the plan's device group, in f32, in pairs: neighbours by rank are
+ * added, then neighbours of these sums, and so on; an odd last one is carried over: (x_0 + x_1) +
+ * (x_2 + x_3) for 4 ranks, (x_0 + x_1) + x_2 for 3.  So 4 parts give the same bits on 1, 2 and 4 devices.
+ * ALLGATHER: y = the x of all ranks, concatenated in rank order.
  * All ranks have the same sequence of collectives.  On devices without a group the host replaces them
  * by copies and sums. */
 struct lmd_op_collective {

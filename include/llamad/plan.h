@@ -171,6 +171,7 @@ enum lmd_output_id {
 	LMD_OUT_TOKEN = 2,
 	LMD_OUT_EMBED = 3,
 	LMD_OUT_TOPN_LP = 4,  /* f32 [O, n]: their log probabilities (SAMPLE.top_lp) */
+	LMD_OUT_TOPN_LOGIT = 5, /* f32 [O, n]: their logits (REDUCE TOP_K); since ABI 0.11 */
 	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48 */
 };
 struct lmd_output {

@@ -1306,9 +1306,11 @@ struct lmi_wire_req_generate {
 	 * let later requests find this one's. If false, the whole prompt is computed and
 	 * nothing of it is found later. (default true) */
 	bool cache_prompt;
-	/* The adapter (LoRA) of the model that the answer is computed with, by its name in the
-	 * server's configuration, or by its number in the list; empty = none. Defaults to that
-	 * of the preset. Requests with different adapters are computed together. */
+	/* The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+	 * NAME[:SCALE] separated by commas; empty = none. A name is one of the server's
+	 * configuration or of its folder of adapters, or a number in the list; SCALE multiplies
+	 * the adapter's own. Defaults to those of the preset. An adapter that is not in memory
+	 * is loaded first. Requests with different adapters are computed together. */
 	bool has_adapter;
 	struct lmd_str adapter;
 	/* For so long after the answer, what the prefix cache has of this prompt is the last
@@ -1408,6 +1410,8 @@ struct lmi_wire_req_info {
 	struct lmd_str model;
 	/* Include the metadata keys of the file. */
 	bool keys;
+	/* Include what the chat template supports. */
+	bool template_caps;
 };
 
 /* Returns the metadata of a model file. */
@@ -1448,6 +1452,11 @@ struct lmi_wire_rep_info {
 	/* The Modelfile, if the name was made by op create. */
 	bool has_modelfile;
 	struct lmd_str modelfile;
+	/* What the chat template supports, if requested: system, tools, tool_calls,
+	 * parallel_tool_calls, tool_results, reasoning, thinking_switch, parts,
+	 * generation_prompt, strings. */
+	const struct lmd_str *template_caps;
+	uint32_t n_template_caps;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */

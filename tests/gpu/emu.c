@@ -23,7 +23,7 @@ enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
 #define MOST_COPIES 16u
 struct copy {
 	void *to;
-	const void *from;
+	const void *from; /* NULL: zeros */
 	unsigned group;
 };
 
@@ -207,6 +207,86 @@ void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b)
 	mma(c, a, b, 16);
 }
 
+/* Value k of a row or column of 16-bit floats. */
+static double half_element(const struct fibre *lanes, bool b, unsigned line, unsigned k, bool bf16)
+{
+	const struct fibre *f = &lanes[line % 8 * 4 + k % 8 / 2];
+	uint32_t word = b ? f->b[k / 8] : f->a[k / 8 * 2 + line / 8];
+
+	word = k % 2 ? word >> 16 : word & 0xffff;
+	return (double)(bf16 ? gpu_bits_float(word << 16) : gpu_half_to_float((uint16_t)word));
+}
+
+static void mma_half(float *c, const uint32_t *a, const uint32_t *b, bool bf16)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
+	unsigned lane = emu_now.tid % 32;
+
+	if (emu_now.warp != 32)
+		fatal("a matrix instruction with warps that do not have 32 threads");
+	f->a = a;
+	f->b = b;
+	wait_as(AT_WARP);
+	for (unsigned i = 0; i < 4; i++) {
+		double sum = 0;
+
+		for (unsigned k = 0; k < 16; k++)
+			sum += half_element(lanes, false, lane / 4 + i / 2 * 8, k, bf16) *
+			       half_element(lanes, true, lane % 4 * 2 + i % 2, k, bf16);
+		c[i] = (float)(c[i] + sum);
+	}
+	wait_as(AT_WARP);
+}
+
+void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b)
+{
+	mma_half(c, a, b, false);
+}
+
+void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b)
+{
+	mma_half(c, a, b, true);
+}
+
+static void load_matrices(uint32_t *r, const void *row, bool transposed)
+{
+	struct fibre *f = &emu.fibres[emu_now.tid];
+	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
+	unsigned lane = emu_now.tid % 32;
+
+	if (emu_now.warp != 32 || (uintptr_t)row % 16)
+		fatal("matrices in rows that do not begin at multiples of 16 bytes");
+	f->a = row;
+	wait_as(AT_WARP);
+	for (unsigned j = 0; j < 4; j++) {
+		const uint32_t *first = lanes[8 * j + lane % 4 * 2].a + lane / 8,
+			       *second = lanes[8 * j + lane % 4 * 2 + 1].a + lane / 8;
+		unsigned shift = lane / 4 % 2 * 16; /* value lane / 4 of a row */
+
+		r[j] = transposed ? (*first >> shift & 0xffff) | *second >> shift << 16
+				  : lanes[8 * j + lane / 4].a[lane % 4];
+	}
+	wait_as(AT_WARP);
+}
+
+void emu_ldmatrix(uint32_t *r, const void *row)
+{
+	load_matrices(r, row, false);
+}
+
+void emu_ldmatrix_t(uint32_t *r, const void *row)
+{
+	load_matrices(r, row, true);
+}
+
+void emu_async16_or_zero(void *shared, const void *from, int copy)
+{
+	emu_async16(shared, from);
+	if (!copy)
+		emu.fibres[emu_now.tid].copies[emu.fibres[emu_now.tid].n_copy - 1].from = NULL;
+}
+
 void emu_async16(void *shared, const void *from)
 {
 	struct fibre *f = &emu.fibres[emu_now.tid];
@@ -229,10 +309,12 @@ void emu_async_wait(uint32_t n)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->n_copy; i++) {
-		if (f->copies[i].group + n < f->group)
+		if (f->copies[i].group + n >= f->group)
+			f->copies[kept++] = f->copies[i];
+		else if (f->copies[i].from)
 			memcpy(f->copies[i].to, f->copies[i].from, 16);
 		else
-			f->copies[kept++] = f->copies[i];
+			memset(f->copies[i].to, 0, 16);
 	}
 	f->n_copy = kept;
 }

@@ -114,12 +114,22 @@ struct gpu_four emu_load16(const void *p);
  * no sooner. */
 void emu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b);
+void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b);
+void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b);
+void emu_ldmatrix(uint32_t *r, const void *row);
+void emu_ldmatrix_t(uint32_t *r, const void *row);
 void emu_async16(void *shared, const void *from);
+void emu_async16_or_zero(void *shared, const void *from, int copy);
 void emu_async_commit(void);
 void emu_async_wait(uint32_t n);
 #define gpu_mma_k32      emu_mma_k32
 #define gpu_mma_k16      emu_mma_k16
+#define gpu_mma_f16      emu_mma_f16
+#define gpu_mma_bf16     emu_mma_bf16
+#define gpu_ldmatrix     emu_ldmatrix
+#define gpu_ldmatrix_t   emu_ldmatrix_t
 #define gpu_async16      emu_async16
+#define gpu_async16_or_zero emu_async16_or_zero
 #define gpu_async_commit emu_async_commit
 #define gpu_async_wait   emu_async_wait
 

@@ -24,7 +24,7 @@ all() {
 all "embed " "norm " "rope_kv " "glu " "ffn " "head " "ew " "gather " "cast_copy " "bmm " "moe_ffn "
 all "softmax " "reduce " "route " "mix " "conv " "scan " "patch " "index " "sample "
 all "attn " "linear q4_0" "linear q4_k" "linear q5_k" "linear q6_k" "linear q8_0" "linear mxfp4" "linear ids"
-all "linear iq4_nl" "linear iq4_xs" "linear bf16"
+all "linear iq4_nl" "linear iq4_xs" "linear f16" "linear bf16"
 all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
 all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
 LLAMAD_FAKE_GPU=devices=2
@@ -41,9 +41,9 @@ done
 for mma in 0 1; do
 	LLAMAD_FAKE_GPU=mma=$mma,count=$dir/count$mma
 	export LLAMAD_FAKE_GPU
-	all "linear q4_k"
+	all "linear q4_k" "linear bf16" "moe_ffn q8_0" "attn "
 	holds "kernels with matrix instructions, mma=$mma" \
-		[ "$(grep -c '^ *[1-9][0-9]* gpu_tile_q4_k$' "$dir/count$mma")" = $mma ]
+		[ "$(grep -c '^ *[1-9][0-9]* gpu_\(tile_q4_k\|tile_bf16\|tile_q8_0\|group\|flash_64_f16\|flash_128_any\)$' "$dir/count$mma")" = $((6 * mma)) ]
 done
 LLAMAD_FAKE_GPU=
 [ -z "${LMD_TEST_LONG:-}" ] || all "linear "

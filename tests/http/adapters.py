@@ -55,7 +55,7 @@ def test(address, folder):
             return f.read()
 
     prompt = read("prompt")
-    want = {n: read(f"{n}.txt")[:-1] for n in ("base", "one", "two")}
+    want = {n: read(f"{n}.txt")[:-1] for n in ("base", "one", "two", "scaled", "both")}
 
     def complete(model="base", path="/v1/completions", **more):
         return call(address, path, {"model": model, "prompt": prompt, "max_tokens": 24,
@@ -66,7 +66,11 @@ def test(address, folder):
 
     for name, more in (("base", {}), ("one", {"adapter": "one"}), ("two", {"adapter": "two"}),
                        ("two", {"lora": [{"id": 0, "scale": 0}, {"id": 1, "scale": 1}]}),
-                       ("base", {"lora": [{"id": 1, "scale": 0.0}]})):
+                       ("base", {"lora": [{"id": 1, "scale": 0.0}]}),
+                       ("scaled", {"lora": [{"id": 0, "scale": 0.3}]}),
+                       ("scaled", {"adapter": "one:0.3"}),
+                       ("both", {"lora": [{"id": 0, "scale": 1}, {"id": 1, "scale": 1}]}),
+                       ("both", {"adapter": "one, two"})):
         status, answer = complete(**more)
         check(f"{more}: status", status == 200, answer)
         check(f"{more}: text", text(answer) == want[name], (text(answer), want[name]))
@@ -99,8 +103,8 @@ def test(address, folder):
     for more, words in (({"adapter": "three"}, "no adapter 'three'; it has: one, two"),
                         ({"adapter": "2"}, "no adapter '2'"),
                         ({"lora": [{"id": 7, "scale": 1}]}, "no adapter '7'"),
-                        ({"lora": [{"id": 0, "scale": 0.3}]}, "0 or 1"),
-                        ({"lora": [{"id": 0, "scale": 1}, {"id": 1, "scale": 1}]}, "two adapters"),
+                        ({"lora": [{"id": 0, "scale": 1e9}]}, "not within"),
+                        ({"lora": [{"id": 0, "scale": 1}] * 9}, "more than 8 adapters"),
                         ({"lora": [{"scale": 1}]}, "without an id"),
                         ({"lora": 3}, "not an array"), ({"adapter": 3}, "adapter")):
         status, answer = complete(**more)

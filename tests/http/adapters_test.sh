@@ -41,6 +41,8 @@ run() {
 run >"$dir/base.txt"
 run --lora "$dir/one.gguf" >"$dir/one.txt"
 run --lora "$dir/two.gguf:0.5" >"$dir/two.txt"
+run --lora "$dir/one.gguf:0.3" >"$dir/scaled.txt"
+run --lora "$dir/one.gguf" --lora "$dir/two.gguf:0.5" >"$dir/both.txt"
 holds "the adapters change nothing" sh -c "! cmp -s '$dir/base.txt' '$dir/one.txt' && ! cmp -s '$dir/one.txt' '$dir/two.txt'"
 
 generate base >"$dir/out"
@@ -57,9 +59,11 @@ refused 1 "model base has no adapter 'three'; it has: one, two" generate base --
 refused 1 "missing.gguf" generate broken -p x
 prints '"adapters"' ps --json
 
-# names with an adapter of their own: the loaded model is replaced by one that has it
+# names with an adapter of their own: the model is loaded again for the first one alone
 mkdir "$dir/files"
 mv "$dir/one.gguf" "$dir/two.gguf" "$dir/files"
+generate base --adapter one >"$dir/out"
+holds "an adapter whose file was removed stays as it was read" cmp "$dir/out" "$dir/one.txt"
 does add plain "$dir/m.gguf"
 # created NAME ADAPTER FROM
 created() {
@@ -96,6 +100,8 @@ for n in 1 20 2 19 3 18 4 17 5 16 6 15 7 14 8 13 9 12 10 11; do
 	cmp -s "$dir/out" "$dir/one.txt" || break
 done
 holds "more adapters than a model has room for" cmp "$dir/out" "$dir/one.txt"
+holds "the model was loaded twice: without and with adapters" \
+	[ "$(grep -c 'model ready; model=plain' "$dir/log")" = 2 ]
 
 # a folder of adapters, which are loaded when they are asked for
 mkdir "$dir/folder"
@@ -114,10 +120,13 @@ generate shelf >"$dir/out"
 holds "the model of the folder without an adapter" cmp "$dir/out" "$dir/base.txt"
 generate onshelf >"$dir/out"
 holds "an alias for one of the folder" cmp "$dir/out" "$dir/whole.txt"
+holds "the model of the folder was loaded once" \
+	[ "$(grep -c 'model ready; model=shelf' "$dir/log")" = 1 ]
 refused 1 "model shelf has no adapter 'a31'" generate shelf --adapter a31 -p x
 refused 1 "model shelf has no adapter" generate shelf --adapter ../files/one -p x
 refused 1 "model shelf has no adapter" generate shelf --adapter .. -p x
 
+ln "$dir/files/one.gguf" "$dir/files/two.gguf" "$dir"
 printf '%s' "$prompt" >"$dir/prompt"
 python3 "$src/tests/http/adapters.py" test "$src" "$http" "$dir"
 holds "over HTTP" [ $? -eq 0 ]

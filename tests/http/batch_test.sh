@@ -118,6 +118,10 @@ upload 200 '"purpose":"batch"' "$dir/in.jsonl"
 input=$id
 batch 404 'does not exist' file-nosuch /v1/completions
 batch 400 'endpoint' "$input" /v1/images
+for window in 5m 0h 169h 8d 24 h -1h 1h1 9999h; do
+	ask 400 'must be a number of hours or days from 1h to 7d.*"param":"completion_window"' /v1/batches \
+		-d "{\"input_file_id\":\"$input\",\"endpoint\":\"/v1/completions\",\"completion_window\":\"$window\"}"
+done
 batch 200 '"object":"batch","endpoint":"/v1/completions".*"status":"in_progress".*"metadata":{"a":"b"}' \
 	"$input" /v1/completions
 first=$id

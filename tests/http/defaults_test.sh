@@ -64,6 +64,7 @@ done
 # what is in effect is shown
 fetch 200 '"params":{"temperature":0,"top_k":40,"top_p":0.95' "$u/props?model=greedy"
 fetch 200 '"params":{"temperature":5,"top_k":0,"top_p":1,"min_p":0,.*"repeat_last_n":7' "$u/props?model=hot"
+holds "what its template supports" grep -q '"supports_system_role":true,"supports_tools":false' "$dir/body"
 holds "the system prompt" grep -q '"system_prompt":"Be brief."' "$dir/body"
 # and used in an answer: from the configuration, the model, and the request
 used() {

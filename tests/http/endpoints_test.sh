@@ -77,6 +77,23 @@ post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
 holds "the call is one of functionary: $(head -c 300 "$dir/body")" \
 	grep -q '"content":\[{"token":"<"' "$dir/body"
 holds "and has arguments" grep -q '"arguments":"{ *\\"x\\": *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
+# in the formats of further families, each found by its marker in the template; whole and streamed
+calls_as() {
+	call=$(printf %s "$call" | sed 's|"\$ref":"#/$defs/c"|"type":"string","enum":["a","b"]|; s|,"$defs":{"c":{"enum":\["a","b"\]}}||')
+	own=$(printf %s "$call" | sed "s/\"chat_template\":\"chatml\"/\"chat_template\":\"{# $1 #}{{ messages[0].content }}\"/")
+	post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+		"{\"temperature\":0,\"parallel_tool_calls\":false,\"logprobs\":true,$own}"
+	holds "$1: the call begins with $2: $(head -c 300 "$dir/body")" \
+		grep -q "\"content\":\[{\"token\":\"$2\"" "$dir/body"
+	holds "$1: arguments: $(head -c 700 "$dir/body")" grep -q '"arguments":"{ *\\"x\\" *: *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
+	post 200 '"tool_calls":\[{"index":0,.*"arguments":' /v1/chat/completions \
+		"{\"stream\":true,\"temperature\":0,\"parallel_tool_calls\":false,$own}"
+	holds "$1: the end of the stream" grep -q '"finish_reason":"tool_calls"' "$dir/body"
+}
+calls_as '[TOOL_CALLS]' '\['
+calls_as '[ARGS]' '\['
+calls_as '<|channel|>' '<'
+calls_as '<|tool_call_argument_begin|>' '<'
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -176,6 +193,10 @@ post 400 'tokens: is missing' /detokenize '{}'
 post 400 'content: is a number' /tokenize '{"content":3}'
 fetch 200 '"total_slots":[1-9].*"model_alias":"tiny"' "$u/props"
 fetch 200 '"model_alias":"tiny"' "$u/props?model=tiny"
+holds "no template" grep -q '"chat_template_caps":{"supports_string_content":false,' "$dir/body"
+post 200 '^{"n_predict":2,"has_new_line":false,"stop":true}$' /completion \
+	'{"prompt":"the","n_predict":2,"grammar":"root ::= [ab]{9}","response_fields":["generation_settings/n_predict","has_new_line","stop","x/y"]}'
+post 400 '"response_fields.*"' /completion '{"prompt":"the","response_fields":7}'
 fetch 200 '"model_alias":"tiny"' "$u/props?model=nosuch" # the only model in memory
 post 200 '^{"tokens":' /tokenize '{"content":"the cat","model":"nosuch"}'
 post 200 '^{"content":' /detokenize '{"tokens":[3],"model":"nosuch"}'

@@ -15,6 +15,7 @@ FOLDER/faults.json             what goes wrong; read at each request, keys:
     wrong      flips a bit of what is sent
     token      the bearer token that repositories want
     changing   a new ETag at each request
+    page       answers each unknown path with 200 and a page of so many bytes
 The side of a registry that takes uploads is uploads.py, with faults of its own.
 What was requested is appended to FOLDER/log, a line each.
 """
@@ -197,6 +198,8 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
             return self.reply(302, Location="/loop.gguf")
         if path.startswith("/files/") and os.path.isfile(ROOT + path):
             return self.file(ROOT + path)
+        if faults().get("page"):
+            return self.reply(200, b"<html>".ljust(faults()["page"]), "text/html")
         return self.reply(404)
 
     do_HEAD = do_GET

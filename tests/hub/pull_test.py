@@ -149,6 +149,11 @@ def urls():
     check("a redirect that never ends", r.returncode == 1 and "redirect" in r.stderr, r)
     r = local(f"{HUB}/files/plain.txt")
     check("a file that is no model", r.returncode == 1 and ".gguf" in r.stderr, r)
+    for page in 6, 5000:  # a server that has a page for every path has no manifest
+        faults(page=page)
+        r = local(f"{HUB}/files/plain.gguf", folder=f"page{page}")
+        check("no manifest", r.returncode == 0 and os.listdir(f"{DIR}/page{page}") == ["plain.gguf"], r)
+    faults()
     r = local("http://127.0.0.1:1/x.gguf")
     check("a server that is not there", r.returncode == 1 and "127.0.0.1:1" in r.stderr, r)
 
@@ -356,6 +361,10 @@ def signed():
     check("both files", sorted(os.listdir(f"{DIR}/signed")) == ["signed-F32.gguf", "signed-F32.gguf.sig"], r)
     r = ctl("verify", f"{DIR}/signed/signed-F32.gguf", "--key", f"{DIR}/key.pub")
     check("it is valid", r.returncode == 0, r)
+    for name in "signed-F32.gguf", "signed-F32.gguf.sig":
+        shutil.copy(f"{os.path.dirname(model)}/{name}", f"{ROOT}/files/{name}")
+    r = local(f"{HUB}/files/signed-F32.gguf", folder="signed-url")
+    check("both files of a URL", len(os.listdir(f"{DIR}/signed-url")) == 2, r)
     d = Daemon(settings=f"signatures = require\ntrusted_keys = {DIR}/key.pub\n")
     try:
         r = d.ctl("pull", "hf:u/signed-GGUF", "--name", "signed")

@@ -916,7 +916,7 @@ export interface GenerateRequest {
   suppress_tokens?: Array<number>;
   /** Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Default: true. */
   cache_prompt?: boolean;
-  /** The adapter (LoRA) of the model that the answer is computed with, by its name in the server's configuration, or by its number in the list; empty = none. Defaults to that of the preset. Requests with different adapters are computed together. */
+  /** The adapters (LoRA) of the model that the answer is computed with, at most 8, as NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own. Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests with different adapters are computed together. */
   adapter?: string;
   /** For so long after the answer, what the prefix cache has of this prompt is the last thing that others may take. A user can pin a quarter of a model's memory for tokens. Only with cache_prompt. In ms. */
   pin_ms?: number;
@@ -986,6 +986,8 @@ export interface InfoRequest {
   model: string;
   /** Include the metadata keys of the file. */
   keys?: boolean;
+  /** Include what the chat template supports. */
+  template_caps?: boolean;
 }
 
 /** Returns the metadata of a model file. */
@@ -1018,6 +1020,8 @@ export interface InfoReply {
   system?: Text;
   /** The Modelfile, if the name was made by op create. */
   modelfile?: Text;
+  /** What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings. */
+  template_caps?: Array<string>;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */

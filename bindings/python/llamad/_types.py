@@ -1455,9 +1455,11 @@ class GenerateRequest(Request[GenerateReply]):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
-    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
-    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
-    #: preset. Requests with different adapters are computed together.
+    #: The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+    #: NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration
+    #: or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own.
+    #: Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests
+    #: with different adapters are computed together.
     adapter: Union[str, None] = field(default=None, metadata={"wire": "adapter"})
     #: For so long after the answer, what the prefix cache has of this prompt is the last thing
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
@@ -1683,9 +1685,11 @@ class GenerateParams(TypedDict, total=False):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: Union[bool, None]
-    #: The adapter (LoRA) of the model that the answer is computed with, by its name in the
-    #: server's configuration, or by its number in the list; empty = none. Defaults to that of the
-    #: preset. Requests with different adapters are computed together.
+    #: The adapters (LoRA) of the model that the answer is computed with, at most 8, as
+    #: NAME[:SCALE] separated by commas; empty = none. A name is one of the server's configuration
+    #: or of its folder of adapters, or a number in the list; SCALE multiplies the adapter's own.
+    #: Defaults to those of the preset. An adapter that is not in memory is loaded first. Requests
+    #: with different adapters are computed together.
     adapter: Union[str, None]
     #: For so long after the answer, what the prefix cache has of this prompt is the last thing
     #: that others may take. A user can pin a quarter of a model's memory for tokens. Only with
@@ -1849,6 +1853,10 @@ class InfoReply(Message):
     system: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "system"})
     #: The Modelfile, if the name was made by op create.
     modelfile: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "modelfile"})
+    #: What the chat template supports, if requested: system, tools, tool_calls,
+    #: parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt,
+    #: strings.
+    template_caps: list[str] = field(default_factory=list, metadata={"wire": "template_caps", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1863,6 +1871,8 @@ class InfoRequest(Request[InfoReply]):
     model: str = field(metadata={"wire": "model"})
     #: Include the metadata keys of the file.
     keys: bool = field(default=False, metadata={"wire": "keys", "default": False})
+    #: Include what the chat template supports.
+    template_caps: bool = field(default=False, metadata={"wire": "template_caps", "default": False})
 
 
 class InfoParams(TypedDict, total=False):
@@ -1870,6 +1880,8 @@ class InfoParams(TypedDict, total=False):
 
     #: Include the metadata keys of the file.
     keys: bool
+    #: Include what the chat template supports.
+    template_caps: bool
 
 
 @dataclass(kw_only=True, repr=False)

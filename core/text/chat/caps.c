@@ -92,6 +92,7 @@ static const struct {
 				     VARS(USER,
 					  "\"tools\": null, \"add_generation_prompt\": false, "),
 				     NULL},
+	[LMI_CHAT_CAP_STRINGS] = {"strings", VARS(USER, NO_TOOLS), {"uuUser", NULL}, NULL, NULL},
 };
 
 const char *lmi_chat_cap_name(enum lmi_chat_cap cap)
@@ -159,4 +160,16 @@ enum lmd_status lmi_chat_caps(const struct lmi_jinja *t, uint32_t *out, struct l
 		*out |= (uint32_t)yes << k;
 	}
 	return LMD_OK;
+}
+
+enum lmd_status lmi_chat_caps_of_text(struct lmd_str text, uint32_t *out, struct lmd_error *err)
+{
+	struct lmi_jinja *t;
+	enum lmd_status st = lmi_jinja_parse(&t, text.ptr, text.len, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_chat_caps(t, out, err);
+	lmi_jinja_destroy(t);
+	return st;
 }

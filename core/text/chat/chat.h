@@ -28,6 +28,7 @@ struct lmi_chat_answer_format {
 	/* NULL until known: the format whose markers occur in the chat template */
 	const struct lmi_answer_format *format;
 	bool tools;  /* the prompt offered tools; otherwise unmarked JSON is not a call */
+	struct json_t *tool_list; /* owned; NULL: not needed for the format */
 	bool thinks; /* the answer starts inside the reasoning */
 	/* control tokens that occur in markers, ascending: their text is part of the answer */
 	struct lmi_text_token_buf shown;
@@ -142,6 +143,7 @@ enum lmi_chat_cap {
 	LMI_CHAT_CAP_REASONING_SWITCH, /* the variable enable_thinking changes the prompt */
 	LMI_CHAT_CAP_PARTS,            /* content as a list of parts */
 	LMI_CHAT_CAP_GENERATION,       /* the variable add_generation_prompt changes the prompt */
+	LMI_CHAT_CAP_STRINGS,          /* content as a string */
 	LMI_CHAT_N_CAP
 };
 
@@ -150,5 +152,7 @@ const char *lmi_chat_cap_name(enum lmi_chat_cap cap);
 /* Sets bit k for each capability k that the template has.  A template that fails to render a probe
  * lacks that capability.  LMD_NOMEM is the only error.  Any thread; slow. */
 enum lmd_status lmi_chat_caps(const struct lmi_jinja *t, uint32_t *out, struct lmd_error *err);
+/* Does the same for the text of a template.  LMD_INVALID if it is malformed. */
+enum lmd_status lmi_chat_caps_of_text(struct lmd_str text, uint32_t *out, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_CHAT_H */

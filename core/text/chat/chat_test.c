@@ -377,7 +377,8 @@ START_TEST(capabilities)
 	ck_assert_uint_eq(caps_of("{{ raise_exception('no') }}"), 0);
 	ck_assert_uint_eq(caps_of(TEMPLATE), 1u << LMI_CHAT_CAP_SYSTEM |
 						     1u << LMI_CHAT_CAP_TOOL_RESULTS |
-						     1u << LMI_CHAT_CAP_GENERATION);
+						     1u << LMI_CHAT_CAP_GENERATION |
+						     1u << LMI_CHAT_CAP_STRINGS);
 	/* a template that takes the arguments as a string counts, too */
 	ck_assert(caps_of("{{ messages[1].tool_calls[0].function.name ~ "
 			  "messages[1].tool_calls[0].function.arguments.strip() }}") >>

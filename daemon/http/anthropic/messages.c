@@ -140,6 +140,13 @@ static void read_output_config(struct lmi_http_translation *t, const struct lmi_
 	lmi_http_members_read(t, at, v, &table);
 }
 
+static void read_service_tier(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	static const char *const tiers[] = {"auto", "standard_only", NULL};
+
+	(void)lmi_http_read_word(&t->r, at, v, tiers);
+}
+
 static void read_max_tokens(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			    const json_t *v)
 {
@@ -165,7 +172,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "system"},
 	/* without effect */
 	{.name = "metadata"},
-	{.name = "service_tier", .read = lmi_http_read_service_tier},
+	{.name = "service_tier", .read = read_service_tier},
 	{.name = "cache_control"}, /* read after the others */
 	{.name = "context_management"}, /* nothing is removed from a conversation */
 	{.name = "inference_geo"},

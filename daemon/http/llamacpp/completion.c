@@ -38,6 +38,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "n", .read = read_n_cmpl},
 	{.name = "n_cmpl", .read = read_n_cmpl},
 	{.name = "return_tokens", .read = read_return_tokens},
+	{.name = "response_fields", .read = lmi_llamacpp_read_fields},
 };
 
 static const struct lmi_http_members members = {

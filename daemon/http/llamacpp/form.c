@@ -2,6 +2,8 @@
  *
  * The form of an answer: events with `content`, of which the last one has stop, counts and
  * times.  The stream ends without [DONE]. */
+#include <string.h>
+
 #include "daemon/http/llamacpp/llamacpp_impl.h"
 #include "daemon/http/timings.h"
 
@@ -66,7 +68,7 @@ static void put_settings(struct lmi_json_text *j, const struct lmi_llamacpp_stat
 
 /* Writes the members of the end, after index, content and tokens. */
 static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
-		    const struct lmi_http_answer_head *head, uint32_t choice,
+		    const struct lmi_http_answer_head *head, uint32_t choice, bool new_line,
 		    const struct lmi_http_answer_end *end)
 {
 	lmi_http_json_put_int(j, "id_slot", -1);
@@ -75,6 +77,7 @@ static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
 	lmi_http_json_put_int(j, "tokens_predicted", end->n_out);
 	lmi_http_json_put_int(j, "tokens_evaluated", end->n_prompt);
 	put_settings(j, s, head->seeds ? head->seeds[choice] : 0, end);
+	lmi_http_json_put_bool(j, "has_new_line", new_line);
 	lmi_http_json_put_bool(j, "truncated", end->n_shift > 0);
 	lmi_http_json_put_text(j, "stop_type", stop_type(end));
 	lmi_http_json_put_str(j, "stopping_word",
@@ -110,6 +113,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 	s->n_out[choice] += token;
 	text = lmi_http_pieces_next(&s->text[choice], s->arena,
 				    token ? it->u.token.text : it->u.text.text);
+	s->new_line[choice] |= text.len && memchr(text.ptr, '\n', text.len);
 	if (!text.len && !(token && s->return_tokens) && !t.n_logprobs)
 		return;
 	lmi_json_text_object(j);
@@ -129,14 +133,16 @@ static void choice_end(void *state, uint32_t choice, const struct lmi_http_answe
 		       struct lmi_http_out *o)
 {
 	struct lmi_llamacpp_state *s = state;
-	struct lmi_json_text *j = &o->json;
+	struct lmi_json_text all = {0}, *j = s->n_field ? &all : &o->json;
 
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "index", choice);
 	lmi_http_json_put_str(j, "content", lmi_http_pieces_end(&s->text[choice]));
 	put_tokens(j, NULL, 0);
-	put_end(j, s, &s->head, choice, end);
+	put_end(j, s, &s->head, choice, s->new_line[choice], end);
 	lmi_json_text_end(j);
+	if (s->n_field)
+		lmi_llamacpp_put_fields(&o->json, s, &all);
 	lmi_http_out_event(o, NULL);
 }
 
@@ -148,15 +154,19 @@ static void error(void *state, const struct lmi_http_error *e, struct lmi_http_o
 }
 
 static void whole_choice(const struct lmi_llamacpp_state *s, const struct lmi_http_answer_head *head,
-			 uint32_t i, const struct lmi_http_answer *a, struct lmi_json_text *j)
+			 uint32_t i, const struct lmi_http_answer *a, struct lmi_json_text *out)
 {
+	struct lmi_json_text all = {0}, *j = s->n_field ? &all : out;
+
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "index", i);
 	lmi_http_json_put_str(j, "content", a->text);
 	put_tokens(j, a->tokens, s->return_tokens ? a->n_token : 0);
 	put_logprobs(j, s, a->tokens, a->n_token);
-	put_end(j, s, head, i, &a->end);
+	put_end(j, s, head, i, a->text.len && memchr(a->text.ptr, '\n', a->text.len), &a->end);
 	lmi_json_text_end(j);
+	if (s->n_field)
+		lmi_llamacpp_put_fields(out, s, &all);
 }
 
 /* Several answers are a list. */

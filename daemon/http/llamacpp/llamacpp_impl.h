@@ -18,12 +18,23 @@ struct lmi_llamacpp_state {
 	uint32_t n_stop;
 	int64_t n_probs;
 	enum lmi_http_logprobs_form logprobs;
+	/* [n_field] the members of an answer that the client wants; n_field 0: all of them */
+	const struct lmd_str *fields;
+	uint32_t n_field;
 	int64_t n_out[LMI_HTTP_CHOICES_MAX]; /* tokens so far */
+	bool new_line[LMI_HTTP_CHOICES_MAX]; /* the text so far has one */
 	struct lmi_http_pieces text[LMI_HTTP_CHOICES_MAX];
 	struct lmi_http_answer_head head;
 };
 
 extern const struct lmi_http_form lmi_llamacpp_form;
+
+/* Reads response_fields: paths of members, whose parts are separated by '/'. */
+void lmi_llamacpp_read_fields(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v);
+/* Writes an object with the members of `answer` that the client wants, each under the last part of its path;
+ * paths that the answer does not have are left out.  Frees `answer`. */
+void lmi_llamacpp_put_fields(struct lmi_json_text *out, const struct lmi_llamacpp_state *s,
+			     struct lmi_json_text *answer);
 
 /* Writes a parameter of op generate as a member under its name in /completion and /props. */
 void lmi_llamacpp_put_setting(struct lmi_json_text *j, struct lmd_str name, double value);

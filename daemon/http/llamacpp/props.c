@@ -11,6 +11,38 @@
 
 /* ---- GET /props ---- */
 
+static bool has_cap(const struct lmi_wire_rep_info *info, const char *name)
+{
+	for (uint32_t i = 0; info && i < info->n_template_caps; i++)
+		if (info->template_caps[i].len == strlen(name) &&
+		    !memcmp(info->template_caps[i].ptr, name, strlen(name)))
+			return true;
+	return false;
+}
+
+/* Writes what the chat template supports, under the names of that server. */
+static void put_caps(struct lmi_json_text *j, const struct lmi_wire_rep_info *info)
+{
+	static const struct {
+		const char *name, *cap;
+	} caps[] = {
+		{"supports_string_content", "strings"},
+		{"supports_typed_content", "parts"},
+		{"supports_system_role", "system"},
+		{"supports_tools", "tools"},
+		{"supports_tool_calls", "tool_calls"},
+		{"supports_parallel_tool_calls", "parallel_tool_calls"},
+		{"supports_tool_responses", "tool_results"},
+		{"supports_preserve_reasoning", "reasoning"},
+	};
+
+	lmi_json_text_key(j, "chat_template_caps");
+	lmi_json_text_object(j);
+	for (size_t i = 0; i < LMD_LEN(caps); i++)
+		lmi_http_json_put_bool(j, caps[i].name, has_cap(info, caps[i].cap));
+	lmi_json_text_end(j);
+}
+
 /* info: NULL if there is no model. */
 static void put_props(struct lmi_json_text *j, struct lmd_str model,
 		      const struct lmi_wire_resident *m, const struct lmi_wire_rep_info *info)
@@ -31,6 +63,7 @@ static void put_props(struct lmi_json_text *j, struct lmd_str model,
 	lmi_http_json_put_str(j, "model_alias", model);
 	lmi_http_json_put_text(j, "model_path", "");
 	lmi_http_json_put_str(j, "chat_template", info ? info->chat_template : none);
+	put_caps(j, info);
 	if (info && info->has_system)
 		lmi_http_json_put_str(j, "system_prompt", info->system);
 	lmi_json_text_key(j, "modalities");
@@ -69,6 +102,7 @@ static void call_info(struct lmi_http_exchange *x, const char *model)
 	}
 	lmi_wire_request_init(req, LMI_WIRE_OP_INFO);
 	req->u.info.model = lmi_http_str(model);
+	req->u.info.template_caps = true;
 	lmi_http_call_model(x, req, &req->u.info.model, reply_info, NULL);
 }
 

@@ -335,7 +335,7 @@ static const char response_body[] =
 static const char batch_body[] =
 	"{\"type\":\"object\",\"required\":[\"input_file_id\",\"endpoint\"],\"properties\":{"
 	"\"input_file_id\":{\"type\":\"string\"},\"endpoint\":{\"type\":\"string\"},"
-	"\"completion_window\":{\"type\":\"string\"},\"metadata\":{\"type\":\"object\"}}}";
+	"\"completion_window\":{\"type\":\"string\",\"pattern\":\"^[0-9]{1,3}[hd]$\"},\"metadata\":{\"type\":\"object\"}}}";
 
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 

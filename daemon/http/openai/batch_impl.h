@@ -63,6 +63,7 @@ struct lmi_openai_batch {
 	uint32_t n_at_start; /* lines that were done at the last start */
 	uint64_t store_again_ms; /* when the end is stored again; 0: it is not */
 	bool stopped, revoked;
+	bool expired; /* the completion window has ended: lines that have not begun have no answer */
 	bool failed;	      /* `cause` says why */
 	struct lmd_error cause;
 };
@@ -100,6 +101,8 @@ enum lmd_status lmi_openai_batch_store_run(struct lmi_openai_batch *b, bool ende
 enum lmd_status lmi_openai_batch_store(struct lmi_openai_batch *b, struct lmd_error *err);
 /* Adds a result; on failure the batch fails. */
 void lmi_openai_batch_add(struct lmi_openai_batch_line *l, int code, const char *body, size_t n);
+/* Adds the result of a line that did not run within the completion window; on failure the batch fails. */
+void lmi_openai_batch_add_expired(struct lmi_openai_batch *b, uint32_t number, struct lmd_str line);
 /* Returns whether results wait for the disk. */
 bool lmi_openai_batch_results_wait(struct lmi_openai_batch *b);
 /* Brings the counts that clients see up to date. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A result begins with its id, so that reading needs no JSON parser:
- *     {"id":"batch_req_BATCH_7","custom_id":"a","response":{...},"error":null} */
+ *     {"id":"batch_req_BATCH_7","custom_id":"a","response":{...},"error":null}
+ *     {"id":"batch_req_BATCH_8","custom_id":"b","response":null,"error":{"code":"...","message":"..."}} */
 #include "daemon/http/openai/batch_progress.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #define HEAD "{\"id\":\"batch_req_"
 #define TAIL "},\"error\":null}"
+#define TAIL_ERROR "\"}}"
 
 bool lmi_openai_batch_progress_init(struct lmi_openai_batch_progress *p, uint32_t n_line)
 {
@@ -47,23 +49,49 @@ void lmi_openai_batch_line_id(char id[LMI_OPENAI_BATCH_LINE_ID], const char *bat
 	(void)snprintf(id, LMI_OPENAI_BATCH_LINE_ID, "%.32s_%u", batch, line);
 }
 
-bool lmi_openai_batch_result(struct lmi_wire_buf *to, const char *id, const json_t *custom_id, int code,
-			     const char *body, size_t n)
+static bool add(struct lmi_wire_buf *to, const char *text)
+{
+	return lmi_wire_buf_add(to, text, strlen(text));
+}
+
+/* Appends the beginning of a result. */
+static bool add_head(struct lmi_wire_buf *to, const char *id, const json_t *custom_id)
 {
 	char *custom = custom_id ? json_dumps(custom_id, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	const char *name = custom_id ? custom : "null";
-	char text[160];
+	char text[96];
 	bool good;
 
 	(void)snprintf(text, sizeof(text), HEAD "%.48s\",\"custom_id\":", id);
-	good = name && lmi_wire_buf_add(to, text, strlen(text)) &&
-	       lmi_wire_buf_add(to, name, strlen(name));
-	(void)snprintf(text, sizeof(text),
-		       ",\"response\":{\"status_code\":%d,\"request_id\":\"%.48s\",\"body\":", code, id);
-	good = good && lmi_wire_buf_add(to, text, strlen(text)) && lmi_wire_buf_add(to, body, n) &&
-	       lmi_wire_buf_add(to, TAIL "\n", strlen(TAIL) + 1);
+	good = name && add(to, text) && add(to, name);
 	free(custom);
 	return good;
+}
+
+bool lmi_openai_batch_result(struct lmi_wire_buf *to, const char *id, const json_t *custom_id, int code,
+			     const char *body, size_t n)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text),
+		       ",\"response\":{\"status_code\":%d,\"request_id\":\"%.48s\",\"body\":", code, id);
+	return add_head(to, id, custom_id) && add(to, text) && lmi_wire_buf_add(to, body, n) &&
+	       add(to, TAIL "\n");
+}
+
+bool lmi_openai_batch_result_error(struct lmi_wire_buf *to, const char *id, const json_t *custom_id,
+				   const char *code, const char *text)
+{
+	return add_head(to, id, custom_id) && add(to, ",\"response\":null,\"error\":{\"code\":\"") &&
+	       add(to, code) && add(to, "\",\"message\":\"") && add(to, text) &&
+	       add(to, TAIL_ERROR "\n");
+}
+
+static bool ends_with(const char *text, size_t n, const char *tail)
+{
+	size_t n_tail = strlen(tail);
+
+	return n >= n_tail && !memcmp(text + n - n_tail, tail, n_tail);
 }
 
 /* Reads the number of the line from a result of n bytes; returns false if it is none of this batch. */
@@ -73,7 +101,8 @@ static bool read_number(const char *batch, const char *text, size_t n, uint32_t 
 	uint64_t v = 0;
 
 	if (n < at + n_batch + 2 + strlen(TAIL) || memchr(text, 0, n) || memcmp(text, HEAD, at) ||
-	    memcmp(text + at, batch, n_batch) || memcmp(text + n - strlen(TAIL), TAIL, strlen(TAIL)))
+	    memcmp(text + at, batch, n_batch) ||
+	    (!ends_with(text, n, TAIL) && !ends_with(text, n, TAIL_ERROR)))
 		return false;
 	at += n_batch;
 	if (text[at++] != '_' || text[at] < '0' || text[at] > '9')

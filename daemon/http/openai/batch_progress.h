@@ -36,6 +36,10 @@ void lmi_openai_batch_line_id(char id[LMI_OPENAI_BATCH_LINE_ID], const char *bat
  * custom_id may be NULL.  Returns false if out of memory; the buffer is then incomplete. */
 bool lmi_openai_batch_result(struct lmi_wire_buf *to, const char *id, const json_t *custom_id, int code,
 			     const char *body, size_t n);
+/* Appends the result of the line with that id that has no response, with the code and the text of an error,
+ * which need no escapes in JSON.  custom_id and the result are as above. */
+bool lmi_openai_batch_result_error(struct lmi_wire_buf *to, const char *id, const json_t *custom_id,
+				   const char *code, const char *text);
 /* Marks the lines of the n bytes of a file of results.  Returns the length of what could be read: less than
  * n if the end is not a result of this batch, for example because it was not written completely. */
 size_t lmi_openai_batch_progress_read(struct lmi_openai_batch_progress *p, const char *batch,

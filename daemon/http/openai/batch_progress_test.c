@@ -67,6 +67,30 @@ START_TEST(reads_what_it_wrote)
 }
 END_TEST
 
+/* A line without a response is done as well. */
+START_TEST(reads_errors)
+{
+	struct lmi_openai_batch_progress p;
+	char id[LMI_OPENAI_BATCH_LINE_ID];
+	json_error_t e;
+	json_t *v;
+
+	lmi_openai_batch_line_id(id, BATCH, 5);
+	ck_assert(lmi_openai_batch_result_error(&text, id, NULL, "batch_expired", "Too late."));
+	ck_assert_uint_eq(read_text(&p, 19, text.n), text.n);
+	ck_assert(lmi_openai_batch_progress_is_done(&p, 5));
+	lmi_openai_batch_progress_fini(&p);
+	ck_assert_uint_eq(read_text(&p, 19, text.n - 1), ends[3]);
+	lmi_openai_batch_progress_fini(&p);
+	v = json_loadb((const char *)text.p + ends[3], text.n - ends[3], 0, &e);
+	ck_assert_msg(v != NULL, "%s", e.text);
+	ck_assert(json_is_null(json_object_get(v, "response")));
+	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(v, "error"), "code")),
+			 "batch_expired");
+	json_decref(v);
+}
+END_TEST
+
 /* Wherever the file ends, the whole results before are read. */
 START_TEST(cut)
 {
@@ -121,6 +145,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, reads_what_it_wrote);
+	tcase_add_test(t, reads_errors);
 	tcase_add_test(t, cut);
 	tcase_add_test(t, damaged);
 	tcase_add_test(t, no_memory);

@@ -176,7 +176,6 @@ void lmi_openai_batch_line_done(struct lmi_openai_batch_line *l)
 bool lmi_openai_batch_line_refused(struct lmi_openai_batch_line *l, uint32_t retry_ms)
 {
 	struct lmi_openai_batch *b = l->b;
-	json_int_t expires_s = json_integer_value(json_object_get(b->o.object, "expires_at"));
 	const struct lmi_openai_batch_waiting w = {
 		.line = l->number,
 		.n_refused = l->n_refused + 1,
@@ -184,8 +183,7 @@ bool lmi_openai_batch_line_refused(struct lmi_openai_batch_line *l, uint32_t ret
 		.due_ms = lmi_http_server_clock_ms() +
 			  lmi_openai_batch_wait_ms(l->n_refused + 1, retry_ms)};
 
-	if (!b->stopped && (lmi_http_server_now(b->o.h) >= expires_s ||
-			    !lmi_openai_batch_wait_add(&b->wait, &w)))
+	if (!b->stopped && !b->expired && !lmi_openai_batch_wait_add(&b->wait, &w))
 		return false;
 	line_free(l);
 	activate(b);
@@ -258,11 +256,66 @@ static bool begin_next(struct lmi_openai_batch *b)
 	return false;
 }
 
+/* Returns the time until the completion window ends, in ms. */
+static uint64_t window_ms(const struct lmi_openai_batch *b)
+{
+	int64_t left_s = json_integer_value(json_object_get(b->o.object, "expires_at")) -
+			 lmi_http_server_now(b->o.h);
+
+	return left_s > 0 ? (uint64_t)left_s * 1000 : 0;
+}
+
+/* The completion window has ended: begins again at the first line, for those that are not done. */
+static void expire(struct lmi_openai_batch *b)
+{
+	b->expired = true;
+	b->wait.n = 0;
+	b->at = 0;
+	b->number = 0;
+}
+
+/* Adds the results of lines that did not run, a few at a time.  Returns whether all of them have one. */
+static bool add_expired(struct lmi_openai_batch *b)
+{
+	uint32_t n = 0;
+
+	if (lmi_openai_batch_results_wait(b)) /* stored() goes on */
+		return false;
+	while (!b->failed && n < BEGIN_MAX) {
+		struct lmd_str line = next_line(b->o.own_input, b->o.n_input, &b->at);
+		uint32_t number = b->number++;
+
+		if (!line.ptr)
+			return true;
+		if (lmi_openai_batch_progress_is_done(&b->progress, number))
+			continue;
+		lmi_openai_batch_add_expired(b, number, line);
+		n++;
+	}
+	activate(b);
+	return b->failed;
+}
+
+/* Runs what is left of a batch whose window has ended, when the requests that run have ended. */
+static void run_expired(struct lmi_openai_batch *b)
+{
+	lmi_openai_batch_refresh(b);
+	if (b->n_line || (!b->failed && !add_expired(b)) || (b->failed && lmi_openai_batch_results_wait(b)))
+		return;
+	begin_end(b);
+}
+
 static void run_lines(struct lmi_openai_batch *b)
 {
 	uint32_t n_begun = 0;
 	uint64_t wait_ms;
 
+	if (!b->expired && !b->stopped && !b->failed && !window_ms(b))
+		expire(b);
+	if (b->expired) {
+		run_expired(b);
+		return;
+	}
 	lmi_openai_batch_refresh(b);
 	while (!b->stopped && !b->failed && b->n_line < LMI_OPENAI_BATCH_AT_A_TIME &&
 	       n_begun < BEGIN_MAX && begin_next(b))
@@ -273,7 +326,7 @@ static void run_lines(struct lmi_openai_batch *b)
 		b->wait.n = 0;
 	wait_ms = lmi_openai_batch_wait_next(&b->wait, lmi_http_server_clock_ms());
 	if (wait_ms != UINT64_MAX && b->n_line < LMI_OPENAI_BATCH_AT_A_TIME)
-		call_later(b, wait_ms);
+		call_later(b, wait_ms < window_ms(b) ? wait_ms : window_ms(b));
 	/* after a failure the files tell what is done, as soon as nothing waits for them */
 	if (!b->n_line && !b->wait.n && n_begun < BEGIN_MAX &&
 	    !(b->failed && lmi_openai_batch_results_wait(b)))
@@ -415,7 +468,7 @@ struct lmi_openai_batch *lmi_openai_batch_find(const struct lmi_http_server *h,
 
 void lmi_openai_batch_stop(struct lmi_openai_batch *b)
 {
-	if (b->phase == LMI_OPENAI_BATCH_ENDING || b->stopped)
+	if (b->phase == LMI_OPENAI_BATCH_ENDING || b->stopped || b->expired)
 		return;
 	b->stopped = true;
 	lmi_openai_batch_set(b, "status", json_string("cancelling"));

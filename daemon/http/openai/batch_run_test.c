@@ -25,10 +25,12 @@ static struct lmi_conn_limiter limiter;
 static char folder[300];
 static char batch[LMI_OPENAI_ID_BYTES];
 
+static int64_t now_s = 1700000000;
+
 static int64_t wall_ns(void *arg)
 {
 	(void)arg;
-	return 1700000000000000000;
+	return now_s * 1000000000;
 }
 
 static bool has_key(void *arg)
@@ -48,7 +50,7 @@ static void open_server(void)
 		.store_folder = folder,
 		.store_bytes = 60000,
 		.store_number = 40,
-		.store_age_s = 3600,
+		.store_age_s = 24 * 3600,
 		.limiter = &limiter,
 		.ops = {.has_key = has_key, .wall_ns = wall_ns},
 	};
@@ -74,6 +76,7 @@ static void close_server(void)
 
 static void setup(void)
 {
+	now_s = 1700000000;
 	fx_init(&fx);
 	(void)snprintf(folder, sizeof(folder), "%s/http", fx.dir);
 	open_server();
@@ -322,8 +325,10 @@ END_TEST
 START_TEST(refused_for_a_while)
 {
 	must_start(6, 5);
-	for (int i = 0; i < TURNS && running()->phase == LMI_OPENAI_BATCH_STARTING; i++)
+	for (int i = 0; i < TURNS && running()->phase == LMI_OPENAI_BATCH_STARTING; i++) {
+		lmi_http_objects_flush(server->objects);
 		(void)event_base_loop(base, EVLOOP_NONBLOCK);
+	}
 	ck_assert_ptr_nonnull(running());
 	ck_assert_uint_eq(running()->n_line, LMI_OPENAI_BATCH_AT_A_TIME);
 	/* the rest is refused by the bound of requests in the background */
@@ -339,6 +344,97 @@ START_TEST(refused_for_a_while)
 	while (running()) /* until they are due, after a second */
 		turn();
 	check_completed(6);
+}
+END_TEST
+
+/* Reads what became of the 30 lines of a batch that expired after n of them were done. */
+static void check_expired(uint32_t n)
+{
+	json_t *v = load(), *counts = json_object_get(v, "request_counts"), *line;
+	const char *id = json_string_value(json_object_get(v, "error_file_id"));
+	struct lmd_error err = {0};
+	bool each_once = true;
+	uint32_t n_expired = 0;
+	size_t bytes;
+	char *text;
+
+	ck_assert_str_eq(status_of(v), "expired");
+	ck_assert_int_eq(json_integer_value(json_object_get(v, "expired_at")), now_s);
+	ck_assert(json_is_null(json_object_get(v, "errors")));
+	ck_assert_uint_eq(read_results(v, "output_file_id", &each_once),
+			  json_integer_value(json_object_get(counts, "completed")));
+	ck_assert(each_once);
+	ck_assert_int_ge(json_integer_value(json_object_get(counts, "completed")), n);
+	ck_assert_int_eq(json_integer_value(json_object_get(counts, "completed")) +
+				 json_integer_value(json_object_get(counts, "failed")),
+			 30);
+	ck_assert_uint_eq(read_results(v, "error_file_id", &each_once),
+			  json_integer_value(json_object_get(counts, "failed")));
+	ck_assert(each_once);
+	ck_assert_ptr_nonnull(id);
+	ck_assert_msg(lmi_openai_file_get(server->objects, &fx_user, id, &text, &bytes, &err) == LMD_OK,
+		      "%s", err.text);
+	for (char *p = text, *end; p < text + bytes; p = end + 1, n_expired++) {
+		end = memchr(p, '\n', (size_t)(text + bytes - p));
+		line = json_loadb(p, (size_t)(end - p), 0, NULL);
+		ck_assert_str_eq(json_string_value(json_object_get(json_object_get(line, "error"), "code")),
+				 "batch_expired");
+		ck_assert_ptr_nonnull(json_string_value(json_object_get(line, "custom_id")));
+		json_decref(line);
+	}
+	ck_assert_uint_eq(n_expired, json_integer_value(json_object_get(counts, "failed")));
+	ck_assert_uint_gt(n_expired, 0);
+	lmi_free(text);
+	json_decref(v);
+	fx_check_empty(&fx);
+}
+
+/* The window ends: requests that run get their answers, and the others an error. */
+START_TEST(expired)
+{
+	must_start(30, 5);
+	run_until_done(7);
+	now_s = 1700003599; /* a second before */
+	run_until_done(9);
+	ck_assert(!running()->expired);
+	now_s++;
+	finish();
+	check_expired(9);
+}
+END_TEST
+
+/* The window ends while lines wait. */
+START_TEST(expired_while_refused)
+{
+	must_start(30, 5);
+	server->n_background += LMI_HTTP_BACKGROUND_MAX;
+	for (int i = 0; i < TURNS && !running()->wait.n; i++)
+		turn();
+	ck_assert_uint_gt(running()->wait.n, 0);
+	now_s = 1700003600;
+	event_active(running()->again, EV_TIMEOUT, 0);
+	finish();
+	server->n_background -= LMI_HTTP_BACKGROUND_MAX;
+	check_expired(0);
+}
+END_TEST
+
+/* The window ends while no server runs. */
+START_TEST(expired_meanwhile)
+{
+	uint64_t n_before;
+
+	must_start(30, 5);
+	run_until_done(7);
+	close_server();
+	now_s = 1700003600;
+	open_server();
+	n_before = fx_stats(&fx).n_done;
+	for (int i = 0; i < TURNS && !running(); i++)
+		turn();
+	finish();
+	ck_assert_uint_eq(fx_stats(&fx).n_done, n_before);
+	check_expired(7);
 }
 END_TEST
 
@@ -439,6 +535,9 @@ int main(void)
 	tcase_add_test(t, killed);
 	tcase_add_test(t, killed_again_and_again);
 	tcase_add_test(t, refused_for_a_while);
+	tcase_add_test(t, expired);
+	tcase_add_test(t, expired_while_refused);
+	tcase_add_test(t, expired_meanwhile);
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, the_disk_fails);
 	tcase_add_test(t, no_room);

@@ -162,30 +162,57 @@ enum lmd_status lmi_openai_batch_begin(struct lmi_openai_batch *b, struct lmd_er
 
 /* ---- results ---- */
 
-void lmi_openai_batch_add(struct lmi_openai_batch_line *l, int code, const char *body, size_t n)
+/* Appends the result of a line to its file. */
+static void append(struct lmi_openai_batch *b, uint32_t number, bool failed, const struct lmi_wire_buf *text)
 {
-	struct lmi_openai_batch *b = l->b;
-	bool failed = code >= 300;
 	struct lmi_openai_batch_file *f = failed ? &b->errors : &b->output;
 	char id[LMI_OPENAI_ID_BYTES];
-	struct lmi_wire_buf text = {0};
 	struct lmd_error err = {0};
-	enum lmd_status st;
 
 	lmi_openai_data_id(id, f->id);
-	if (lmi_openai_batch_result(&text, l->id, json_object_get(l->v, "custom_id"), code, body, n))
-		st = lmi_http_objects_append(b->o.objects, &b->principal, id, text.p, text.n, &err);
-	else
-		st = lmd_fail(&err, LMD_NOMEM, "out of memory: the result of line %u cannot be stored",
-			      l->number + 1);
-	if (st == LMD_OK) {
-		lmi_http_objects_use(b->o.objects, &b->principal, id, true);
-		(void)lmi_openai_batch_progress_mark(&b->progress, l->number, failed);
-		f->bytes += text.n;
-	} else {
+	if (lmi_http_objects_append(b->o.objects, &b->principal, id, text->p, text->n, &err) != LMD_OK) {
 		lmi_openai_batch_fail(b, &err);
+		return;
 	}
+	lmi_http_objects_use(b->o.objects, &b->principal, id, true);
+	(void)lmi_openai_batch_progress_mark(&b->progress, number, failed);
+	f->bytes += text->n;
+}
+
+static void fail_nomem(struct lmi_openai_batch *b, uint32_t number)
+{
+	struct lmd_error err = {0};
+
+	(void)lmd_fail(&err, LMD_NOMEM, "out of memory: the result of line %u cannot be stored", number + 1);
+	lmi_openai_batch_fail(b, &err);
+}
+
+void lmi_openai_batch_add(struct lmi_openai_batch_line *l, int code, const char *body, size_t n)
+{
+	struct lmi_wire_buf text = {0};
+
+	if (lmi_openai_batch_result(&text, l->id, json_object_get(l->v, "custom_id"), code, body, n))
+		append(l->b, l->number, code >= 300, &text);
+	else
+		fail_nomem(l->b, l->number);
 	lmi_wire_buf_fini(&text);
+}
+
+void lmi_openai_batch_add_expired(struct lmi_openai_batch *b, uint32_t number, struct lmd_str line)
+{
+	json_t *v = json_loadb(line.ptr, line.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	char id[LMI_OPENAI_BATCH_LINE_ID];
+	struct lmi_wire_buf text = {0};
+
+	lmi_openai_batch_line_id(id, lmi_openai_batch_chars(b), number);
+	if (lmi_openai_batch_result_error(
+		    &text, id, json_object_get(v, "custom_id"), "batch_expired",
+		    "This request could not be executed before the completion window expired."))
+		append(b, number, true, &text);
+	else
+		fail_nomem(b, number);
+	lmi_wire_buf_fini(&text);
+	json_decref(v);
 }
 
 /* Returns the status of a file of results, and how much of it is on the disk. */
@@ -272,7 +299,10 @@ static void count_again(struct lmi_openai_batch *b)
 
 enum lmd_status lmi_openai_batch_store_end(struct lmi_openai_batch *b, struct lmd_error *err)
 {
-	const char *status = b->failed ? "failed" : b->stopped ? "cancelled" : "completed";
+	const char *status = b->failed	 ? "failed"
+			     : b->stopped ? "cancelled"
+			     : b->expired ? "expired"
+					  : "completed";
 	enum lmd_status st = LMD_OK;
 	uint64_t n;
 	json_t *v;

@@ -2,6 +2,7 @@
  *
  * POST and GET of /v1/batches: requests in the lines of a file, whose answers become another file. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -10,19 +11,51 @@
 #include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 
-#define WINDOW_S (24 * 3600)
+/* Bounds and default of completion_window, in hours. */
+#define WINDOW_MIN_H	 1u
+#define WINDOW_MAX_H	 (7u * 24)
+#define WINDOW_DEFAULT	 "24h"
 
 /* ---- POST /v1/batches ---- */
+
+/* Reads a number of hours or days, such as "24h" or "7d"; returns it in hours, or 0 if it is none that is
+ * allowed. */
+static uint32_t hours_of(const char *window)
+{
+	size_t n = strspn(window, "0123456789");
+	unsigned long v;
+
+	if (!n || n > 3 || (strcmp(window + n, "h") != 0 && strcmp(window + n, "d") != 0))
+		return 0;
+	v = strtoul(window, NULL, 10) * (window[n] == 'd' ? 24 : 1);
+	return v >= WINDOW_MIN_H && v <= WINDOW_MAX_H ? (uint32_t)v : 0;
+}
+
+/* Reads the window; writes its length in hours. */
+static const char *read_window(struct lmi_http_reader *r, const json_t *v, uint32_t *hours)
+{
+	static const struct lmi_http_at at = {.name = "completion_window"};
+	const char *window = v ? lmi_http_read_line(r, &at, v, 1, 16).ptr : WINDOW_DEFAULT;
+
+	*hours = r->status == LMD_OK ? hours_of(window) : 0;
+	if (r->status == LMD_OK && !*hours)
+		lmi_http_fail(r, &at,
+			      "'%s' is not supported: it must be a number of hours or days from %uh to %ud, "
+			      "such as 24h",
+			      window, WINDOW_MIN_H, WINDOW_MAX_H / 24);
+	return window;
+}
 
 /* Reads the request; returns the batch, which the caller owns, or NULL after a response. */
 static json_t *read_body(struct lmi_http_exchange *x, const char **input, size_t *endpoint)
 {
 	static const struct lmi_http_at at_input = {.name = "input_file_id"},
 					at_endpoint = {.name = "endpoint"},
-					at_window = {.name = "completion_window"},
 					at_metadata = {.name = "metadata"};
 	const char *words[LMI_OPENAI_BATCH_N_ENDPOINT + 1] = {0};
-	const json_t *body = lmi_http_body_object(x), *metadata, *window;
+	const json_t *body = lmi_http_body_object(x), *metadata;
+	const char *window;
+	uint32_t hours;
 	struct lmd_error err = {0};
 	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
 	char chars[LMI_HTTP_ID_CHARS + 1], id[LMI_OPENAI_ID_BYTES];
@@ -31,13 +64,11 @@ static json_t *read_body(struct lmi_http_exchange *x, const char **input, size_t
 		return NULL;
 	memcpy(words, lmi_openai_batch_endpoints, sizeof(lmi_openai_batch_endpoints));
 	metadata = lmi_http_get(body, "metadata");
-	window = lmi_http_get(body, "completion_window");
 	*input = lmi_http_read_line(&r, &at_input, lmi_http_get(body, "input_file_id"), 1,
 				    LMI_HTTP_OBJECT_ID_MAX)
 			 .ptr;
 	*endpoint = lmi_http_read_word(&r, &at_endpoint, lmi_http_get(body, "endpoint"), words);
-	if (window)
-		(void)lmi_http_read_line(&r, &at_window, window, 1, 16);
+	window = read_window(&r, lmi_http_get(body, "completion_window"), &hours);
 	if (metadata)
 		(void)lmi_http_is_object(&r, &at_metadata, metadata);
 	if (r.status != LMD_OK) {
@@ -52,11 +83,11 @@ static json_t *read_body(struct lmi_http_exchange *x, const char **input, size_t
 	(void)snprintf(id, sizeof(id), LMI_OPENAI_BATCH_PREFIX "%s", chars);
 	return json_pack("{s:s,s:s,s:s,s:n,s:s,s:s,s:s,s:n,s:n,s:I,s:I,s:I,s:O?}", "id", id, "object",
 			 "batch", "endpoint", words[*endpoint], "errors", "input_file_id", *input,
-			 "completion_window", window ? json_string_value(window) : "24h", "status",
+			 "completion_window", window, "status",
 			 "in_progress", "output_file_id", "error_file_id", "created_at",
 			 (json_int_t)lmi_http_created(x), "in_progress_at",
 			 (json_int_t)lmi_http_created(x), "expires_at",
-			 (json_int_t)lmi_http_created(x) + WINDOW_S, "metadata", metadata);
+			 (json_int_t)lmi_http_created(x) + (json_int_t)hours * 3600, "metadata", metadata);
 }
 
 /* Returns the number of lines, at most one more than are allowed. */

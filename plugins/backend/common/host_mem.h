@@ -188,7 +188,7 @@ struct host_mem_opinfo {
 	const uint16_t *in, *out; /* offsets into struct lmd_op */
 };
 
-/* Returns NULL for an unknown code and for ops that need a group of devices. */
+/* Returns NULL for an unknown code. */
 const struct host_mem_opinfo *host_mem_opinfo(uint32_t code);
 
 static inline const struct lmd_operand *host_mem_operand(const struct lmd_op *op, uint16_t offset)

@@ -106,6 +106,15 @@ static const uint16_t cast_copy_out[] = {AT(cast_copy.y)};
 static const uint16_t patch_in[] = {AT(patch.x)};
 static const uint16_t patch_out[] = {AT(patch.y)};
 
+static const uint16_t collective_in[] = {AT(collective.x)};
+static const uint16_t collective_out[] = {AT(collective.y)};
+
+#define COLLECTIVE(name_)                                                                          \
+	{                                                                                          \
+		.name = name_, .n_in = 1, .n_out = 1, .in = collective_in,                         \
+		.out = collective_out,                                                             \
+	}
+
 #define OP(name_, loose_)                                                                          \
 	{                                                                                          \
 		.name = #name_, .loose_inputs = loose_, .n_in = LMD_LEN(name_##_in),               \
@@ -134,6 +143,8 @@ static const struct host_mem_opinfo table[LMD_N_OP] = {
 	[LMD_OP_MIX] = OP(mix, false),
 	[LMD_OP_INDEX] = OP(index, false),
 	[LMD_OP_CAST_COPY] = OP(cast_copy, false),
+	[LMD_OP_ALLREDUCE] = COLLECTIVE("allreduce"),
+	[LMD_OP_ALLGATHER] = COLLECTIVE("allgather"),
 	[LMD_OP_PATCH] = OP(patch, false),
 };
 

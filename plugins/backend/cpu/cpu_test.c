@@ -212,6 +212,45 @@ START_TEST(copies_change_nothing)
 }
 END_TEST
 
+/* Products of weights in bf16 with rounded activations are close to those with floats, and have the
+ * same bits with any number of threads. */
+START_TEST(bf16_products)
+{
+	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_ffn, &opcase_head,
+							&opcase_moe_ffn};
+	const struct lmi_team_opts opts = {.n = 5, .spin_ns = 0};
+	struct oc_backend close_by[2], threads[2];
+	struct lmd_error err = {.text = ""};
+	struct lmd_team *team;
+	uint32_t n[2] = {0};
+
+	ck_assert_int_eq(lmi_team_create(&team, &opts, NULL), LMD_OK);
+	ck_assert(!setenv("LLAMAD_CPU_BF16", "off", 1));
+	open_cpu(&close_by[0], fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	ck_assert(!setenv("LLAMAD_CPU_BF16", "on", 1));
+	open_cpu(&close_by[1], fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	threads[0] = close_by[1];
+	open_cpu(&threads[1], fx.cpu, team, LMD_ACTIVATIONS_INT8);
+	for (size_t i = 0; i < LMD_LEN(sets); i++)
+		for (uint32_t j = 0; j < sets[i]->n; j++)
+			for (uint32_t k = 0; k < n_oc_layouts; k++) {
+				n[equal(close_by, sets[i], &sets[i]->cases[j], &oc_layouts[k], 2e-5)]++;
+				n[equal(threads, sets[i], &sets[i]->cases[j], &oc_layouts[k], 0)]++;
+			}
+	oc_backend_close(&close_by[0]);
+	oc_backend_close(&threads[1]);
+	oc_backend_close(&close_by[1]);
+	lmi_team_destroy(team);
+	LMD_CASES("cpu with bf16 activations", n[1], n[0], 0);
+	ck_assert_uint_eq(n[0], 0);
+	ck_assert(!setenv("LLAMAD_CPU_BF16", "1", 1));
+	ck_assert_int_eq(oc_backend_open(&threads[1], fx.cpu, 0, fx.host, NULL, LMD_ACTIVATIONS_INT8,
+					 &err),
+			 LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "'1', must be auto, on or off") != NULL, "%s", err.text);
+}
+END_TEST
+
 static uint64_t copied(const struct oc_backend *be, const struct lmd_weight_desc *d)
 {
 	struct lmd_weight_plan plan = {.struct_size = sizeof(plan)};
@@ -379,6 +418,7 @@ int main(void)
 	tcase_add_loop_test(t, matches_ref, 0, (int)LMD_LEN(variants));
 	tcase_add_loop_test(t, threads_change_nothing, 0, 3);
 	tcase_add_loop_test(t, copies_change_nothing, 0, 2);
+	tcase_add_test(t, bf16_products);
 	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);

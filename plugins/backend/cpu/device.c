@@ -2,6 +2,7 @@
  *
  * The one device, host memory, and the backend's table of functions. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cpu.h"
@@ -45,6 +46,24 @@ static enum lmd_status make_points(struct cpu_dev *dev, struct lmd_error *err)
 			lmd_status_text(st));
 }
 
+/* Weights in bf16 are multiplied in bf16 where 8 bits are enough for block types. */
+static enum lmd_status choose_bf16(struct cpu_dev *dev, struct lmd_error *err)
+{
+	const char *how = getenv("LLAMAD_CPU_BF16");
+	uint64_t flags = dev->host->cpu(dev->host->ctx)->flags;
+
+	if (dev->n_q8 != 1 || (how && !strcmp(how, "off")))
+		return LMD_OK;
+	if (!how || !*how || !strcmp(how, "auto"))
+		dev->bf16 = kern_bf16_find(flags);
+	else if (!strcmp(how, "on"))
+		dev->bf16 = kern_linear_find(LMD_DTYPE_BF16, KERN_ACT_BF16, flags);
+	else
+		return lmd_fail(err, LMD_INVALID,
+				"cpu: LLAMAD_CPU_BF16 is '%s', must be auto, on or off", how);
+	return LMD_OK;
+}
+
 static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				   const struct lmd_open_params *p, struct lmd_error *err)
 {
@@ -69,7 +88,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
-	st = cpu_repack_open(dev, err);
+	st = choose_bf16(dev, err);
+	if (st == LMD_OK)
+		st = cpu_repack_open(dev, err);
 	if (st == LMD_OK)
 		st = make_points(dev, err);
 	if (st != LMD_OK)

@@ -18,7 +18,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	(void)err;
 	b->host_mem.n_phase = 2;
 	cpu_x_need(&b->host_mem.shared_bytes, host_mem_max_rows(b->host_mem.plan, &o->x),
-		   o->x.width, 0);
+		   o->x.width, (struct cpu_forms){0});
 	cpu_product_need(b, &b->host_mem.part_bytes, b->compiled_plan->host_mem.weights[o->w],
 			 host_mem_max_rows(b->host_mem.plan, &o->x) / o->x.n_head);
 	return LMD_OK;
@@ -47,7 +47,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 			.chunk;
 	uint32_t per_head = (out.w->n + chunk - 1) / chunk;
 	char *cursor = r->host_mem.shared;
-	struct cpu_x px = cpu_x_take(&cursor, n_x, x.width, 0);
+	struct cpu_x px = cpu_x_take(&cursor, n_x, x.width, (struct cpu_forms){0});
 
 	if (p->host_mem.phase == 0) {
 		host_mem_slice(&p->host_mem, n_x, &lo, &hi);

@@ -44,12 +44,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	enum lmd_status st = LMD_OK;
 
 	b->host_mem.n_phase = 5;
-	cpu_x_need(&b->host_mem.shared_bytes, n, f->x.width, b->dev->n_q8);
-	cpu_x_need(&b->host_mem.shared_bytes, n, width, b->dev->n_q8);
+	cpu_x_need(&b->host_mem.shared_bytes, n, f->x.width, cpu_forms_all(b->dev));
+	cpu_x_need(&b->host_mem.shared_bytes, n, width, cpu_forms_all(b->dev));
 	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
 	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->n_q8);
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / width, width, b->dev->n_q8);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / f->x.width, f->x.width, cpu_forms_all(b->dev));
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / width, width, cpu_forms_all(b->dev));
 	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
@@ -94,7 +94,7 @@ static void setup_memory(struct ffn *f, char *scratch)
 	const struct lmd_op_ffn *o = f->op;
 	const uint32_t weight_ref[3] = {o->gate, o->up, o->down};
 	char *shared = f->r->host_mem.shared;
-	uint32_t q8_x, q8_h;
+	struct cpu_forms of_x, of_h;
 
 	for (int i = 0; i < 3; i++)
 		f->w[i] = weight_ref[i] == LMD_NONE
@@ -103,10 +103,10 @@ static void setup_memory(struct ffn *f, char *scratch)
 	f->y = host_mem_view(&f->r->host_mem, &o->y);
 	f->r_in = host_mem_view(&f->r->host_mem, &o->r_in);
 	f->r_out = host_mem_view(&f->r->host_mem, &o->r_out);
-	q8_x = cpu_n_q8(f->r->dev, f->w + GATE, 2);
-	q8_h = cpu_n_q8(f->r->dev, f->w + DOWN, 1);
-	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, q8_x);
-	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, q8_h);
+	of_x = cpu_forms_of(f->r->dev, f->w + GATE, 2);
+	of_h = cpu_forms_of(f->r->dev, f->w + DOWN, 1);
+	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, of_x);
+	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, of_h);
 	f->gate = host_mem_take(&shared, f->n, f->width * sizeof(float));
 	f->hidden = host_mem_take(&shared, f->n, f->width * sizeof(float));
 	for (int i = 0; f->lora && i < 3; i++) {

@@ -26,12 +26,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_head *h = &op->u.head;
 	const struct lmd_weight *w = b->compiled_plan->host_mem.weights[h->w];
 	uint64_t rows = b->host_mem.plan->max_rows[LMD_SPACE_OUTPUTS];
-	uint32_t n_q8 = cpu_n_q8(b->dev, &w, 1);
+	struct cpu_forms forms = cpu_forms_of(b->dev, &w, 1);
 	enum lmd_status st;
 
 	b->host_mem.n_phase = 3;
-	cpu_x_need(&b->host_mem.shared_bytes, rows, w->k, n_q8);
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / w->k, w->k, n_q8);
+	cpu_x_need(&b->host_mem.shared_bytes, rows, w->k, forms);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / w->k, w->k, forms);
 	cpu_product_need(b, &b->host_mem.part_bytes, w, rows);
 	if (host_mem_lora_wanted(b->host_mem.plan, h->lora_site))
 		host_mem_need(&b->host_mem.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
@@ -67,7 +67,7 @@ static void setup_memory(struct head *h, char *scratch)
 	h->x = host_mem_view(&r->host_mem, &h->op->x);
 	h->y = host_mem_view(&r->host_mem, &h->op->y);
 	h->px = cpu_x_take(h->small ? &scratch : &shared, h->n, h->w->k,
-			   cpu_n_q8(r->dev, &h->w, 1));
+			   cpu_forms_of(r->dev, &h->w, 1));
 	if (h->lora)
 		h->delta = host_mem_take(&shared, h->n, (uint64_t)h->w->n * sizeof(float));
 	if (h->op->bias != LMD_NONE)

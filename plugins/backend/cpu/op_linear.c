@@ -37,27 +37,27 @@ static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
 	return false;
 }
 
-static uint32_t n_q8_of(const struct cpu_dev *dev, struct lmd_weight *const *weights,
+static struct cpu_forms forms_of(const struct cpu_dev *dev, struct lmd_weight *const *weights,
 			const struct lmd_op_linear *l)
 {
 	const struct lmd_weight *w[LMD_LINEAR_MAX];
 
 	for (uint32_t i = 0; i < l->n_w; i++)
 		w[i] = weights[l->w[i]];
-	return cpu_n_q8(dev, w, l->n_w);
+	return cpu_forms_of(dev, w, l->n_w);
 }
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
 	uint64_t items = host_mem_max_rows(b->host_mem.plan, target(l, 0)), most = 0;
-	uint32_t n_q8 = n_q8_of(b->dev, b->compiled_plan->host_mem.weights, l);
+	struct cpu_forms forms = forms_of(b->dev, b->compiled_plan->host_mem.weights, l);
 	enum lmd_status st = LMD_OK;
 
 	b->host_mem.n_phase = 3;
 	cpu_x_need(&b->host_mem.shared_bytes, host_mem_max_rows(b->host_mem.plan, &l->x),
-		   l->x.width, n_q8);
-	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / l->x.width, l->x.width, n_q8);
+		   l->x.width, forms);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / l->x.width, l->x.width, forms);
 	if (l->ids.src != LMD_SRC_NONE)
 		host_mem_lists_need(&b->host_mem.shared_bytes, items,
 				    b->compiled_plan->host_mem.weights[l->w[0]]->n_stack);
@@ -95,10 +95,10 @@ static void setup(struct linear *l, const struct cpu_run *r, const struct cpu_no
 static void setup_memory(struct linear *l, char *scratch)
 {
 	const struct cpu_run *r = l->r;
-	uint32_t n_q8 = n_q8_of(r->dev, r->compiled_plan->host_mem.weights, l->op);
+	struct cpu_forms forms = forms_of(r->dev, r->compiled_plan->host_mem.weights, l->op);
 	char *cursor = l->small ? scratch : r->host_mem.shared;
 
-	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, n_q8);
+	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, forms);
 	if (l->small) {
 		l->scratch = cursor;
 		return;

@@ -61,8 +61,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	b->host_mem.n_phase = 6;
 	cpu_x_need(&b->host_mem.shared_bytes,
 		   o->weight_before ? pairs : host_mem_max_rows(b->host_mem.plan, &o->x),
-		   o->x.width, b->dev->n_q8);
-	cpu_x_need(&b->host_mem.shared_bytes, pairs, down->k, b->dev->n_q8);
+		   o->x.width, cpu_forms_all(b->dev));
+	cpu_x_need(&b->host_mem.shared_bytes, pairs, down->k, cpu_forms_all(b->dev));
 	host_mem_lists_need(&b->host_mem.shared_bytes, pairs, down->n_stack);
 	host_mem_need(&b->host_mem.shared_bytes, pairs, down->k * sizeof(float));
 	host_mem_need(&b->host_mem.shared_bytes, pairs, down->n * sizeof(float));
@@ -116,8 +116,8 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 	m->n_pair = (uint64_t)m->ids.n_row * m->k;
 	m->div = o->weight_before ? 1 : m->k;
 	m->px = cpu_x_take(&cursor, m->n_pair / m->div, m->x.width,
-			   cpu_n_q8(r->dev, m->w + GATE, 2));
-	m->ph = cpu_x_take(&cursor, m->n_pair, m->width, cpu_n_q8(r->dev, m->w + DOWN, 1));
+			   cpu_forms_of(r->dev, m->w + GATE, 2));
+	m->ph = cpu_x_take(&cursor, m->n_pair, m->width, cpu_forms_of(r->dev, m->w + DOWN, 1));
 	m->lists = host_mem_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
 	m->gate = host_mem_take(&cursor, m->n_pair, m->width * sizeof(float));
 	m->d = host_mem_take(&cursor, m->n_pair, m->dim * sizeof(float));

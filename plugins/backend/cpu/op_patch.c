@@ -20,7 +20,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 	(void)err;
 	b->host_mem.n_phase = 2;
-	cpu_x_need(&b->host_mem.shared_bytes, rows, w->k, 0);
+	cpu_x_need(&b->host_mem.shared_bytes, rows, w->k, (struct cpu_forms){0});
 	cpu_product_need(b, &b->host_mem.part_bytes, w, rows);
 	return LMD_OK;
 }
@@ -46,7 +46,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	char *cursor = r->host_mem.shared;
 	uint64_t lo, hi;
 
-	p.px = cpu_x_take(&cursor, p.in.y.n_row, p.w->k, 0);
+	p.px = cpu_x_take(&cursor, p.in.y.n_row, p.w->k, (struct cpu_forms){0});
 	if (part->host_mem.phase == 0) {
 		host_mem_slice(&part->host_mem, p.in.y.n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++) {

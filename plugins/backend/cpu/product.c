@@ -22,33 +22,48 @@
 
 const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w)
 {
-	return dev->n_q8 && w->lin_q8 ? w->lin_q8 : w->lin_f32;
+	if (dev->n_q8 && w->lin_q8)
+		return w->lin_q8;
+	return dev->bf16 && w->dtype == LMD_DTYPE_BF16 ? dev->bf16 : w->lin_f32;
 }
 
-uint32_t cpu_n_q8(const struct cpu_dev *dev, const struct lmd_weight *const *w, uint32_t n)
+struct cpu_forms cpu_forms_of(const struct cpu_dev *dev, const struct lmd_weight *const *w,
+			      uint32_t n)
 {
+	struct cpu_forms forms = {0};
+
 	for (uint32_t i = 0; i < n; i++) {
-		if (w[i] && cpu_kernel_of(dev, w[i])->act == KERN_ACT_Q8)
-			return dev->n_q8;
+		enum kern_act_kind act = w[i] ? cpu_kernel_of(dev, w[i])->act : KERN_ACT_F32;
+
+		forms.n_q8 = act == KERN_ACT_Q8 ? dev->n_q8 : forms.n_q8;
+		forms.bf16 |= act == KERN_ACT_BF16;
 	}
-	return 0;
+	return forms;
 }
 
-void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, uint32_t n_q8)
+struct cpu_forms cpu_forms_all(const struct cpu_dev *dev)
+{
+	return (struct cpu_forms){.n_q8 = dev->n_q8, .bf16 = dev->bf16 != NULL};
+}
+
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, struct cpu_forms forms)
 {
 	host_mem_need(bytes, n, k * sizeof(float));
 	host_mem_need(bytes, n, sizeof(void *));
-	host_mem_need(bytes, n * n_q8, KERN_Q8_BYTES(k));
+	host_mem_need(bytes, n * forms.n_q8, KERN_Q8_BYTES(k));
+	host_mem_need(bytes, forms.bf16 ? n : 0, KERN_BF16_BYTES(k));
 }
 
-struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, uint32_t n_q8)
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, struct cpu_forms forms)
 {
-	struct cpu_x x = {.n = (uint32_t)n, .k = k, .n_q8 = n_q8};
+	struct cpu_x x = {.n = (uint32_t)n, .k = k, .n_q8 = forms.n_q8};
 
 	x.f = host_mem_take(cursor, n, k * sizeof(float));
 	x.row = host_mem_take(cursor, n, sizeof(void *));
-	if (n_q8)
-		x.q = host_mem_take(cursor, n * n_q8, KERN_Q8_BYTES(k));
+	if (forms.n_q8)
+		x.q = host_mem_take(cursor, n * forms.n_q8, KERN_Q8_BYTES(k));
+	if (forms.bf16)
+		x.bf16 = host_mem_take(cursor, n, KERN_BF16_BYTES(k));
 	return x;
 }
 
@@ -58,16 +73,23 @@ static char *q8_row(const struct cpu_x *x, uint64_t i)
 	return x->q + i * x->n_q8 * KERN_Q8_BYTES(x->k);
 }
 
-static void quantise(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
+static char *bf16_row(const struct cpu_x *x, uint64_t i)
+{
+	return x->bf16 + i * KERN_BF16_BYTES(x->k);
+}
+
+static void round_row(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
 {
 	if (x->n_q8)
 		r->dev->act->row(x->row[i], x->k, x->n_q8, q8_row(x, i));
+	if (x->bf16)
+		r->dev->bf16->prepare(x->row[i], x->k, bf16_row(x, i));
 }
 
 void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
 {
 	x->row[i] = x->f + i * x->k;
-	quantise(r, x, i);
+	round_row(r, x, i);
 }
 
 void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
@@ -81,7 +103,7 @@ void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
 		from = own;
 	}
 	x->row[i] = from;
-	quantise(r, x, i);
+	round_row(r, x, i);
 }
 
 /* ---- products ---- */
@@ -126,7 +148,9 @@ static void piece(const struct cpu_run *r, const struct cpu_x *x, const struct c
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t item = cpu_item(items, first + i), row = item / items->div;
 
-		s->x[i] = kern->lin->act == KERN_ACT_Q8 ? q8_row(x, row) : x->row[row];
+		s->x[i] = kern->lin->act == KERN_ACT_Q8	    ? q8_row(x, row)
+			  : kern->lin->act == KERN_ACT_BF16 ? bf16_row(x, row)
+							    : x->row[row];
 		s->y[i] = emit->place ? emit->place(emit->arg, item, slice, lo, n)
 				      : s->tile + (size_t)i * TILE_ROWS;
 		if (kern->n_row > 1) {

@@ -2,8 +2,8 @@
  *
  * product.h - rows times a weight, as used by LINEAR, FFN, HEAD, MOE_FFN, BMM and PATCH.
  *
- * First the rows of x are prepared: normed, gathered, and rounded to int8 or int16 if the weight's
- * kernel takes that.  Many rows are prepared by all threads in a separate phase.  Few rows are
+ * First the rows of x are prepared: normed, gathered, and rounded to int8, int16 or bf16 if the
+ * weight's kernel takes that.  Many rows are prepared by all threads in a separate phase.  Few rows are
  * prepared by each thread for itself, which saves a barrier.  Then each thread multiplies all rows
  * with slices of the weight's rows, which it claims one after the other. */
 #ifndef LLAMAD_CPU_PRODUCT_H
@@ -23,18 +23,27 @@ struct cpu_x {
 	uint32_t n, k, n_q8;
 	float *f;         /* [n][k] rows as floats; NULL if none are kept */
 	char *q;          /* [n][n_q8][KERN_Q8_BYTES(k)], or NULL */
+	char *bf16;       /* [n][KERN_BF16_BYTES(k)], or NULL */
 	const void **row; /* [n] address of each row's floats */
 };
 
 /* The kernel for a weight. */
 const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w);
-/* Rows of 8 bits that stand for a row of x which is multiplied with these n weights, of which some
- * may be NULL; 0 if all of their kernels take KERN_ACT_F32. */
-uint32_t cpu_n_q8(const struct cpu_dev *dev, const struct lmd_weight *const *w, uint32_t n);
+/* What is prepared of a row of x besides its floats. */
+struct cpu_forms {
+	uint32_t n_q8; /* rows of 8 bits that stand for it */
+	bool bf16;
+};
+
+/* The forms that the kernels of these n weights take, of which some may be NULL; and all that any
+ * weight may need. */
+struct cpu_forms cpu_forms_of(const struct cpu_dev *dev, const struct lmd_weight *const *w,
+			      uint32_t n);
+struct cpu_forms cpu_forms_all(const struct cpu_dev *dev);
 
 /* Adds the scratch for n prepared rows of k; takes it from a cursor in the same order. */
-void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, uint32_t n_q8);
-struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, uint32_t n_q8);
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, struct cpu_forms forms);
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, struct cpu_forms forms);
 
 /* Sets row i to a (row, head) of v, normed unless n is NULL or of kind NONE. */
 void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,

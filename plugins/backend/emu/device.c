@@ -436,6 +436,7 @@ static enum lmd_status compile(struct emu_dev *dev, const struct lmd_compile *c,
 				(unsigned long long)c->layout->bytes);
 	}
 	inner.weights = w;
+	inner.devgroup = emu_group_ref((const struct emu_group *)(const void *)c->devgroup);
 	inner.scratch = (struct lmd_scratch){.bytes = c->plan->scratch_bytes, .ptr = p->values};
 	st = ref_backend_ops.plan_compile(dev->ref, &inner, &p->ref, err);
 	dev->host->free(dev->host->ctx, w);
@@ -451,6 +452,11 @@ static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
 
 	if (st == LMD_OK && !c->layout)
 		st = lmd_fail(err, LMD_INVALID, "emu: the layout of the step block is missing");
+	if (st == LMD_OK && c->devgroup &&
+	    !emu_group_has((const struct emu_group *)(const void *)c->devgroup, dev,
+			   c->plan->key.rank))
+		st = lmd_fail(err, LMD_INVALID, "emu: device %u is not rank %u of the group",
+			      dev->index, c->plan->key.rank);
 	if (st != LMD_OK)
 		return st;
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
@@ -458,8 +464,14 @@ static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
 		return lmd_fail(err, LMD_NOMEM, "emu: no memory for a plan");
 	p->plan = c->plan;
 	p->layout = *c->layout;
+	for (uint32_t i = 0; i < c->plan->n_op; i++)
+		if (c->plan->ops[i].code == LMD_OP_ALLREDUCE ||
+		    c->plan->ops[i].code == LMD_OP_ALLGATHER)
+			p->group = (struct emu_group *)(void *)c->devgroup;
 	emu_enter(&dev->mem);
+	emu_group_enter(p->group);
 	st = compile(dev, c, p, err);
+	emu_group_leave(p->group);
 	emu_leave(&dev->mem);
 	if (st != LMD_OK) {
 		destroy_plan(dev, p);
@@ -482,6 +494,10 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_com
 			     .n_in = n_in,
 			     .n_out = n_out};
 
+	if (w.plan->group)
+		w.run = emu_group_call(w.plan->group, w.plan->plan->key.rank);
+	if (w.plan->group && !q)
+		return lmd_fail(&dev->error, LMD_INVALID, "emu: a plan with collectives needs a queue");
 	if (n_in > EMU_MAX_BINDING || n_out > EMU_MAX_BINDING)
 		return lmd_fail(&dev->error, LMD_INVALID, "emu: %u inputs and %u outputs, at most %d",
 				n_in, n_out, EMU_MAX_BINDING);
@@ -552,5 +568,7 @@ const struct lmd_backend_ops emu_backend_ops = {
 	.event_record = emu_event_record,
 	.event_wait = emu_event_wait,
 	.queue_wait_event = emu_queue_wait_event,
+	.group_create = emu_group_create,
+	.group_destroy = emu_group_destroy,
 	.last_error = last_error,
 };

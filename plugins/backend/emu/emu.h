@@ -32,6 +32,7 @@ struct emu_settings {
 	uint32_t fault;       /* enum emu_fault; 0 = none */
 	uint32_t page;        /* rows of its pages, no other number; 0 = 32, and any other */
 	bool peer;            /* a device copies from the memory of another one */
+	bool group;           /* devices form groups with collectives */
 };
 
 /* Mistakes that a driver could make, each found by a conformance case (README.md, emu_test.sh). */
@@ -54,6 +55,9 @@ enum emu_fault {
 	EMU_FAULT_PEER = 16,        /* copies from another device's memory are not done */
 	EMU_FAULT_CHAIN = 17,       /* a plan right after another one reads zeros as inputs */
 	EMU_FAULT_LOST = 18,        /* a device that was lost goes on after it has told so once */
+	EMU_FAULT_PART = 19,        /* the second rank of a group does not get its tokens and inputs */
+	EMU_FAULT_RANKS = 20,       /* a group has its devices in the wrong order */
+	EMU_FAULT_FAILED = 21,      /* other ranks do not hear that one has failed */
 	EMU_N_FAULT
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);
@@ -110,8 +114,11 @@ struct lmd_buffer {
 	bool own;                 /* host memory that this allocated */
 };
 
+struct emu_group;
+
 struct emu_plan {
 	const struct lmd_plan *plan;
+	struct emu_group *group;  /* of its collectives, or NULL */
 	struct lmd_compiled_plan *ref;
 	struct lmd_step_layout layout;
 	char *block;              /* the device's copy of the step block */
@@ -154,12 +161,18 @@ struct emu_work {
 	uint32_t n_op;
 	/* PLAN */
 	struct emu_plan *plan;
+	uint64_t run;             /* the number of the call, if the plan has a group */
 	struct lmd_step step;
 	struct lmd_binding in[EMU_MAX_BINDING], out[EMU_MAX_BINDING];
 	uint32_t n_in, n_out;
 };
 
-/* Does a piece of work.  Called with the memory accessible. */
+/* Prepares the memory of a plan and makes its step; computes it.  Called with the memory accessible. */
+enum lmd_status emu_plan_begin(struct emu_dev *dev, struct emu_work *w, struct lmd_step *step,
+			       struct lmd_error *err);
+enum lmd_status emu_plan_compute(struct emu_dev *dev, struct emu_work *w, const struct lmd_step *step,
+				 struct lmd_error *err);
+/* Does a piece of work, but not a plan of a group.  Called with the memory accessible. */
 enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err);
 void emu_work_free(struct emu_dev *dev, struct emu_work *w);
 /* Returns a copy of *w with an array of its own; NULL = no memory. */
@@ -175,6 +188,10 @@ enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struc
 			   struct lmd_error *err);
 /* Does all work that was submitted. */
 void emu_drain(struct emu_dev *dev);
+/* Returns the plan of that run of a group which waits on a queue of the device; NULL: there is none. */
+struct emu_work *emu_find_run(const struct emu_dev *dev, const struct emu_group *g, uint64_t run);
+/* Does the work before a plan that waits on a queue of the device. */
+void emu_run_until(struct emu_dev *dev, const struct emu_work *w);
 
 enum lmd_status emu_queue_create(void *state, int priority, struct lmd_queue **out,
 				 struct lmd_error *err);
@@ -187,6 +204,26 @@ enum lmd_status emu_event_wait(void *state, struct lmd_event *e, uint64_t timeou
 			       struct lmd_error *err);
 enum lmd_status emu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
 				     struct lmd_error *err);
+
+/* ---- groups (group.c) ---- */
+
+enum lmd_status emu_group_create(void *const *states, uint32_t n, struct lmd_devgroup **out,
+				 struct lmd_error *err);
+void emu_group_destroy(struct lmd_devgroup *g);
+/* Returns the group that ref made of it; NULL for NULL. */
+struct lmd_devgroup *emu_group_ref(const struct emu_group *g);
+/* Make the memory of all its devices accessible and inaccessible.  g may be NULL. */
+void emu_group_enter(struct emu_group *g);
+void emu_group_leave(struct emu_group *g);
+/* Is the device that rank of the group? */
+bool emu_group_has(const struct emu_group *g, const struct emu_dev *dev, uint32_t rank);
+/* Counts the call of a rank's plan; returns its number, also for a call that will be refused. */
+uint64_t emu_group_call(struct emu_group *g, uint32_t rank);
+/* Has every rank been called for this run? */
+bool emu_group_is_ready(const struct emu_group *g, uint64_t run);
+/* Computes the plans of a run on all devices unless that has happened; returns the result of the rank
+ * whose plan this is, which is at the head of its queue. */
+enum lmd_status emu_group_run(struct emu_group *g, struct emu_work *w, struct lmd_error *err);
 
 extern const struct lmd_backend_ops emu_backend_ops;
 extern const struct lmd_backend_ops ref_backend_ops; /* backend/ref */

@@ -30,7 +30,7 @@ LLAMAD_EMU=nonsense
 call plugins test "$so" --only "norm "
 holds "wrong settings are named" grep -q "no setting 'nonsense'" "$dir/err"
 # Each mistake of a driver is found by the case that is about it, and without a fault every case passes.
-LLAMAD_EMU=late=1,devices=2
+LLAMAD_EMU=late=1,devices=4
 does plugins test "$so" --only "device "
 holds "a device without faults" grep -q '^[1-9][0-9]* passed, 0 failed, 0 skipped' "$dir/out"
 LLAMAD_EMU=late=1
@@ -40,6 +40,7 @@ holds "what one device cannot do is skipped" \
 fault=0
 while read -r case; do
 	fault=$((fault + 1))
+	[ "$case" = "-" ] && continue
 	LLAMAD_EMU=late=1,devices=2,fault=$fault
 	call plugins test "$so" --only "${case%%;*}"
 	holds "fault $fault is found by '$case'" grep -q "^FAIL ${case%% *} *${case#* }" "$dir/out"
@@ -61,5 +62,18 @@ device ops on the second device
 device beside another device
 device copies between devices
 attn a block in segments
+-
+device collectives of 2 ranks
+device collectives of 2 ranks
+device collectives with a cancelled rank
 EOF
+# Groups, in each mode.
+for mode in late=0 late=1 late=1,seed=7 late=1,buckets=1; do
+	LLAMAD_EMU=$mode,devices=4
+	does plugins test "$so" --only "device collectives"
+	holds "groups with $mode" grep -q '^3 passed, 0 failed, 0 skipped' "$dir/out"
+done
+LLAMAD_EMU=devices=4,group=0
+does plugins test "$so" --only "device collectives"
+holds "devices without groups" grep -q '^0 passed, 0 failed, 3 skipped' "$dir/out"
 finish "emu"

@@ -61,6 +61,19 @@ static void fire(struct lmd_event *e, enum lmd_status st, const char *text)
 	e->q = NULL;
 }
 
+/* Does a piece of work of a queue. */
+static enum lmd_status run_work(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (w->kind == EMU_PLAN && w->plan->group)
+		return emu_group_run(w->plan->group, w, err);
+	emu_enter(&dev->mem);
+	st = emu_work_run(dev, w, err);
+	emu_leave(&dev->mem);
+	return st;
+}
+
 static void run_first(struct emu_dev *dev, struct lmd_queue *q)
 {
 	struct emu_work *w = q->first;
@@ -78,9 +91,7 @@ static void run_first(struct emu_dev *dev, struct lmd_queue *q)
 		fire(w->event, q->failed.status, q->failed.text);
 		set_result(&q->failed, LMD_OK, "");
 	} else {
-		emu_enter(&dev->mem);
-		st = emu_work_run(dev, w, &err);
-		emu_leave(&dev->mem);
+		st = run_work(dev, w, &err);
 		if (st != LMD_OK && q->failed.status == LMD_OK)
 			set_result(&q->failed, st, err.text);
 		if (w->event)
@@ -99,11 +110,40 @@ static uint64_t draw(struct emu_dev *dev)
 	return z ^ z >> 31;
 }
 
+/* Can it be done?  The plan of a rank waits for those of the others. */
+static bool is_ready(const struct emu_work *w)
+{
+	return w && (w->kind != EMU_PLAN || !w->plan->group ||
+		     emu_group_is_ready(w->plan->group, w->run));
+}
+
 /* Does as much work as the settings want to be done at this moment. */
 static void progress(struct emu_dev *dev)
 {
 	for (struct lmd_queue *q = dev->queues; q; q = q->next) {
-		while (q->first && (!dev->set.late || (dev->set.seed && draw(dev) % 4 == 0)))
+		while (is_ready(q->first) &&
+		       (!dev->set.late || (dev->set.seed && draw(dev) % 4 == 0)))
+			run_first(dev, q);
+	}
+}
+
+struct emu_work *emu_find_run(const struct emu_dev *dev, const struct emu_group *g, uint64_t run)
+{
+	for (const struct lmd_queue *q = dev->queues; q; q = q->next)
+		for (struct emu_work *w = q->first; w; w = w->next)
+			if (w->kind == EMU_PLAN && w->plan->group == g && w->run == run)
+				return w;
+	return NULL;
+}
+
+void emu_run_until(struct emu_dev *dev, const struct emu_work *w)
+{
+	for (struct lmd_queue *q = dev->queues; q; q = q->next) {
+		const struct emu_work *at = q->first;
+
+		while (at && at != w)
+			at = at->next;
+		while (at && q->first != w)
 			run_first(dev, q);
 	}
 }

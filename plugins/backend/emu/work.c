@@ -188,9 +188,9 @@ static enum lmd_status resolve(struct lmd_binding *b, uint32_t n, struct lmd_err
 	return LMD_OK;
 }
 
-static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+enum lmd_status emu_plan_begin(struct emu_dev *dev, struct emu_work *w, struct lmd_step *s,
+			       struct lmd_error *err)
 {
-	struct lmd_step s;
 	enum lmd_status st;
 
 	if (dev->set.lose_step && ++dev->n_step >= dev->set.lose_step)
@@ -201,7 +201,7 @@ static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct 
 		return lmd_fail(err, LMD_CANCELLED, "emu: cancelled");
 	}
 	if (st == LMD_OK)
-		st = upload(w->plan, &w->step, dev->set.fault, &s, err);
+		st = upload(w->plan, &w->step, dev->set.fault, s, err);
 	if (st == LMD_OK)
 		st = resolve(w->in, w->n_in, err);
 	if (st == LMD_OK)
@@ -216,12 +216,28 @@ static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct 
 	for (uint32_t i = 0; i < w->n_out; i++)
 		if (w->out[i].ptr)
 			memset(w->out[i].ptr, 0xff, w->out[i].n_row * w->out[i].row_bytes);
+	return LMD_OK;
+}
+
+enum lmd_status emu_plan_compute(struct emu_dev *dev, struct emu_work *w, const struct lmd_step *s,
+				 struct lmd_error *err)
+{
+	enum lmd_status st;
+
 	if (dev->index && dev->set.fault == EMU_FAULT_SECOND)
 		return LMD_OK;
-	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, &s, w->in, w->n_in, w->out,
+	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, s, w->in, w->n_in, w->out,
 				      w->n_out, NULL);
 	dev->was_cancelled = st == LMD_CANCELLED && dev->set.fault == EMU_FAULT_CANCEL;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", ref_backend_ops.last_error(dev->ref));
+}
+
+static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+{
+	struct lmd_step s;
+	enum lmd_status st = emu_plan_begin(dev, w, &s, err);
+
+	return st == LMD_OK ? emu_plan_compute(dev, w, &s, err) : st;
 }
 
 static void copy(struct emu_dev *dev, const struct emu_work *w)

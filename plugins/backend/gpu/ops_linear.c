@@ -21,6 +21,7 @@ struct rows {
 	uint32_t stride; /* floats */
 	uint32_t heads, k;
 	gpu_ptr q8;      /* rounded to 8 bits; 0 = not yet */
+	gpu_ptr halves[2]; /* in halves of f16 and of bf16, for many rows; 0 = not yet */
 	gpu_ptr rounded; /* the rounded numbers as f32 [rows][k]; 0 = not yet */
 };
 
@@ -76,6 +77,69 @@ static void round_rows(struct gpu_build *b, struct rows *x, const struct gpu_vie
 		a.y = x->rounded =
 			gpu_build_temp(b, gpu_build_max_rows(b, like) * x->heads, 4ull * x->k);
 	gpu_build_launch(b, GPU_K_round, &a, sizeof(a), 256, 0, gx, gy);
+}
+
+/* The launch that was appended last is for steps of many rows only, for the product a. */
+static void only_for_many(struct gpu_build *b, const struct gpu_linear_args *a)
+{
+	struct gpu_launch *last = gpu_build_last(b);
+
+	if (!last)
+		return;
+	last->pick = GPU_PICK_MANY;
+	last->slices = a->mode == GPU_LINEAR_IDS ? a->w.n_stack + 1 : 0;
+}
+
+/* Puts the pairs of ids into the order of their slices. */
+static void group_pairs(struct gpu_build *b, struct gpu_linear_args *a, const struct gpu_view *like)
+{
+	struct gpu_group_args g = {
+		.run = b->p->run,
+		.ids = a->ids,
+		.n_stack = a->w.n_stack,
+		.heads = a->heads,
+		.space = like->space,
+		.fold = like->div,
+	};
+	const struct gpu_blocks x = {
+		.space = GPU_N_SPACE, .div = 1, .times = a->w.n_stack + 1ull, .per = 1};
+	const struct gpu_blocks y = {
+		.space = like->space, .div = like->div, .times = a->heads, .per = 1};
+
+	if (!b->groups) {
+		g.out = b->groups = gpu_build_temp(
+			b, gpu_build_max_rows(b, like) * a->heads + a->w.n_stack + 2, 4);
+		gpu_build_launch(b, GPU_K_group, &g, sizeof(g), 256,
+				 512 * (uint32_t)sizeof(uint32_t), x, y);
+		only_for_many(b, a);
+	}
+	a->groups = b->groups;
+}
+
+/* Makes halves of the rows x of the product a. */
+static void halve_rows(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x,
+		       const struct gpu_view *like, bool bf16)
+{
+	struct gpu_halves_args h = {
+		.run = b->p->run,
+		.x = x->at,
+		.x_stride = x->stride,
+		.k = x->k,
+		.space = like->space,
+		.fold = like->div,
+		.heads = x->heads,
+		.bf16 = bf16,
+	};
+	const struct gpu_blocks rows = {
+		.space = like->space, .div = like->div, .times = x->heads, .per = 1};
+
+	if (!x->halves[bf16]) {
+		h.out = x->halves[bf16] = gpu_build_temp(
+			b, gpu_build_max_rows(b, like) * x->heads, 4 * (uint64_t)x->k + 16);
+		gpu_build_launch(b, GPU_K_halves, &h, sizeof(h), 256, N_SUM, rows, rows);
+		only_for_many(b, a);
+	}
+	a->halves = x->halves[bf16];
 }
 
 /* Prepares the rows of x: where they are if nothing is to be done to them, else in memory of the
@@ -154,6 +218,8 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 {
 	uint32_t unit, kernel = gpu_weight_fast(a->w.dtype, a->w.k, &unit);
 	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .times = outputs};
+	uint32_t many = b->p->dev->mma && a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(a->w.dtype)
+								     : GPU_NO_KERNEL;
 	struct gpu_launch *last;
 
 	if (kernel == GPU_NO_KERNEL)
@@ -162,6 +228,10 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 		return false;
 	if (unit == 32 && !x->q8)
 		round_rows(b, x, like, true);
+	if (many == GPU_K_tile_f16 || many == GPU_K_tile_bf16)
+		halve_rows(b, a, x, like, many == GPU_K_tile_bf16);
+	if (many != GPU_NO_KERNEL && a->mode == GPU_LINEAR_IDS)
+		group_pairs(b, a, like);
 	a->q8 = x->q8;
 	a->split = split_of(b, outputs, a->w.k / unit);
 	gx.per = FAST_THREADS / b->p->dev->warp / a->split * FAST_OUTPUTS;
@@ -171,10 +241,11 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 				 (uint32_t)sizeof(float),
 			 gx, gy);
 	last = gpu_build_last(b);
-	if (last && a->mode == GPU_LINEAR_FLAT) {
+	if (last && (a->mode == GPU_LINEAR_FLAT || a->groups)) {
 		last->pick = GPU_PICK_ROWS;
-		last->many = b->p->dev->mma ? gpu_weight_tile(a->w.dtype) : GPU_NO_KERNEL;
+		last->many = many;
 		last->outputs = outputs;
+		last->slices = a->groups ? a->w.n_stack + 1 : 0;
 	}
 	return true;
 }

@@ -42,7 +42,7 @@ static void lower_all(struct gpu_build *b)
 	for (b->op = 0; b->status == LMD_OK && b->op < b->plan->n_op; b->op++) {
 		gpu_lower_fn fn = lower_of(&b->plan->ops[b->op]);
 
-		b->temp_at = 0;
+		b->temp_at = b->groups = 0;
 		if (fn)
 			fn(b, &b->plan->ops[b->op]);
 		else

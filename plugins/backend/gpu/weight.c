@@ -34,8 +34,8 @@ static const struct {
 	uint32_t dtype, kernel, unit, tile;
 } fast[] = {
 	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL},
-	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_NO_KERNEL},
-	{LMD_DTYPE_BF16, GPU_K_fast_bf16_1, 8, GPU_NO_KERNEL},
+	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_K_tile_f16},
+	{LMD_DTYPE_BF16, GPU_K_fast_bf16_1, 8, GPU_K_tile_bf16},
 	FAST(Q4_0, q4_0),
 	FAST(Q8_0, q8_0),
 	FAST(Q4_K, q4_k),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "group.h"
 #include "kernels.h"
 #include "ref.h"
 
@@ -136,5 +137,7 @@ const struct lmd_backend_ops ref_backend_ops = {
 	.plan_observe = ref_plan_observe,
 	.plan_stats = ref_plan_stats,
 	.plan_destroy = ref_plan_destroy,
+	.group_create = ref_group_create,
+	.group_destroy = ref_group_destroy,
 	.last_error = last_error,
 };

@@ -31,6 +31,8 @@ static const struct ref_op *const table[LMD_N_OP] = {
 	[LMD_OP_MIX] = PLAIN(mix),
 	[LMD_OP_INDEX] = &ref_op_index,
 	[LMD_OP_CAST_COPY] = PLAIN(cast_copy),
+	[LMD_OP_ALLREDUCE] = &ref_op_collective,
+	[LMD_OP_ALLGATHER] = &ref_op_collective,
 	[LMD_OP_PATCH] = &ref_op_patch,
 };
 

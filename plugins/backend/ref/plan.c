@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Compilation: looks everything up once, asks each op for its scratch, and allocates all of it. */
+#include "ops.h"
 #include "ref.h"
 
 /* Inputs that the op reads without checking them itself must be bound. */
@@ -58,6 +59,9 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 	p->need_input = host_mem_array(dev->host, plan->n_input, sizeof(*p->need_input), &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan of %u ops", plan->n_op);
+	for (uint32_t i = 0; i < plan->n_op; i++)
+		if (ref_op_of(plan->ops[i].code) == &ref_op_collective)
+			p->group = c->devgroup;
 	for (uint32_t i = 0; st == LMD_OK && i < plan->n_op; i++)
 		st = compile_op(dev, p, i, err);
 	if (st != LMD_OK)

@@ -94,6 +94,7 @@ struct lmd_compiled_plan {
 	bool group_write[LMD_MAX_GROUP]; /* slot is used */
 	bool reads_tokens;
 	uint32_t token_limit; /* all token ids must be below it */
+	struct lmd_devgroup *group; /* of its collectives; NULL: it has none */
 };
 
 enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c,
@@ -140,6 +141,11 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
 				 const struct lmd_step *step, const struct lmd_binding *in,
 				 uint32_t n_in, lmd_observe_fn fn, void *arg);
+static inline bool ref_is_cancelled(const struct lmd_step *step)
+{
+	return step && step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
+}
+
 /* Counts the live rows of each space and applies the page table changes.  Rejects a step that would
  * read or write out of bounds; the error names the field, the value and the bound. */
 enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err);

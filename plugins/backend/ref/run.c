@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "backend/common/outputs.h"
-#include "ref.h"
+#include "group.h"
+#include "ops.h"
 
 struct job {
 	const struct ref_run *run;
@@ -37,15 +38,50 @@ static void run_node(const struct ref_run *r, struct ref_node *n)
 	for (uint32_t phase = 0; phase < n->n_phase; phase++) {
 		struct job j = {.run = r, .node = n, .phase = phase};
 
-		h->team_run(h->ctx, r->dev->team, run_part, &j);
+		if (!r->compiled_plan->group)
+			h->team_run(h->ctx, r->dev->team, run_part, &j);
+		for (uint32_t i = 0; r->compiled_plan->group && i < r->dev->n_part; i++)
+			run_part(&j, i, r->dev->n_part);
 	}
 	n->n_run++;
 	n->ns += h->now_ns(h->ctx) - t0;
 }
 
-static bool cancelled(const struct lmd_step *step)
+/* Runs the ops one after the other. */
+static enum lmd_status run_nodes(struct ref_run *r, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step)
 {
-	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
+	struct lmd_error *err = &r->dev->error;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < p->n_node && st == LMD_OK; i++) {
+		if (ref_is_cancelled(step))
+			return lmd_fail(err, LMD_CANCELLED, "ref: cancelled before op %u of %u", i,
+					p->n_node);
+		if (step->progress)
+			__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
+		if (p->nodes[i].fn == &ref_op_collective)
+			st = ref_group_exchange(p->group, r, p->nodes[i].op, err);
+		else
+			run_node(r, &p->nodes[i]);
+	}
+	return st;
+}
+
+static enum lmd_status run_plan(struct ref_run *r, struct lmd_compiled_plan *p,
+				const struct lmd_step *step, const struct lmd_binding *out,
+				uint32_t n_out)
+{
+	struct lmd_error *err = &r->dev->error;
+	enum lmd_status st = ref_step_begin(r, err);
+
+	if (st == LMD_OK)
+		st = host_mem_check_outputs(&r->host_mem, out, n_out, "ref", err);
+	if (st == LMD_OK)
+		st = run_nodes(r, p, step);
+	if (st == LMD_OK)
+		host_mem_copy_outputs(&r->host_mem, out, n_out);
+	return st;
 }
 
 enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
@@ -57,25 +93,17 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	struct ref_run r = {.host_mem = host_mem_run_init(&p->host_mem, step, in, n_in),
 			    .dev = dev,
 			    .compiled_plan = p};
+	const uint32_t rank = p->host_mem.plan->key.rank;
 	enum lmd_status st;
 
 	(void)q;
 	(void)done; /* this device has no queues and no events */
-	st = ref_step_begin(&r, &dev->error);
-	if (st == LMD_OK)
-		st = host_mem_check_outputs(&r.host_mem, out, n_out, "ref", &dev->error);
-	if (st != LMD_OK)
-		return st;
-	for (uint32_t i = 0; i < p->n_node; i++) {
-		if (cancelled(step))
-			return lmd_fail(&dev->error, LMD_CANCELLED,
-					"ref: cancelled before op %u of %u", i, p->n_node);
-		if (step->progress)
-			__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
-		run_node(&r, &p->nodes[i]);
-	}
-	host_mem_copy_outputs(&r.host_mem, out, n_out);
-	return LMD_OK;
+	if (p->group)
+		ref_group_begin(p->group, rank);
+	st = run_plan(&r, p, step, out, n_out);
+	if (p->group)
+		ref_group_end(p->group, rank, st);
+	return st;
 }
 
 enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
@@ -91,6 +119,9 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
 	float *rows;
 	size_t most;
 
+	if (st == LMD_OK && p->group)
+		st = lmd_fail(&dev->error, LMD_UNSUPPORTED,
+			      "ref: plans with collectives are not shown op by op");
 	if (st != LMD_OK)
 		return st;
 	most = host_mem_max_value_elems(&r.host_mem);
@@ -99,7 +130,7 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
 		return lmd_fail(&dev->error, LMD_NOMEM, "ref: no memory for %zu observed numbers",
 				most);
 	for (uint32_t i = 0; i < p->n_node; i++) {
-		if (cancelled(step)) {
+		if (ref_is_cancelled(step)) {
 			st = lmd_fail(&dev->error, LMD_CANCELLED,
 				      "ref: cancelled before op %u of %u", i, p->n_node);
 			break;

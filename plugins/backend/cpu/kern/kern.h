@@ -40,7 +40,10 @@
  *
  * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends
  * only on the variant: slices and the number of rows of x change no bit.  Error bound:
- *     |y - sum w[i]*x[i]| <= (k/8 + 12) * 2^-24 * sum |w[i]*x[i]| */
+ *     |y - sum w[i]*x[i]| <= (k/8 + 12) * 2^-24 * sum |w[i]*x[i]|
+ *
+ * Kernels for bf16 activations (KERN_ACT_BF16) are float kernels for weights in bf16 whose x[i] in
+ * the bound are the rounded ones.  They treat numbers below the smallest normal f32 as 0. */
 #ifndef LLAMAD_CPU_KERN_H
 #define LLAMAD_CPU_KERN_H
 
@@ -59,9 +62,13 @@
 /* ---- activations ---- */
 
 enum kern_act_kind {
-	KERN_ACT_F32 = 0, /* rows of k floats, 4-byte aligned */
-	KERN_ACT_Q8 = 1,  /* rows prepared by struct kern_act */
+	KERN_ACT_F32 = 0,  /* rows of k floats, 4-byte aligned */
+	KERN_ACT_Q8 = 1,   /* rows prepared by struct kern_act */
+	KERN_ACT_BF16 = 2, /* rows prepared by the kernel itself: k values in bf16 */
 };
+
+/* Bytes of a prepared row of bf16, a multiple of KERN_ALIGN, including the zeros after it. */
+#define KERN_BF16_BYTES(k) (((size_t)(k) + 31) / 32 * 64)
 
 /* Offsets in a prepared row of k values. */
 #define KERN_Q8_Q(k) ((size_t)0)                 /* int8_t  [k] */
@@ -116,6 +123,9 @@ struct kern_linear {
 	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi", "neon", "dotprod", "i8mm" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
+	/* KERN_ACT_BF16, else NULL: rounds a row of k floats to nearest even.
+	 * out: KERN_BF16_BYTES(k) bytes, aligned to KERN_ALIGN, all of which are written. */
+	void (*prepare)(const float *x, uint32_t k, void *out);
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);
 };
 
@@ -125,6 +135,9 @@ struct kern_linear {
 const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind act, uint64_t flags);
 /* Returns kernel number i of all, best first within a type and kind; NULL past the last one. */
 const struct kern_linear *kern_linear_at(size_t i);
+/* Returns the kernel for weights and activations in bf16 if these flags allow it and this processor
+ * multiplies at least 1.5 times as fast with it as in f32, which is measured (0.1 ms); else NULL. */
+const struct kern_linear *kern_bf16_find(uint64_t flags);
 
 /* ---- repacked weights ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Times the kernels that this machine can run, on one thread (make bench-programs builds it):
- *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float | --packed] [--json]
+ *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float | --bf16 | --packed] [--json]
  * "memory": one row of x times weights that do not fit the caches, as in decoding; GB/s of
  * weights.  "cached": the same with 512 KiB of weights.  Then 2 to 512 rows of x times at
  * least 512 KiB of weights; GFLOP/s with two operations per weight and row.  The results are lower
@@ -24,17 +24,20 @@
 #define MAX_COL      512
 #define MAX_RUNS     1000
 #define Y_BYTES      (64u << 20)
+/* Bytes of a prepared row of any kind. */
+#define X_BYTES(k)   (KERN_Q8_BYTES(k) > KERN_BF16_BYTES(k) ? KERN_Q8_BYTES(k) : KERN_BF16_BYTES(k))
 
 struct options {
 	const char *type, *isa;
 	uint32_t k, runs;
-	bool floats, packed, json;
+	bool floats, bf16, packed, json;
 };
 
 struct bench {
 	struct options o;
 	struct lmd_host *host;
 	struct lmd_cpu cpu;
+	enum kern_act_kind act;
 	struct kern_iq_tables *points;
 	char *w;  /* MEMORY_BYTES of the current type */
 	float *x; /* [MAX_COL][k] */
@@ -92,8 +95,11 @@ static double measure(const struct bench *b, const struct kernel *l, size_t row,
 	p.scratch = aligned_alloc(KERN_ALIGN,
 				  (l->lin ? l->lin->scratch_bytes(p.k) : 0) + KERN_ALIGN);
 	for (uint32_t i = 0; i < n_col; i++) {
-		x[i] = !b->o.floats ? (const void *)(b->q8 + i * KERN_Q8_BYTES(p.k))
-					     : (const void *)(b->x + (size_t)i * p.k);
+		x[i] = b->o.floats ? (const void *)(b->x + (size_t)i * p.k)
+				   : (const void *)(b->q8 + i * X_BYTES(p.k));
+		if (b->o.bf16)
+			l->lin->prepare(b->x + (size_t)i * p.k, p.k,
+					b->q8 + i * X_BYTES(p.k));
 		y[i] = b->y + i * n_row;
 	}
 	seconds[0] = now();
@@ -156,6 +162,7 @@ static void report(const struct bench *b, const struct kernel *l, const struct l
 			   "%8.1f\n",
 	       t->name, l->packed ? l->packed->isa : l->lin->isa,
 	       l->packed	? "pack"
+	       : b->o.bf16   ? "bf16"
 	       : b->o.floats ? "f32"
 			     : "q8",
 	       b->o.k, gbs[0], gbs[1], gflops[0], gflops[1], gflops[2], gflops[3], gflops[4],
@@ -209,7 +216,7 @@ static void bench_all(struct bench *b)
 
 	kern_fill_floats(b->x, (size_t)MAX_COL * b->o.k, KERN_DATA_PLAIN, &seed);
 	for (uint32_t i = 0; i < MAX_COL; i++)
-		act->row(b->x + (size_t)i * b->o.k, b->o.k, 1, b->q8 + i * KERN_Q8_BYTES(b->o.k));
+		act->row(b->x + (size_t)i * b->o.k, b->o.k, 1, b->q8 + i * X_BYTES(b->o.k));
 	memset(b->w, 1, MEMORY_BYTES);
 	if (!b->o.json)
 		printf("read limit of memory: %.2f GB/s\n", read_limit(b));
@@ -225,7 +232,7 @@ static void bench_all(struct bench *b)
 		const struct lmi_dtype *t = lmi_dtype(l->dtype);
 		uint64_t row;
 
-		if (!wanted(b, t, l->isa, l->flags) || (l->act == KERN_ACT_F32) != b->o.floats)
+		if (!wanted(b, t, l->isa, l->flags) || l->act != b->act)
 			continue;
 		if (!lmi_quant_row_bytes(t, b->o.k, &row) ||
 		    !kern_fill_weights(b->w, l->dtype, b->o.k, (uint32_t)(MEMORY_BYTES / row), row,
@@ -244,6 +251,8 @@ static int parse(int argc, char **argv, struct options *o)
 			o->json = true;
 		else if (!strcmp(argv[i], "--float"))
 			o->floats = true;
+		else if (!strcmp(argv[i], "--bf16"))
+			o->bf16 = true;
 		else if (!strcmp(argv[i], "--packed"))
 			o->packed = true;
 		else if (!value)
@@ -274,11 +283,14 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	lmi_cpu_detect(&b.cpu);
+	b.act = b.o.bf16     ? KERN_ACT_BF16
+		: b.o.floats ? KERN_ACT_F32
+			     : KERN_ACT_Q8;
 	if (lmi_host_create(&b.host, UINT64_MAX) != LMD_OK)
 		return 1;
 	b.w = aligned_alloc(4096, MEMORY_BYTES);
 	b.x = aligned_alloc(64, sizeof(float) * MAX_COL * b.o.k);
-	b.q8 = aligned_alloc(64, KERN_Q8_BYTES(b.o.k) * MAX_COL);
+	b.q8 = aligned_alloc(64, X_BYTES(b.o.k) * MAX_COL);
 	b.y = aligned_alloc(64, Y_BYTES);
 	b.points = malloc(kern_iq_tables_bytes());
 	if (b.w && b.x && b.q8 && b.y && b.points &&

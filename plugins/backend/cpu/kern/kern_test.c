@@ -57,6 +57,7 @@ struct kase {
 	size_t stride;
 	struct kern_guarded w, x; /* [MAX_ROW] rows, [MAX_COL][k] */
 	char *q8;                 /* [MAX_COL][n_q8] prepared rows */
+	char *bf16;               /* [MAX_COL] prepared rows */
 	float *want;              /* [MAX_COL][MAX_ROW] */
 	double *sum, *bound;      /* [MAX_COL][MAX_ROW], for float kernels */
 	float *y;                 /* [MAX_COL * n_q8][MAX_ROW + 1] */
@@ -81,6 +82,7 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, uint32_t n_q
 	ck_assert(kern_fill_weights(c->w.data, dtype, k, MAX_ROW, c->stride, kind, seed));
 	kern_fill_floats((float *)(void *)c->x.data, (size_t)MAX_COL * k, kind, seed);
 	c->q8 = make(KERN_Q8_BYTES(k) * MAX_COL * n_q8);
+	c->bf16 = make(KERN_BF16_BYTES(k) * MAX_COL);
 	c->want = make(sizeof(float) * MAX_ROW * MAX_COL);
 	c->y = make(sizeof(float) * (MAX_ROW + 1) * MAX_COL * n_q8);
 	c->sum = make(sizeof(double) * MAX_ROW * MAX_COL);
@@ -92,6 +94,7 @@ static void kase_destroy(struct kase *c)
 	kern_guarded_destroy(&c->w);
 	kern_guarded_destroy(&c->x);
 	free(c->q8);
+	free(c->bf16);
 	free(c->want);
 	free(c->y);
 	free(c->sum);
@@ -143,23 +146,42 @@ static void want_exact(struct kase *c)
 	free(scratch);
 }
 
-static void want_float(struct kase *c)
+/* x rounded to bf16, ties to even; denormal floats are 0. */
+static double as_bf16(float x)
 {
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	if (!(bits & 0x7f800000))
+		return 0;
+	bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+	memcpy(&x, &bits, sizeof(x));
+	return (double)x;
+}
+
+static void want_float(struct kase *c, enum kern_act_kind act)
+{
+	/* What is lost below the smallest normal number, which bf16 products treat as 0. */
+	const double low = act == KERN_ACT_BF16 ? 0x1p-126 : 0x1p-149;
 	float *w = make(sizeof(float) * c->k);
 
 	for (uint32_t r = 0; r < MAX_ROW; r++) {
 		c->type->dequant(c->w.data + r * c->stride, w, c->k);
 		for (uint32_t i = 0; i < MAX_COL; i++) {
-			double sum = 0, abs = 0;
+			double sum = 0, abs = 0, great = 1;
 
 			for (uint32_t j = 0; j < c->k; j++) {
-				sum += (double)w[j] * (double)x_row(c, i)[j];
-				abs += fabs((double)w[j] * (double)x_row(c, i)[j]);
+				float f = x_row(c, i)[j];
+				double x = act == KERN_ACT_BF16 ? as_bf16(f) : (double)f;
+
+				sum += (double)w[j] * x;
+				abs += fabs((double)w[j] * x);
+				great = act == KERN_ACT_BF16 ? fmax(great, fabs(x)) : great;
 			}
 			c->sum[i * MAX_ROW + r] = sum;
 			/* Products below the smallest normal number lose additional bits. */
 			c->bound[i * MAX_ROW + r] =
-				(c->k / 8.0 + 12) * 0x1p-24 * abs + c->k * 0x1p-149;
+				(c->k / 8.0 + 12) * 0x1p-24 * abs + c->k * low * great;
 		}
 	}
 	free(w);
@@ -208,9 +230,10 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t col = c0 + i / c->n_q8;
 
-		x[i] = l->act == KERN_ACT_Q8
-			       ? (const void *)(c->q8 + (col * c->n_q8 + i % c->n_q8) *
-							KERN_Q8_BYTES(c->k))
+		x[i] = l->act == KERN_ACT_Q8 ? (const void *)(c->q8 + (col * c->n_q8 + i % c->n_q8) *
+								      KERN_Q8_BYTES(c->k))
+		       : l->act == KERN_ACT_BF16
+			       ? (const void *)(c->bf16 + col * KERN_BF16_BYTES(c->k))
 			       : x_row(c, col);
 		y[i] = out(c, n_col, i / c->n_q8) + i % c->n_q8 * MAX_COL * (MAX_ROW + 1);
 	}
@@ -264,6 +287,8 @@ static unsigned check(const struct kern_linear *l, struct kase *c, uint64_t *see
 	static const uint32_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 32, 33, MAX_COL};
 	unsigned n = 0;
 
+	for (uint32_t i = 0; l->prepare && i < MAX_COL; i++)
+		l->prepare(x_row(c, i), c->k, c->bf16 + i * KERN_BF16_BYTES(c->k));
 	run(l, c, 0, MAX_ROW, 0, MAX_COL);
 	if (l->exact)
 		same(l, c, 0, MAX_ROW, 0, MAX_COL);
@@ -317,7 +342,7 @@ static unsigned check_type(uint32_t dtype, enum kern_act_kind act, uint32_t n_q8
 		if (act == KERN_ACT_Q8)
 			want_exact(&c);
 		else
-			want_float(&c);
+			want_float(&c, act);
 		for (size_t j = 0; (l = kern_linear_at(j)) != NULL; j++)
 			if (l->dtype == dtype && l->act == act &&
 			    (l->flags & cpu.flags) == l->flags)
@@ -341,8 +366,11 @@ static void check_all(enum kern_act_kind act, uint32_t n_q8, const struct kern_a
 		done[l->dtype] = true;
 		n += check_type(l->dtype, act, n_q8, prepare, &seed);
 	}
-	ck_assert_uint_gt(n, 0);
-	LMD_CASES(act == KERN_ACT_Q8 ? "exact kernels" : "float kernels", n, 0, 0);
+	LMD_CASES(act == KERN_ACT_Q8	 ? "exact kernels"
+		  : act == KERN_ACT_BF16 ? "bf16 kernels"
+					 : "float kernels",
+		  n, 0, 0);
+	ck_assert(n || act == KERN_ACT_BF16); /* few processors have these */
 }
 
 /* With activations of 8 and of 16 bits. */
@@ -355,6 +383,12 @@ END_TEST
 START_TEST(float_kernels)
 {
 	check_all(KERN_ACT_F32, 1, NULL);
+}
+END_TEST
+
+START_TEST(bf16_kernels)
+{
+	check_all(KERN_ACT_BF16, 1, NULL);
 }
 END_TEST
 
@@ -435,7 +469,7 @@ START_TEST(many_rows)
 	static const uint32_t cols[] = {0, 1, 63, 64, 255, 256, 509, 510, 511, 512, 513, 514};
 	uint64_t seed = lmd_seed("many rows", 9);
 	float *x = make(sizeof(float) * COLS * MAX_K), *out_all = make(sizeof(float) * COLS * ROWS);
-	char *q8 = make(COLS * KERN_Q8_BYTES(MAX_K));
+	char *q8 = make(COLS * KERN_Q8_BYTES(MAX_K)), *bf16 = make(COLS * KERN_BF16_BYTES(MAX_K));
 	float *y[COLS], alone[ROWS];
 	const void *row[COLS];
 	const struct kern_linear *l;
@@ -461,7 +495,11 @@ START_TEST(many_rows)
 			char *q = q8 + c * KERN_Q8_BYTES(k);
 
 			kern_act_find(cpu.flags)->row(x + c * k, k, 1, q);
-			row[c] = l->act == KERN_ACT_Q8 ? (const void *)q : x + c * k;
+			if (l->prepare)
+				l->prepare(x + c * k, k, bf16 + c * KERN_BF16_BYTES(k));
+			row[c] = l->act == KERN_ACT_Q8	   ? (const void *)q
+				 : l->act == KERN_ACT_BF16 ? (const void *)(bf16 + c * KERN_BF16_BYTES(k))
+							   : x + c * k;
 			y[c] = out_all + c * ROWS;
 		}
 		l->run(l, &p);
@@ -483,6 +521,7 @@ START_TEST(many_rows)
 	free(x);
 	free(out_all);
 	free(q8);
+	free(bf16);
 }
 END_TEST
 
@@ -519,6 +558,7 @@ int main(void)
 	tcase_add_test(t, precision);
 	tcase_add_loop_test(t, exact_kernels, 1, 3);
 	tcase_add_test(t, float_kernels);
+	tcase_add_test(t, bf16_kernels);
 	tcase_add_test(t, many_rows);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -84,7 +84,7 @@ INLINE void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32]
 	uint32_t n = bits == 8 ? 8 : 4;
 
 	for (uint32_t e = 0; e < 4 * n; e++)
-		v[e] = bits == 8 ? q[e] : (uint8_t)(q[e] | q[e + 16] << 4);
+		v[e] = (uint8_t)(bits == 8 ? q[e] : q[e] | q[e + 16] << 4);
 	for (uint32_t j = 0; j < n; j++)
 		memcpy(to + 64 * j, v + 4 * j, 4);
 	if (bits != 5 && bits != 6)

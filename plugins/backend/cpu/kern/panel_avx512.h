@@ -153,7 +153,7 @@ INLINE void panel_pass(uint32_t dtype, const char *panel, const struct kern_prod
 		       uint32_t c, uint32_t n_col, uint32_t at, size_t b0, size_t n)
 {
 	const uint32_t left = p->n_row - at, k = p->k;
-	const size_t n_half = panel_in_halves(dtype) ? 2 : 1;
+	const size_t n_half = panel_in_halves(dtype) ? 2 : 1, n_word = 8 / n_half;
 	const __mmask16 have[2] = {
 		(__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff),
 		(__mmask16)(left < 16   ? 0
@@ -180,7 +180,7 @@ INLINE void panel_pass(uint32_t dtype, const char *panel, const struct kern_prod
 			for (uint32_t i = 0; i < n_col; i++)
 				s[h][0][i] = s[h][1][i] = panel_shift(dtype, x[i], k, b, h);
 #pragma GCC unroll 8
-			for (size_t j = 8 / n_half * h; j < 8 / n_half * (h + 1); j++) {
+			for (size_t j = n_word * h; j < n_word * (h + 1); j++) {
 				const __m512i w0 = _mm512_load_si512(panel + 64 * j);
 				const __m512i w1 =
 					_mm512_load_si512(panel + panel_bytes(dtype) + 64 * j);

@@ -26,6 +26,9 @@ static const struct kern_linear *const lists[] = {
 	kern_exact_neon,
 #endif
 	kern_exact_c,
+#ifdef KERN_WITH_BF16
+	kern_bf16_avx512,
+#endif
 #ifdef KERN_WITH_AVX512
 	kern_float_avx512,
 #endif
@@ -98,6 +101,17 @@ const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind ac
 		if (l->dtype == dtype && l->act == act && (l->flags & flags) == l->flags)
 			return l;
 	return NULL;
+}
+
+const struct kern_linear *kern_bf16_find(uint64_t flags)
+{
+	const struct kern_linear *l = kern_linear_find(LMD_DTYPE_BF16, KERN_ACT_BF16, flags);
+
+#ifdef KERN_WITH_BF16
+	if (l == kern_bf16_avx512 && kern_bf16_gain_avx512() < 1.5f)
+		return NULL;
+#endif
+	return l;
 }
 
 const struct kern_packed *kern_packed_at(size_t i)

@@ -14,6 +14,10 @@ extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_av
 extern const struct kern_linear kern_exact_neon[], kern_exact_dotprod[], kern_exact_i8mm[];
 extern const struct kern_linear kern_float_neon[];
 
+extern const struct kern_linear kern_bf16_avx512[];
+/* How many times as fast products are in bf16 as in f32 on this processor. */
+float kern_bf16_gain_avx512(void);
+
 extern const struct kern_packed kern_packed_c[], kern_packed_avx2[], kern_packed_vnni[];
 extern const struct kern_packed kern_packed_neon[], kern_packed_dotprod[], kern_packed_i8mm[];
 

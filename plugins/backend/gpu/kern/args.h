@@ -134,6 +134,24 @@ struct gpu_round_args {
 	uint32_t space, fold, heads, reserved;
 };
 
+/* Rows as sums of two 16-bit floats (kern/nv/halves.h), from f32 rows. */
+struct gpu_halves_args {
+	uint64_t run;
+	uint64_t x, out;
+	uint32_t x_stride, k;
+	uint32_t space, fold, heads;
+	uint32_t bf16;            /* 0: f16 */
+};
+
+/* Pairs in the order of their slices (kern/nv/group.h). */
+struct gpu_group_args {
+	uint64_t run;
+	uint64_t out;
+	struct gpu_view ids;
+	uint32_t n_stack, heads;
+	uint32_t space, fold;
+};
+
 /* Product of rows with a weight. */
 enum gpu_linear_mode {
 	GPU_LINEAR_FLAT = 0,      /* all slices of the weight, one after the other */
@@ -144,6 +162,8 @@ struct gpu_linear_args {
 	uint64_t run;
 	uint64_t x;               /* f32 rows, x_stride floats apart */
 	uint64_t q8;              /* the same rows rounded to 8 bits, for the kernels that use them */
+	uint64_t groups;          /* of the pairs of ids, for the kernels of many rows; 0 = none */
+	uint64_t halves;          /* the same rows in two halves, for the kernels that use them */
 	uint32_t x_stride;
 	uint32_t x_div;           /* item i reads row i / x_div */
 	struct gpu_weight w;
@@ -224,7 +244,8 @@ struct gpu_attn_args {
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
-	uint32_t reserved;
+	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
+				   * never */
 };
 
 struct gpu_glu_args {
@@ -415,12 +436,17 @@ struct gpu_lora_args {
 	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
 	X(merge, gpu_attn_args)
 
-/* Products of many rows on NVIDIA's matrix units (nv/tile.h). */
+/* Products of many rows and attention on NVIDIA's matrix units (nv/). */
 #define GPU_NV_KERNELS(X) \
 	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
 	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
 	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
-	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args)
+	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args) \
+	X(tile_f16, gpu_linear_args) X(tile_bf16, gpu_linear_args) \
+	X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
+	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
+	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \

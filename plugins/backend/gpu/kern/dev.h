@@ -239,4 +239,19 @@ GPU_FN float gpu_block_sum(float v, float *red)
 	return sum;
 }
 
+/* The greatest, in the same way. */
+GPU_FN float gpu_block_max(float v, float *red)
+{
+	unsigned n = (GPU_THREADS + GPU_WARP - 1) / GPU_WARP;
+
+	v = gpu_warp_max(v);
+	gpu_sync();
+	if (GPU_TID % GPU_WARP == 0)
+		red[GPU_TID / GPU_WARP] = v;
+	gpu_sync();
+	for (unsigned i = 0; i < n; i++)
+		v = fmaxf(v, red[i]);
+	return v;
+}
+
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H */

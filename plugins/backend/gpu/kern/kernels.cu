@@ -14,5 +14,8 @@
 #include "backend/gpu/kern/state.h"
 /* Code for older devices does not have these kernels, and the host looks for them by name. */
 #if !defined(__HIP__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+#include "backend/gpu/kern/nv/flash.h"
+#include "backend/gpu/kern/nv/group.h"
 #include "backend/gpu/kern/nv/tile.h"
+#include "backend/gpu/kern/nv/tile16.h"
 #endif

@@ -8,6 +8,11 @@
  *   b[0], b[1]   column q, rows 4i..4i+3; rows 4i+16..4i+19 (k32 alone)
  *   c[0], c[1]   row q, columns 2i and 2i+1;  c[2], c[3]: row q + 8
  *
+ * and for mma.m16n8k16 with .f16 or .bf16, where c is the same:
+ *
+ *   a[0], a[1]   rows q and q + 8, columns 2i and 2i+1;  a[2], a[3]: columns 2i+8 and 2i+9
+ *   b[0], b[1]   column q, rows 2i and 2i+1;  rows 2i+8 and 2i+9
+ *
  * tests/gpu/emu.c has the same for the host.  kernels.cu leaves them out for older devices. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_MMA_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_MMA_H
@@ -32,12 +37,58 @@ GPU_FN void gpu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b)
 	    : "r"(a[0]), "r"(a[1]), "r"(b[0]));
 }
 
+/* Products of 16-bit floats, sums in f32. */
+GPU_FN void gpu_mma_f16(float *c, const uint32_t *a, const uint32_t *b)
+{
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+	    "{%8, %9}, {%0, %1, %2, %3};"
+	    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+GPU_FN void gpu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b)
+{
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+	    "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+	    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Loads four matrices of 8 rows of 8 values of 16 bits from shared memory: lane l names row l % 8 of
+ * matrix l / 8, which begins at a multiple of 16 bytes.  r[j] has columns 2i and 2i+1 of row q of
+ * matrix j. */
+GPU_FN void gpu_ldmatrix(uint32_t *r, const void *row)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+		     : "r"((uint32_t)__cvta_generic_to_shared(row))
+		     : "memory");
+}
+
+/* The same matrices transposed: r[j] has row q of columns 2i and 2i+1 of what was loaded. */
+GPU_FN void gpu_ldmatrix_t(uint32_t *r, const void *row)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+		     : "r"((uint32_t)__cvta_generic_to_shared(row))
+		     : "memory");
+}
+
 /* Begins to copy 16 bytes to shared memory. */
 GPU_FN void gpu_async16(void *shared, const void *from)
 {
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
 		     :
 		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
+		     : "memory");
+}
+
+/* The same, or zeros; the address is valid in both cases. */
+GPU_FN void gpu_async16_or_zero(void *shared, const void *from, int copy)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+		     :
+		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(copy ? 16 : 0)
 		     : "memory");
 }
 

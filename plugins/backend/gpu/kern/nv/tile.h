@@ -6,9 +6,10 @@
  *
  * A block of 8 warps computes GPU_TILE_M outputs of GPU_TILE_N rows of x, a warp 16 of the outputs.
  * With few rows, `share` warps have the same outputs and divide the groups, so that more blocks
- * read the weight.  A step is GPU_TILE_G groups of 32: rows of x are copied to shared memory
- * while the last step is computed; weights go from memory to fragments, since a warp's words of
- * a group are its fragment. */
+ * read the weight.  Pairs of rows and slices come in the order of their slices (group.h), and a
+ * block has those of one slice.  A step is GPU_TILE_G groups of 32: rows of x are copied to shared
+ * memory while the last step is computed; weights go from memory to fragments, since a warp's words
+ * of a group are its fragment. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE_H
 
@@ -24,16 +25,67 @@
  * a fragment in different banks. */
 #define GPU_TILE_ROW     176
 
-/* Starts the copies of step g of rows [item, item + GPU_TILE_N). */
-GPU_FN void gpu_tile_copy(const struct gpu_linear_args *a, uint32_t item, uint32_t items,
-			  uint32_t g, uint8_t *to)
+/* Where the numbers of the rows that a block multiplies are in shared memory. */
+#define GPU_TILE_LIST 40960
+
+/* What a block multiplies: outputs [first, first + GPU_TILE_M / share) of n rows, which have a slice
+ * of the weight in common; n_stack = none, the outputs are zeros.  A flat weight is one slice. */
+struct gpu_tile_work {
+	uint32_t first, outputs, share;
+	uint32_t slice, n;
+	const uint32_t *list; /* the items [GPU_TILE_N], the last one again from n on */
+};
+
+/* Takes number t of the parts of up to GPU_TILE_N items; returns 0 if there are fewer.  All threads of
+ * the block call it. */
+GPU_FN int gpu_tile_take(const struct gpu_linear_args *a, uint32_t items, uint32_t t,
+			 struct gpu_tile_work *w)
+{
+	const uint32_t *bounds = GPU_PTR(const uint32_t, a->groups);
+	const uint32_t *order = bounds + a->w.n_stack + 2;
+	uint32_t *list = GPU_SHARED(uint32_t) + GPU_TILE_LIST / 4, from = 0, to = items;
+
+	w->slice = 0;
+	for (; a->groups && w->slice <= a->w.n_stack; w->slice++) {
+		uint32_t parts;
+
+		from = bounds[w->slice];
+		to = bounds[w->slice + 1];
+		parts = (to - from + GPU_TILE_N - 1) / GPU_TILE_N;
+		if (t < parts)
+			break;
+		t -= parts;
+	}
+	if (w->slice > a->w.n_stack || t * GPU_TILE_N >= to - from)
+		return 0;
+	from += t * GPU_TILE_N;
+	w->n = to - from < GPU_TILE_N ? to - from : GPU_TILE_N;
+	w->list = list;
+	if (GPU_TID < GPU_TILE_N) {
+		from += GPU_TID < w->n ? GPU_TID : w->n - 1;
+		list[GPU_TID] = a->groups ? order[from] : from;
+	}
+	gpu_sync();
+	return 1;
+}
+
+/* Row of the weight for output i of a block. */
+GPU_FN const uint8_t *gpu_tile_row(const struct gpu_linear_args *a, const struct gpu_tile_work *w,
+				   uint32_t i)
+{
+	i = w->first + i < w->outputs ? w->first + i : w->outputs - 1;
+	return gpu_weight_row(&a->w, w->slice + i / a->w.n, i % a->w.n);
+}
+
+/* Starts the copies of step g. */
+GPU_FN void gpu_tile_copy(const struct gpu_linear_args *a, const struct gpu_tile_work *w, uint32_t g,
+			  uint8_t *to)
 {
 	uint32_t groups = a->w.k / 32;
 
 	for (uint32_t v = GPU_TID; v < GPU_TILE_N * 10; v += GPU_THREADS) {
-		uint32_t t = v / 10, j = v % 10, i = item + t < items ? item + t : items - 1;
-		uint32_t group = g + (j < 8 ? j % 4 : 2 * (j - 8));
-		uint64_t row = a->q8 + (uint64_t)(i / a->x_div) * GPU_Q8_BYTES(a->w.k);
+		uint32_t t = v / 10, j = v % 10, group = g + (j < 8 ? j % 4 : 2 * (j - 8));
+		uint64_t row = a->q8 + (uint64_t)(w->list[t] / a->x_div) * GPU_Q8_BYTES(a->w.k);
 
 		if (group >= groups)
 			continue;
@@ -117,25 +169,40 @@ GPU_FN void gpu_tile_group(uint32_t type, const uint8_t *const *w, uint32_t g, u
 	}
 }
 
-/* Rows of the weight of this thread's fragments: of outputs o + lane / 4 and o + lane / 4 + 8. */
-GPU_FN void gpu_tile_rows(const struct gpu_linear_args *a, uint32_t o, uint32_t outputs,
-			  const uint8_t **w)
+/* Place of output o of a block among the sums of a row; those of other shares follow, 16 apart. */
+GPU_FN uint32_t gpu_tile_place(uint32_t share, uint32_t o)
 {
-	for (uint32_t j = 0; j < 2; j++) {
-		uint32_t at = o + GPU_TID % 32 / 4 + 8 * j;
-
-		at = at < outputs ? at : outputs - 1;
-		w[j] = gpu_weight_row(&a->w, at / a->w.n, at % a->w.n);
-	}
+	return o / 16 * share * 16 + o % 16;
 }
 
-/* sums[row][GPU_TILE_M + 1]: what each warp has, then the epilogue. */
-GPU_FN void gpu_tile_store(const struct gpu_linear_args *a, uint32_t share, uint32_t first,
-			   uint32_t outputs, uint32_t item, uint32_t items, const float *acc,
-			   float *sums)
+/* The epilogue of what the warps have left in sums[row][GPU_TILE_M + 1]. */
+GPU_FN void gpu_tile_emit(const struct gpu_linear_args *a, const struct gpu_tile_work *w,
+			  const float *sums)
 {
-	uint32_t lane = GPU_TID % 32, m = GPU_TILE_M / share;
-	uint32_t n = items - item < GPU_TILE_N ? items - item : GPU_TILE_N;
+	uint32_t m = GPU_TILE_M / w->share;
+
+	gpu_sync();
+	for (uint32_t i = GPU_TID; i < w->n * m; i += GPU_THREADS) {
+		uint32_t t = i / m, o = i % m, n = w->first + o;
+		const float *s = sums + t * (GPU_TILE_M + 1) + gpu_tile_place(w->share, o);
+		float v = 0;
+
+		if (n >= w->outputs)
+			continue;
+		if (w->slice == a->w.n_stack) {
+			gpu_linear_skip(a, w->list[t], n);
+			continue;
+		}
+		for (uint32_t j = 0; j < w->share; j++)
+			v += s[16 * j];
+		gpu_linear_emit(a, w->list[t], w->slice + n / a->w.n, n % a->w.n, v);
+	}
+	gpu_sync();
+}
+
+GPU_FN void gpu_tile_store(const float *acc, float *sums)
+{
+	uint32_t lane = GPU_TID % 32;
 
 	GPU_UNROLL
 	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++) {
@@ -143,61 +210,63 @@ GPU_FN void gpu_tile_store(const struct gpu_linear_args *a, uint32_t share, uint
 
 		sums[t * (GPU_TILE_M + 1) + GPU_TID / 32 * 16 + lane / 4 + 8 * (i / 2 % 2)] = acc[i];
 	}
-	gpu_sync();
-	for (uint32_t i = GPU_TID; i < n * m; i += GPU_THREADS) {
-		uint32_t t = i / m, o = i % m;
-		const float *s = sums + t * (GPU_TILE_M + 1) + o / 16 * share * 16 + o % 16;
-		float v = 0;
-
-		for (uint32_t j = 0; j < share; j++)
-			v += s[16 * j];
-		if (first + o < outputs)
-			gpu_linear_emit(a, item + t, (first + o) / a->w.n, (first + o) % a->w.n, v);
-	}
-	gpu_sync();
 }
 
-/* Shared: two buffers of rows of x, or the sums. */
+/* The products of a block.  Shared: two buffers of rows of x, or the sums. */
+GPU_FN void gpu_tile_block(const struct gpu_linear_args *a, uint32_t type,
+			   const struct gpu_tile_work *w)
+{
+	uint32_t groups = a->w.k / 32, warp = GPU_TID / 32, line = warp / w->share * 16;
+	uint8_t *x = GPU_SHARED(uint8_t);
+	const uint8_t *rows[2];
+	float acc[GPU_TILE_N / 2];
+
+	GPU_UNROLL
+	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
+		acc[i] = 0;
+	rows[0] = gpu_tile_row(a, w, line + GPU_TID % 32 / 4);
+	rows[1] = gpu_tile_row(a, w, line + GPU_TID % 32 / 4 + 8);
+	gpu_tile_copy(a, w, 0, x);
+	for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
+		uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
+
+		gpu_tile_copy(a, w, g + GPU_TILE_G,
+			      x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N * GPU_TILE_ROW);
+		gpu_async_wait(1);
+		gpu_sync();
+		if (type == GPU_Q4_K || type == GPU_Q5_K) {
+			gpu_tile_sums(now);
+			gpu_sync();
+		}
+		for (uint32_t j = warp % w->share; j < GPU_TILE_G && g + j < groups; j += w->share)
+			gpu_tile_group(type, rows, g + j, groups, now, j, acc);
+		gpu_sync();
+	}
+	gpu_async_wait(0);
+	gpu_tile_store(acc, GPU_SHARED(float));
+}
+
+/* Outputs in all, of a slice if pairs are grouped. */
+GPU_FN uint32_t gpu_tile_outputs(const struct gpu_linear_args *a)
+{
+	return a->groups ? a->w.n : a->w.n_stack * a->w.n;
+}
+
 GPU_FN void gpu_tile(struct gpu_linear_args *a, uint32_t type)
 {
 	const struct gpu_run *r = gpu_run_of(a->run);
-	uint32_t outputs = a->w.n_stack * a->w.n, groups = a->w.k / 32, warp = GPU_TID / 32;
 	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
-	uint32_t share = items <= GPU_TILE_N ? GPU_TILE_G : 1, m = GPU_TILE_M / share;
-	uint8_t *x = GPU_SHARED(uint8_t);
+	struct gpu_tile_work w;
 
 	gpu_open(r, &a->e.r_in);
-	for (uint32_t first = GPU_BLOCK_X * m; first < outputs; first += GPU_GRID_X * m) {
-		for (uint32_t item = GPU_BLOCK_Y * GPU_TILE_N; item < items;
-		     item += GPU_GRID_Y * GPU_TILE_N) {
-			const uint8_t *w[2];
-			float acc[GPU_TILE_N / 2];
-
-			GPU_UNROLL
-			for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-				acc[i] = 0;
-			gpu_tile_rows(a, first + warp / share * 16, outputs, w);
-			gpu_tile_copy(a, item, items, 0, x);
-			for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
-				uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
-				uint8_t *next = x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N *
-							    GPU_TILE_ROW;
-
-				gpu_tile_copy(a, item, items, g + GPU_TILE_G, next);
-				gpu_async_wait(1);
-				gpu_sync();
-				if (type == GPU_Q4_K || type == GPU_Q5_K) {
-					gpu_tile_sums(now);
-					gpu_sync();
-				}
-				for (uint32_t j = warp % share; j < GPU_TILE_G && g + j < groups;
-				     j += share)
-					gpu_tile_group(type, w, g + j, groups, now, j, acc);
-				gpu_sync();
-			}
-			gpu_async_wait(0);
-			gpu_tile_store(a, share, first, outputs, item, items, acc,
-				       GPU_SHARED(float));
+	w.outputs = gpu_tile_outputs(a);
+	w.share = items <= GPU_TILE_N ? GPU_TILE_G : 1;
+	for (w.first = GPU_BLOCK_X * (GPU_TILE_M / w.share); w.first < w.outputs;
+	     w.first += GPU_GRID_X * (GPU_TILE_M / w.share)) {
+		for (uint32_t t = GPU_BLOCK_Y; gpu_tile_take(a, items, t, &w); t += GPU_GRID_Y) {
+			if (w.slice < a->w.n_stack)
+				gpu_tile_block(a, type, &w);
+			gpu_tile_emit(a, &w, GPU_SHARED(float));
 		}
 	}
 }
