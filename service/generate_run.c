@@ -69,6 +69,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 		return st;
 	if (q->report_settings && g->writer.stream)
 		lmi_svc_settings_keep(&g->writer.stream->out, q, &g->used);
+	if (g->paused_until_ns) /* if the queue is full, it runs until it is paused again */
+		g->paused_until_ns *= lmi_engine_pause(g->loaded->engine, g->cmd, true) == LMD_OK;
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;

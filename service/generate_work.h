@@ -83,8 +83,12 @@ struct lmi_svc_generation {
 	struct lmi_text_token_buf rows; /* prompt and answer, if they may be saved to the disk tier */
 	bool saving; /* the engine is done; the session is being saved */
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
+	uint64_t paused_until_ns; /* when it is cancelled; 0: it is not paused */
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
+	/* it has ended with stop_end, but the first record of its durable stream is not written yet,
+	 * which the answer to the request waits for */
+	bool head_waits;
 	uint32_t retry_ms;
 	struct lmi_svc_end stop_end;
 	/* lifetime */
@@ -163,6 +167,9 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 /* Functions of struct lmi_svc_stream_writer. */
 void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
 bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w);
+enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now, bool paused,
+				  bool *was_paused, uint64_t *left_ms, struct lmd_error *err);
+bool lmi_svc_gen_is_paused(const struct lmi_svc_stream_writer *w);
 
 /* Removes the generation from the queue, if it is queued. */
 void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g);

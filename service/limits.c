@@ -116,6 +116,8 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "= three quarters. Administrators have no share."),
 	ROW(durable_age_ms, "ms", MINUTE, 7 * DAY, HOUR,
 	    "How long a durable stream that nobody reads is kept, whether it runs or has ended."),
+	ROW(pause_max, "ms", 1000, 7 * DAY, 10 * MINUTE,
+	    "Longest time that a generation can be paused; after that it is cancelled."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),

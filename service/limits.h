@@ -57,6 +57,7 @@ struct lmi_service_limits {
 	uint64_t keep_alive_ms;
 	uint64_t fail_ms;
 	uint64_t fail_max_ms;
+	uint64_t pause_max;
 	uint64_t inline_bytes;
 	uint64_t session_bytes;
 	uint64_t session_bytes_all;

@@ -547,6 +547,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_active = c->n_active,
 		.n_plan = c->n_plan,
 		.n_on_device = c->n_on_device,
+		.n_short = c->n_short,
 		.n_overlapped = c->n_overlapped,
 		.step_allocs = c->step_allocs,
 	};

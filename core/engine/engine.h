@@ -345,6 +345,7 @@ struct lmi_engine_stats {
 	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */
 	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
 	uint64_t n_on_device;  /* how many of n_generated were chosen by a device */
+	uint64_t n_short;      /* how many were chosen from the best candidates alone */
 	uint64_t n_overlapped; /* how many of n_step were submitted while another was running */
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events, without steps that contain evaluations, whose rows are

@@ -40,6 +40,7 @@ float emu_shfl_xor(float v, unsigned mask);
 
 #define GPU_KERNEL  static void
 #define GPU_BLOCK_OF(threads, blocks) static void
+#define GPU_PARAM   const
 #define GPU_FN      static inline
 #define GPU_SLOW    static
 #define GPU_CONST   static const
@@ -103,6 +104,11 @@ static inline uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	for (int i = 0; i < 4; i++)
 		r |= (uint32_t)(all >> 8 * (pick >> 4 * i & 7) & 255) << 8 * i;
 	return r;
+}
+
+static inline uint32_t gpu_count_up(uint32_t *n)
+{
+	return (*n)++;
 }
 
 /* Ends the program if the address is not a multiple of 16, as a device would. */

@@ -31,6 +31,20 @@ for type in f16 bf16 q8_0; do
 		holds "$type: kernel $kernel has run" grep -q "^ *[1-9][0-9]* gpu_$kernel\$" "$dir/count-$type"
 	done
 done
+# Launches of a layer for one row: what a second layer adds.
+launches() {
+	python3 "$src/bench/make_model" "$dir/layers.gguf" --type q8_0 --layers "$1" --width 64 --ffn 96 \
+		--heads 2 --kv-heads 1 --vocab 300 >"$dir/out" 2>&1 || exit 99
+	LLAMAD_FAKE_GPU=count=$dir/launches-$1
+	export LLAMAD_FAKE_GPU
+	does debug diff "$dir/layers.gguf" --tokens 5 --backend cuda --against ref --nmse 1e-3 --plugin-dir "$plugins"
+	awk '{ n += $1 } END { print n }' "$dir/launches-$1"
+}
+if command -v python3 >/dev/null; then
+	layer=$(($(launches 2) - $(launches 1)))
+	echo "$layer launches for a layer"
+	holds "$layer launches for a layer, at most 11" test "$layer" -le 11
+fi
 LLAMAD_FAKE_GPU=
 for backend in ref cuda; do
 	call run "$dir/full.gguf" --raw -n 12 --temp 0 -p "A B" --backend $backend --activations f32 \

@@ -127,6 +127,8 @@ post 200 '"done_reason":"load"' /api/generate '{"model":"tiny"}'
 post 200 '"done_reason":"load"' /api/chat '{"model":"tiny","messages":[]}'
 fetch 200 '"models":\[{"name":"tiny".*"expires_at":"20.*"context_length":[1-9]' "$u/api/ps"
 post 200 '"model_info":{"general.*"capabilities":\["completion"\]' /api/show '{"model":"tiny"}'
+holds "a digest of the usual length" sh -c 'curl -s "$1/api/ps" | grep -q "\"digest\":\"[0-9a-f]\{64\}\""' - "$u"
+post 200 '"model_info":{.*"general.parameter_count":[1-9]' /api/show '{"model":"","name":"tiny"}'
 post 404 '^{"error":' /api/show '{"model":"nosuch"}'
 post 400 '^{"error":"model: is missing"}$' /api/show '{}'
 post 200 '"done":true,"done_reason":"length"' /api/generate \

@@ -4,7 +4,7 @@
 /** Versions of the protocol that this package speaks, and the latest revision it knows. */
 export const V_MIN = 1;
 export const V_MAX = 1;
-export const REVISION = 8;
+export const REVISION = 9;
 
 /** Most items of a reply to next. */
 export const ITEMS_MAX = 4096;
@@ -37,6 +37,7 @@ export const OPS = {
   load: { once: true, reply: { id: "id" } },
   models: { once: false, reply: { models: "array" } },
   next: { once: false, reply: { id: "id", last: "int" } },
+  pause: { once: false, reply: { left_ms: "int" } },
   ping: { once: false, reply: { state: "enum", uptime_ms: "int" } },
   plugins: { once: false, reply: { plugins: "array" } },
   plugins_reload: { once: false, reply: {} },
@@ -58,5 +59,6 @@ export const OPS = {
   streams: { once: false, reply: { streams: "array" } },
   tokenize: { once: false, reply: { tokens: "array" } },
   unload: { once: true, reply: { id: "id" } },
+  unpause: { once: false, reply: { was_paused: "bool" } },
   usage: { once: false, reply: { usage: "array" } },
 };

@@ -33,7 +33,6 @@ struct gpu_launch {
 	uint32_t op;     /* index in the plan */
 	enum gpu_pick pick;
 	uint32_t many;   /* enum gpu_kernel of nv/tile*.h, or GPU_NO_KERNEL */
-	uint64_t outputs;
 	uint32_t lengths; /* launched if a sequence of the step is one of GPU_SHORT, GPU_LONG; 0 = always */
 	uint32_t slices; /* y are pairs, a row's y.times, that may choose so many; 0 = y are rows */
 	uint32_t threads, shared;

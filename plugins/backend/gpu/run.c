@@ -179,16 +179,24 @@ static bool many_rows(const struct gpu_launch *l, uint64_t y)
 	return (l->slices ? y / l->y.times : y) > TILE_FROM;
 }
 
-/* A product of many rows: the shapes are those of kern/nv/tile.h. */
+/* Products of many rows, a launch for each: the shapes are those of kern/nv/tile.h. */
 static enum lmd_status launch_tile(struct lmd_compiled_plan *p, gpu_stream s,
 				   const struct gpu_launch *l, uint64_t rows, struct lmd_error *err)
 {
+	struct gpu_parts_args *a = (struct gpu_parts_args *)(void *)(p->args + l->args);
 	uint64_t outputs = rows <= TILE_ROWS ? TILE_OUTPUTS_FEW : TILE_OUTPUTS;
 	uint64_t parts = (rows + TILE_ROWS - 1) / TILE_ROWS; /* slices add incomplete ones */
+	enum lmd_status st = LMD_OK;
 
-	return launch(p->dev, s, l->many, (l->outputs + outputs - 1) / outputs,
-		      parts + (rows < l->slices ? rows : l->slices), TILE_THREADS, TILE_SHARED,
-		      p->args + l->args, err);
+	for (uint32_t i = 0; st == LMD_OK && i < a->n_part; i++) {
+		const struct gpu_weight *w = &a->part[i].w;
+		uint64_t n = l->slices ? w->n : (uint64_t)w->n_stack * w->n;
+
+		st = launch(p->dev, s, l->many, (n + outputs - 1) / outputs,
+			    parts + (rows < l->slices ? rows : l->slices), TILE_THREADS, TILE_SHARED,
+			    &a->part[i], err);
+	}
+	return st;
 }
 
 enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,

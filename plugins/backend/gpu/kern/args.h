@@ -176,6 +176,14 @@ struct gpu_linear_args {
 	uint32_t split, reserved; /* warps that share an output (fast.h) */
 };
 
+/* Products of the same rows with weights of a type, in one launch. */
+#define GPU_PARTS 3
+struct gpu_parts_args {
+	struct gpu_linear_args part[GPU_PARTS];
+	uint32_t blocks[GPU_PARTS]; /* blocks of x that each has, one after the other */
+	uint32_t n_part;
+};
+
 struct gpu_embed_args {
 	uint64_t run;
 	struct gpu_weight table, pos_table, type_table; /* data 0 = none */
@@ -420,8 +428,8 @@ struct gpu_lora_args {
 
 /* Products whose loads are coalesced (fast.h): for 1, at most 4 and at most 8 rows. */
 #define GPU_FAST_KERNEL(X, name) \
-	X(fast_##name##_1, gpu_linear_args) X(fast_##name##_4, gpu_linear_args) \
-	X(fast_##name##_8, gpu_linear_args)
+	X(fast_##name##_1, gpu_parts_args) X(fast_##name##_4, gpu_parts_args) \
+	X(fast_##name##_8, gpu_parts_args)
 #define GPU_FAST_KERNELS(X) \
 	GPU_FAST_KERNEL(X, f32) GPU_FAST_KERNEL(X, f16) GPU_FAST_KERNEL(X, bf16) \
 	GPU_FAST_KERNEL(X, q4_0) GPU_FAST_KERNEL(X, q8_0) GPU_FAST_KERNEL(X, q4_k) \

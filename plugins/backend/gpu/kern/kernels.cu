@@ -9,6 +9,7 @@
 #include "backend/gpu/kern/norm.h"
 #include "backend/gpu/kern/rope_kv.h"
 #include "backend/gpu/kern/rows.h"
+#include "backend/gpu/kern/sample.h"
 #include "backend/gpu/kern/select.h"
 #include "backend/gpu/kern/split.h"
 #include "backend/gpu/kern/state.h"

@@ -66,8 +66,8 @@ GPU_FN void gpu_flash_load(const struct gpu_attn_args *a, const struct gpu_pack 
 
 /* What a lane knows about its two queries. */
 struct gpu_flash_query {
-	int32_t lo, hi, pos; /* keys that it sees */
-	float scale, slope, most, sum;
+	int32_t lo, hi; /* keys that it sees */
+	float scale, most, sum;
 };
 
 /* Row and head of this lane's query j, 0 or 1; returns 0 for a query that does not exist, with row and
@@ -93,8 +93,6 @@ GPU_FN void gpu_flash_query(const struct gpu_attn_args *a, const struct gpu_run 
 
 	q->lo = gpu_int(g->kv_lo, row);
 	q->hi = exists ? gpu_int(g->kv_hi, row) : q->lo;
-	q->pos = a->bias ? gpu_pos(r, a->q.space, row, 0) : 0;
-	q->slope = a->bias ? GPU_PTR(const float, a->bias_w)[head] : 0.0f;
 	q->most = GPU_LOWEST;
 	q->sum = 0;
 }
@@ -175,27 +173,47 @@ GPU_FN void gpu_flash_scores(uint32_t width, uint32_t kind, const uint32_t *x, u
 	}
 }
 
+/* ALiBi: subtracts from the scores s of query j with the keys from `from` on. */
+GPU_FN void gpu_flash_bias(const struct gpu_attn_args *a, const struct gpu_run *r,
+			   const struct gpu_pack *p, uint32_t from, uint32_t j, float *s)
+{
+	uint32_t ratio = r->group[a->src[0].group].ratio, row, head;
+	float slope;
+	int32_t pos;
+
+	(void)gpu_flash_place(a, p, j, &row, &head);
+	slope = GPU_PTR(const float, a->bias_w)[head];
+	pos = gpu_pos(r, a->q.space, row, 0);
+	GPU_UNROLL
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t key = from + 8 * (i / 2) + 2 * (GPU_TID % 4) + i % 2;
+
+		s[4 * (i / 2) + 2 * j + i % 2] -=
+			slope * fabsf((float)((int32_t)(key * (ratio ? ratio : 1)) - pos));
+	}
+}
+
 /* Scores of the keys from `from` on become weights; returns in keep what results so far are
  * multiplied with. */
-GPU_FN void gpu_flash_weights(const struct gpu_attn_args *a, const struct gpu_run *r, uint32_t from,
-			      struct gpu_flash_query *q, float *s, float *keep)
+GPU_FN void gpu_flash_weights(const struct gpu_attn_args *a, const struct gpu_run *r,
+			      const struct gpu_pack *p, uint32_t from, struct gpu_flash_query *q,
+			      float *s, float *keep)
 {
-	uint32_t ratio = r->group[a->src[0].group].ratio;
-
 	GPU_UNROLL
 	for (uint32_t j = 0; j < 2; j++) {
 		float most = q[j].most;
 
 		GPU_UNROLL
+		for (uint32_t i = 0; i < 8; i++)
+			s[4 * (i / 2) + 2 * j + i % 2] *= q[j].scale;
+		if (a->bias)
+			gpu_flash_bias(a, r, p, from, j, s);
+		GPU_UNROLL
 		for (uint32_t i = 0; i < 8; i++) {
 			uint32_t key = from + 8 * (i / 2) + 2 * (GPU_TID % 4) + i % 2;
-			float *v = s + 4 * (i / 2) + 2 * j + i % 2, score = q[j].scale * *v;
+			float *v = s + 4 * (i / 2) + 2 * j + i % 2;
+			float score = gpu_softcap(*v, a->softcap);
 
-			if (a->bias)
-				score -= q[j].slope *
-					 fabsf((float)((int32_t)(key * (ratio ? ratio : 1)) -
-						       q[j].pos));
-			score = gpu_softcap(score, a->softcap);
 			*v = score > GPU_LOWEST && (int32_t)key >= q[j].lo && (int32_t)key < q[j].hi
 				     ? score
 				     : -INFINITY;
@@ -312,7 +330,7 @@ GPU_FN void gpu_flash_pack(const struct gpu_attn_args *a, const struct gpu_run *
 		gpu_flash_scores(width, kind, x, k, s);
 		gpu_sync();
 		gpu_flash_load(a, p, &keys, width, kind, 0, from + GPU_FLASH_KEYS, k);
-		gpu_flash_weights(a, r, from, q, s, keep);
+		gpu_flash_weights(a, r, p, from, q, s, keep);
 		GPU_UNROLL
 		for (uint32_t i = 0; i < width / 2; i++)
 			o[i] *= keep[i / 2 % 2];
