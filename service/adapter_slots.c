@@ -330,6 +330,12 @@ void lmi_svc_adapter_slots_leave(struct lmi_svc_loaded_model *r, struct lmi_svc_
 	}
 }
 
+void lmi_svc_adapter_slots_hold(struct lmi_svc_loaded_model *r, int32_t slot)
+{
+	if (slot)
+		r->slots.v[slot - LMI_ENGINE_FIRST_ADAPTER_SLOT].n_user++;
+}
+
 void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, uint64_t now, int32_t slot)
 {
 	struct lmi_svc_adapter_slot *v;

@@ -71,6 +71,8 @@ void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, uint64_t now,
 				struct lmi_svc_adapter_waiter *w);
 /* Removes a waiter, if it is in the list. */
 void lmi_svc_adapter_slots_leave(struct lmi_svc_loaded_model *r, struct lmi_svc_adapter_waiter *w);
+/* Holds a slot once more that is held already; 0: nothing to do. */
+void lmi_svc_adapter_slots_hold(struct lmi_svc_loaded_model *r, int32_t slot);
 /* Gives a slot back; 0: nothing to do. */
 void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, uint64_t now, int32_t slot);
 /* Takes an event of the engine. Returns false if it is none of a load. */

@@ -178,20 +178,25 @@ enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model
 	return st;
 }
 
-enum lmd_status lmi_svc_describe_template_caps(struct lmd_arena *arena, const struct lmd_model *m,
-					       struct lmd_str template,
+enum lmd_status lmi_svc_template_caps(uint32_t *caps, const struct lmd_model *m,
+				      struct lmd_str template)
+{
+	struct lmd_str text;
+	enum lmd_status st = lmi_chat_find_template(&text, m, template, NULL);
+
+	*caps = 0;
+	if (st == LMD_OK)
+		st = lmi_chat_caps_of_text(text, caps, NULL);
+	return st == LMD_NOMEM ? st : LMD_OK;
+}
+
+enum lmd_status lmi_svc_describe_template_caps(struct lmd_arena *arena, uint32_t caps,
 					       struct lmi_wire_rep_info *out)
 {
-	struct lmd_str text, *v = lmi_arena_array(arena, LMI_CHAT_N_CAP, sizeof(*v));
-	enum lmd_status st = lmi_chat_find_template(&text, m, template, NULL);
-	uint32_t caps = 0;
+	struct lmd_str *v = lmi_arena_array(arena, LMI_CHAT_N_CAP, sizeof(*v));
 
 	if (!v)
 		return LMD_NOMEM;
-	if (st == LMD_OK)
-		st = lmi_chat_caps_of_text(text, &caps, NULL);
-	if (st != LMD_OK)
-		return st == LMD_NOMEM ? st : LMD_OK;
 	for (uint32_t k = 0; k < LMI_CHAT_N_CAP; k++)
 		if (caps >> k & 1)
 			v[out->n_template_caps++] = lmi_svc_str(lmi_chat_cap_name((enum lmi_chat_cap)k));

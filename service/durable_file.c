@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "service/answer.h"
+#include "service/generate_work.h"
 #include "service/service_state.h"
 
 /* ---- life ---- */
@@ -144,6 +145,8 @@ static void write_done(void *arg)
 		(void)lmi_svc_durable_deliver(d, svc->now, (const char *)d->writing.p,
 					      d->writing.n, d->writing_at);
 	d->writing.n = 0;
+	if (d->generation && d->generation->head_waits && !d->generation->request.reply)
+		lmi_svc_gen_finish(d->generation, svc->now, &d->generation->stop_end);
 	lmi_svc_durable_submit(d);
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Records that become items of a durable stream, when they were written or are read at the start. */
+#include <jansson.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/text/answer/formats.h"
 #include "core/text/answer/parser.h"
 #include "service/answer.h"
 #include "service/durable.h"
@@ -51,6 +54,21 @@ static char *copy(const struct lmd_str *s)
 	return p;
 }
 
+/* Returns the tools of a request, if the format of the answer needs them; NULL: none, or out of memory, in
+ * which case values keep the type that they look like. */
+static json_t *tools_of(const struct lmd_str *request, const struct lmi_answer_format *f)
+{
+	struct lmd_arena *arena = f && f->param ? lmi_arena_create(0) : NULL;
+	struct lmi_wire_request *q = arena ? lmi_arena_alloc(arena, sizeof(*q), 64) : NULL;
+	json_t *tools = NULL;
+
+	if (q && lmi_wire_request_decode(q, request->ptr, request->len, arena, NULL) == LMD_OK &&
+	    q->op == LMI_WIRE_OP_GENERATE && q->u.generate.has_tools)
+		tools = json_loadb(q->u.generate.tools.ptr, q->u.generate.tools.len, JSON_ALLOW_NUL, NULL);
+	lmi_arena_destroy(arena);
+	return tools;
+}
+
 enum lmd_status lmi_svc_durable_take_start(struct lmi_svc_durable *d,
 					   const struct lmi_svc_journal_start *r,
 					   struct lmd_error *err)
@@ -81,7 +99,9 @@ enum lmd_status lmi_svc_durable_take_start(struct lmi_svc_durable *d,
 		d->sampling.has[i] = true;
 	d->format = format.format;
 	d->thinks = format.thinks;
+	format.tool_list = tools_of(&r->request, d->format);
 	st = d->format ? lmi_svc_answer_create(&d->answer, &format, d->stream->id, err) : LMD_OK;
+	lmi_chat_answer_format_fini(&format);
 	d->started = st == LMD_OK;
 	return st;
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "service/generate_work.h"
 #include "service/service_state.h"
 #include "tests/service_fixture.h"
 
@@ -137,6 +138,47 @@ static void tick(void)
 	fx_turn(&fx);
 	fx.now += FX_MS;
 }
+
+/* Asks for a durable stream, and lets its generation end before anything of it is written. */
+static void end_before_the_file(const char *prompt)
+{
+	struct lmi_wire_request q = durable(prompt, 3);
+
+	fx_expect(prompt, 3, expected);
+	fx_answer_fini(&fx.a);
+	fx_ask(&fx, &fx_user, &q, &fx.a);
+	for (int i = 0; i < 1000 && !(fx.svc->generations && fx.svc->generations->head_waits); i++) {
+		(void)(lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io) ||
+		       lmi_jobs_run_one(fx.work));
+		fx_turn(&fx);
+		fx.now += FX_MS;
+		ck_assert_msg(!fx.a.n, "answered before it was written: %s", fx.a.err.text);
+	}
+	ck_assert(fx.svc->generations && fx.svc->generations->head_waits);
+}
+
+START_TEST(faster_than_the_file)
+{
+	struct lmi_wire_id id;
+
+	start();
+	end_before_the_file("a");
+	fx_wait(&fx, &fx.a);
+	ck_assert_msg(!fx.a.failed, "%s", fx.a.err.text);
+	id = fx.a.r.u.generate.id;
+	check_text(&fx_user, &id, 3);
+	/* the file cannot be made */
+	end_before_the_file("b");
+	ck_assert_uint_eq(n_files(), 1);
+	ck_assert(!unlink(path) && !rmdir(dir));
+	fx_wait(&fx, &fx.a);
+	ck_assert_int_eq(fx.a.err.status, LMD_IO);
+	fx_settle(&fx);
+	ck_assert_ptr_null(fx.svc->generations);
+	fx_check_empty(&fx);
+	stop();
+}
+END_TEST
 
 START_TEST(undisturbed)
 {
@@ -759,6 +801,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, undisturbed);
+	tcase_add_test(t, faster_than_the_file);
 	tcase_add_test(t, crash_after_every_tick);
 	tcase_add_test(t, damage_at_every_byte);
 	tcase_add_test(t, sampled_and_constrained);

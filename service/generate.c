@@ -65,6 +65,8 @@ static uint64_t deadline_of(const struct lmi_svc_generation *g)
 
 	if (g->stopping)
 		return UINT64_MAX;
+	if (g->paused_until_ns)
+		return g->paused_until_ns < when ? g->paused_until_ns : when;
 	if (!awaits_first_token(g))
 		return when;
 	first = last_progress(g) + g->request.svc->limits.first_token_ms * LMI_NS_PER_MS;
@@ -85,6 +87,10 @@ static void expire(struct lmi_svc_generation *g, uint64_t now)
 	struct lmi_svc_end end = {.kind = LMI_SVC_END_DONE, .why = LMI_WIRE_FINISH_DEADLINE};
 	bool stuck = g->deadline_ns > now, runs = g->state == LMI_SVC_GEN_RUN;
 
+	if (stuck && g->paused_until_ns) {
+		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_LEASE);
+		return;
+	}
 	if (stuck) {
 		end.kind = LMI_SVC_END_ERROR;
 		say_stuck(&end.error, g->request.svc->limits.first_token_ms);

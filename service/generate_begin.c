@@ -348,7 +348,9 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	if (!g)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
 	g->writer = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
-						 .runs = lmi_svc_gen_runs};
+						 .runs = lmi_svc_gen_runs,
+						 .pause = lmi_svc_gen_pause,
+						 .is_paused = lmi_svc_gen_is_paused};
 	st = lmi_svc_request_keep(&g->request, a, &places, err);
 	if (st == LMD_OK && !q->has_seed)
 		st = lmi_svc_random(&g->seed, sizeof(g->seed), err);

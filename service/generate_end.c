@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/constrain.h"
 #include "service/event_ring.h"
 #include "service/generate_work.h"
@@ -16,6 +17,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
 	lmi_text_token_buf_fini(&g->taken);
+	lmi_text_token_buf_fini(&g->rows);
 	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
@@ -82,12 +84,26 @@ static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 	svc->count.n_out_tokens += end->n_out;
 }
 
+/* Returns true if the engine was faster than the file of the durable stream. Then the generation ends
+ * when its request is answered, or with the error that the file gets. */
+static bool waits_for_head(const struct lmi_svc_generation *g, const struct lmi_svc_end *end)
+{
+	return end->kind == LMI_SVC_END_DONE && g->state == LMI_SVC_GEN_RUN && !g->stopping &&
+	       !g->head_waits && !g->request.svc->stopping && g->request.reply && g->durable &&
+	       !g->durable->failed;
+}
+
 void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = g->request.svc;
 	struct lmd_error err;
 
 	assert(!g->ended);
+	if (waits_for_head(g, end)) {
+		g->stop_end = *end;
+		g->head_waits = true;
+		return;
+	}
 	g->ended = true;
 	if (g->state == LMI_SVC_GEN_LOAD && g->load_waiter.in_list)
 		lmi_svc_model_remove_waiter(g->model, &g->load_waiter);
@@ -104,6 +120,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->next->prev = g->prev;
 	lmi_svc_gen_prompt_items_cancel(g);
 	lmi_svc_gen_session_drop(g);
+	lmi_svc_gen_prefix_leave(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)
@@ -146,7 +163,7 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 {
 	if (g->stopping || g->ended)
 		return;
-	if (g->state != LMI_SVC_GEN_RUN) {
+	if (g->state != LMI_SVC_GEN_RUN || g->head_waits) {
 		lmi_svc_gen_finish(g, now, end);
 		return;
 	}
@@ -165,4 +182,31 @@ void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t 
 bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w)
 {
 	return ((const struct lmi_svc_generation *)w)->state == LMI_SVC_GEN_RUN;
+}
+
+/* One that does not run yet is paused when it has begun. */
+enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now, bool paused,
+				  bool *was_paused, uint64_t *left_ms, struct lmd_error *err)
+{
+	struct lmi_svc_generation *g = (struct lmi_svc_generation *)w;
+	bool runs = g->state == LMI_SVC_GEN_RUN && !g->stopping;
+
+	*was_paused = g->paused_until_ns != 0;
+	if (paused != *was_paused && runs && lmi_engine_pause(g->loaded->engine, g->cmd, paused) != LMD_OK)
+		return lmd_fail(err, LMD_BUSY, "the model's queue of commands is full; try again");
+	if (paused && !*was_paused)
+		g->paused_until_ns =
+			now + g->request.svc->limits.pause_max * LMI_NS_PER_MS;
+	if (!paused && *was_paused) {
+		g->paused_until_ns = 0;
+		if (g->ready_ns != UINT64_MAX)
+			g->ready_ns = now; /* the limit first_token begins anew */
+	}
+	*left_ms = paused && g->paused_until_ns > now ? (g->paused_until_ns - now) / LMI_NS_PER_MS : 0;
+	return LMD_OK;
+}
+
+bool lmi_svc_gen_is_paused(const struct lmi_svc_stream_writer *w)
+{
+	return ((const struct lmi_svc_generation *)w)->paused_until_ns != 0;
 }

@@ -12,6 +12,7 @@
 #include "service/fair_queue.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
+#include "service/prefix_tier.h"
 #include "service/preset.h"
 #include "service/prompt.h"
 #include "service/session_work.h"
@@ -31,7 +32,7 @@ uint64_t lmi_svc_gen_tenant(const struct lmi_svc_generation *g)
 {
 	bool shares = g->request.svc->o.share_prefixes && !g->session;
 
-	return shares ? 0 : client_of(g);
+	return shares ? 0 : lmi_svc_owner_tenant(&g->request.user->owner);
 }
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
@@ -68,6 +69,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 		return st;
 	if (q->report_settings && g->writer.stream)
 		lmi_svc_settings_keep(&g->writer.stream->out, q, &g->used);
+	if (g->paused_until_ns) /* if the queue is full, it runs until it is paused again */
+		g->paused_until_ns *= lmi_engine_pause(g->loaded->engine, g->cmd, true) == LMD_OK;
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;
@@ -177,6 +180,8 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	g->n_out += ev->kind == LMI_ENGINE_EV_TOKEN;
 	if (ev->kind == LMI_ENGINE_EV_TOKEN)
 		lmi_svc_gen_session_token(g, ev->u.text.token);
+	if (ev->kind == LMI_ENGINE_EV_TOKEN)
+		lmi_svc_gen_prefix_token(g, ev->u.text.token);
 	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
@@ -236,6 +241,7 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}
+	lmi_svc_gen_prefix_end(g, &end);
 	/* may fail if an unread stream is full, which ends anyway */
 	if (g->answer && g->writer.stream && !g->writer.stream->given_up)
 		(void)lmi_svc_answer_end(g->answer, &g->writer.stream->out, now);
@@ -260,7 +266,8 @@ void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_s
 			else
 				take_end(g, now, &ev);
 		} else if (!lmi_svc_adapter_slots_event(r, now, &ev) &&
-			   !lmi_svc_session_event(svc, now, &ev)) {
+			   !lmi_svc_session_event(svc, now, &ev) &&
+			   !lmi_svc_prefix_tier_event(svc, now, &ev)) {
 			lmi_svc_evaluation_event(svc, now, &ev);
 		}
 		lmi_engine_event_release(&ev);

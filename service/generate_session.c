@@ -95,7 +95,7 @@ static void restored(struct lmi_svc_session_work *w, uint64_t now)
 	}
 	if (w->err.status != LMD_OK && w->err.status != LMD_NOTFOUND)
 		log_error(g, "restored");
-	lmi_svc_gen_prompt_items(g, now);
+	lmi_svc_gen_prefix_restore(g, now);
 }
 
 void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now)
@@ -106,7 +106,7 @@ void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now)
 	enum lmd_status st;
 
 	if (!q->has_session) {
-		lmi_svc_gen_prompt_items(g, now);
+		lmi_svc_gen_prefix_restore(g, now);
 		return;
 	}
 	s = g->session = lmi_alloc(1, sizeof(*s));

@@ -21,6 +21,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/output.h"
+#include "service/prefix_tier.h"
 #include "service/request.h"
 #include "service/service_state.h"
 #include "service/settings.h"
@@ -78,10 +79,16 @@ struct lmi_svc_generation {
 	uint32_t n_logprobs; /* entries of `logprobs`, which are those of the next token */
 	struct lmi_wire_buf logprobs;
 	struct lmi_svc_gen_session *session; /* NULL: the request names none */
+	struct lmi_svc_prefix_work *prefix_work; /* it waits for rows from the disk; or NULL */
+	struct lmi_text_token_buf rows; /* prompt and answer, if they may be saved to the disk tier */
 	bool saving; /* the engine is done; the session is being saved */
 	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
+	uint64_t paused_until_ns; /* when it is cancelled; 0: it is not paused */
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
+	/* it has ended with stop_end, but the first record of its durable stream is not written yet,
+	 * which the answer to the request waits for */
+	bool head_waits;
 	uint32_t retry_ms;
 	struct lmi_svc_end stop_end;
 	/* lifetime */
@@ -126,7 +133,7 @@ void lmi_svc_gen_prompt_items_cancel(struct lmi_svc_generation *g);
 /* ---- generate_session.c ---- */
 
 /* Brings back what the request's session has of the prompt, if it names one, then goes on with
- * lmi_svc_gen_prompt_items. */
+ * lmi_svc_gen_prefix_restore. */
 void lmi_svc_gen_session_restore(struct lmi_svc_generation *g, uint64_t now);
 /* Adds a token of the answer. */
 void lmi_svc_gen_session_token(struct lmi_svc_generation *g, lmd_token token);
@@ -136,6 +143,17 @@ bool lmi_svc_gen_session_save(struct lmi_svc_generation *g, const struct lmi_svc
 /* The generation has ended: work that has not begun is not done. */
 void lmi_svc_gen_session_drop(struct lmi_svc_generation *g);
 void lmi_svc_gen_session_free(struct lmi_svc_generation *g);
+
+/* ---- generate_prefix.c ---- */
+
+/* Brings back what the disk tier has of the prompt, then goes on with lmi_svc_gen_prompt_items. */
+void lmi_svc_gen_prefix_restore(struct lmi_svc_generation *g, uint64_t now);
+/* Adds a token of the answer; the first one means that the prompt can be saved. */
+void lmi_svc_gen_prefix_token(struct lmi_svc_generation *g, lmd_token token);
+/* The engine is done: prompt and answer can be saved. */
+void lmi_svc_gen_prefix_end(struct lmi_svc_generation *g, const struct lmi_svc_end *end);
+/* The generation has ended: it waits for nothing. */
+void lmi_svc_gen_prefix_leave(struct lmi_svc_generation *g);
 
 /* ---- generate_end.c ---- */
 
@@ -149,6 +167,9 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 /* Functions of struct lmi_svc_stream_writer. */
 void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
 bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w);
+enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now, bool paused,
+				  bool *was_paused, uint64_t *left_ms, struct lmd_error *err);
+bool lmi_svc_gen_is_paused(const struct lmi_svc_stream_writer *w);
 
 /* Removes the generation from the queue, if it is queued. */
 void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g);

@@ -116,6 +116,8 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "= three quarters. Administrators have no share."),
 	ROW(durable_age_ms, "ms", MINUTE, 7 * DAY, HOUR,
 	    "How long a durable stream that nobody reads is kept, whether it runs or has ended."),
+	ROW(pause_max, "ms", 1000, 7 * DAY, 10 * MINUTE,
+	    "Longest time that a generation can be paused; after that it is cancelled."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),
@@ -127,6 +129,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(session_number, "", 1, 4096, 64, "Maximum number of saved sessions of one user."),
 	ROW(session_age, "ms", 0, 3650ull * DAY, 30ull * DAY,
 	    "A saved session is removed when it has not been written for so long; 0 = never."),
+	ROW(prefix_disk_bytes, "bytes", 0, 1ull << 50, 0,
+	    "Maximum size of the disk tier of the prefix cache: prompts and answers of at least 256 tokens, or "
+	    "with a beginning that was found in the cache, are written to the state folder, so that their rows "
+	    "are not computed again after they were evicted, or after the model or the daemon was started again. "
+	    "What was used longest ago is removed first. 0 = off; what was written before is removed."),
 };
 const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 

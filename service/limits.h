@@ -57,11 +57,13 @@ struct lmi_service_limits {
 	uint64_t keep_alive_ms;
 	uint64_t fail_ms;
 	uint64_t fail_max_ms;
+	uint64_t pause_max;
 	uint64_t inline_bytes;
 	uint64_t session_bytes;
 	uint64_t session_bytes_all;
 	uint64_t session_number;
 	uint64_t session_age;
+	uint64_t prefix_disk_bytes;
 	uint64_t durable_streams;
 	uint64_t durable_bytes;
 	uint64_t durable_percent_per_user;

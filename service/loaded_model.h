@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/sha256.h"
 #include "core/engine/engine.h"
 #include "service/adapter_slots.h"
 #include "service/adapters.h"
@@ -69,6 +70,11 @@ struct lmi_svc_loaded_model {
 	uint64_t ready_ns, idle_ns; /* when it became ready; when it lost its last user */
 	uint32_t n_progress;        /* progress counter of the engine when last read */
 	uint64_t progress_ns;       /* when that counter last changed */
+	uint64_t ns_per_token; /* of prompts that were computed; 0: not measured */
+	bool has_rows_digest;
+	uint8_t rows_digest[LMI_SHA256_BYTES]; /* prefix_tier.c */
+	bool has_template_caps; /* op info was asked for them */
+	uint32_t template_caps;	/* lmi_svc_template_caps of the model's own template */
 	bool lost;                  /* its device or file was lost; it drains */
 	uint64_t defer_wakeups_until_ns; /* wakeups are deferred until then; 0: they are not */
 	struct lmi_svc_unload_waiter *unload_waiters;

@@ -37,6 +37,7 @@ enum lmi_svc_op_flags {
 	X(load, LOAD, 0)                                           \
 	X(models, MODELS, LMI_SVC_OP_CLOSED_OK)                    \
 	X(next, NEXT, LMI_SVC_OP_CLOSED_OK)                        \
+	X(pause, PAUSE, LMI_SVC_OP_CLOSED_OK)                      \
 	X(ping, PING, LMI_SVC_OP_CLOSED_OK | LMI_SVC_OP_ANYBODY)   \
 	X(plugins, PLUGINS, LMI_SVC_OP_CLOSED_OK)                  \
 	X(plugins_reload, PLUGINS_RELOAD, 0)                       \
@@ -58,6 +59,7 @@ enum lmi_svc_op_flags {
 	X(streams, STREAMS, LMI_SVC_OP_CLOSED_OK)                  \
 	X(tokenize, TOKENIZE, 0)                                   \
 	X(unload, UNLOAD, 0)                                       \
+	X(unpause, UNPAUSE, LMI_SVC_OP_CLOSED_OK)                  \
 	X(usage, USAGE, LMI_SVC_OP_CLOSED_OK)
 
 /* Each function is an lmi_svc_do_fn. */

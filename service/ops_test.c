@@ -259,6 +259,16 @@ START_TEST(info)
 	ck_assert_int_eq(r->model.state, LMI_WIRE_MODEL_STATE_READY);
 	q = fx_on(&fx, LMI_WIRE_OP_INFO, "nobody");
 	REFUSED(&fx_user, LMD_NOTFOUND, "nobody");
+	/* a loaded model is described without its file; only its metadata is read from there */
+	ck_assert_int_eq(unlink(fx.model), 0);
+	q = fx_on(&fx, LMI_WIRE_OP_INFO, "tiny");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(r->n_vocab, LMT_VOCAB);
+	ck_assert_int_gt(r->weight_bytes, 1000);
+	ck_assert_uint_eq(r->n_meta, 0);
+	ck_assert(r->has_resident);
+	q.u.info.keys = true;
+	REFUSED(&fx_user, LMD_NOTFOUND, "tiny.gguf");
 }
 END_TEST
 

@@ -198,6 +198,32 @@ static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
 	return LMI_ENGINE_JUMP_TOKEN;
 }
 
+/* Makes the constraint of a required call, with the texts of the control tokens among its markers. */
+static enum lmd_status require_call(struct lmi_engine *e, const struct lmi_wire_req_generate *q,
+				    struct lmi_chat_answer_format *answer,
+				    struct lmi_svc_required_call *out, struct lmd_error *err)
+{
+	const struct lmi_tokenizer *tok = lmi_engine_tokenizer(e);
+	size_t n = answer->shown.n, cap = n ? lmi_tokenizer_info(tok)->max_piece_bytes : 0;
+	struct lmi_svc_marker_token *tokens = lmi_alloc(n + 1, sizeof(*tokens));
+	char *bytes = n ? lmi_alloc(n, cap) : NULL;
+	enum lmd_status st = LMD_OK;
+
+	if (!tokens || (n && !bytes))
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the grammar of tool calls");
+	for (size_t i = 0; st == LMD_OK && i < n; i++) {
+		tokens[i].id = answer->shown.id[i];
+		tokens[i].text.ptr = bytes + i * cap;
+		tokens[i].text.len = lmi_tokenizer_piece(tok, tokens[i].id, LMD_DECODE_UNPARSE_SPECIAL,
+							 bytes + i * cap, cap);
+	}
+	if (st == LMD_OK)
+		st = lmi_svc_required_call_make(out, q, answer, tokens, n, err);
+	lmi_free(tokens);
+	lmi_free(bytes);
+	return st;
+}
+
 enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 const struct lmi_wire_req_generate *q,
 					 struct lmi_text_token_buf *prompt,
@@ -224,7 +250,7 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 
 	*out = NULL;
 	if (q->has_required_call)
-		st = lmi_svc_required_call_make(&call, q, answer, err);
+		st = require_call(e, q, answer, &call, err);
 	if (call.text)
 		*(call.structural_tag ? &o.grammar.structural_tag : &o.grammar.schema) =
 			lmi_svc_str(call.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ops next, cancel and streams. */
+ * The ops next, cancel, pause, unpause and streams. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -116,6 +116,58 @@ enum lmd_status lmi_svc_do_cancel(struct lmi_svc_request *a, uint32_t *retry_ms,
 	return lmi_svc_reply_send(a, &r);
 }
 
+/* ---- pause, unpause ---- */
+
+static enum lmd_status pause_stream(struct lmi_svc_request *a, const uint8_t *id, bool paused,
+				    bool *was_paused, uint64_t *left_ms, struct lmd_error *err)
+{
+	struct lmi_svc_stream *s;
+	enum lmd_status st = lmi_svc_stream_find(&s, &a->svc->streams, &a->principal, id,
+						 a->principal.role == LMI_SVC_ROLE_ADMIN, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (!s->writer)
+		return lmd_fail(err, LMD_INVALID, "the stream has ended");
+	if (!s->writer->pause)
+		return lmd_fail(err, LMD_UNSUPPORTED, "only generations can be paused");
+	return s->writer->pause(s->writer, a->now, paused, was_paused, left_ms, err);
+}
+
+enum lmd_status lmi_svc_do_pause(struct lmi_svc_request *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
+{
+	uint64_t left_ms = 0;
+	bool was_paused;
+	struct lmi_wire_reply r;
+	enum lmd_status st =
+		pause_stream(a, a->req->u.pause.id.b, true, &was_paused, &left_ms, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	lmi_wire_reply_init(&r, a->req);
+	r.u.pause.left_ms = (int64_t)left_ms;
+	return lmi_svc_reply_send(a, &r);
+}
+
+enum lmd_status lmi_svc_do_unpause(struct lmi_svc_request *a, uint32_t *retry_ms,
+				   struct lmd_error *err)
+{
+	uint64_t left_ms;
+	bool was_paused = false;
+	struct lmi_wire_reply r;
+	enum lmd_status st =
+		pause_stream(a, a->req->u.unpause.id.b, false, &was_paused, &left_ms, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	lmi_wire_reply_init(&r, a->req);
+	r.u.unpause.was_paused = was_paused;
+	return lmi_svc_reply_send(a, &r);
+}
+
 /* ---- streams ---- */
 
 static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream *s, uint64_t now)
@@ -129,7 +181,9 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 					.rid = lmi_svc_str(s->rid),
 					.last = (int64_t)lmi_svc_output_last(&s->out),
 					.age_ms = (int64_t)((now - s->created_ns) / LMI_NS_PER_MS),
-					.lease_ms = (int64_t)(s->lease_ns / LMI_NS_PER_MS)};
+					.lease_ms = (int64_t)(s->lease_ns / LMI_NS_PER_MS),
+					.paused = s->writer && s->writer->pause &&
+						  s->writer->is_paused(s->writer)};
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
 

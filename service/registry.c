@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
+#include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/describe.h"
 #include "service/idempotency.h"
@@ -35,6 +36,7 @@ struct found {
 	int64_t bytes;
 	struct lmi_wire_rep_info info;
 	struct lmd_str template; /* info: of the configuration; ptr NULL: none */
+	uint32_t caps; /* info: of the chat template, if they are asked for */
 };
 
 static void end(struct lmi_svc_call *c)
@@ -456,11 +458,31 @@ static void run_info(void *arg)
 	st = lmi_svc_describe(c->request.arena, lmi_model_view(file),
 			      c->request.message.u.info.keys, &f->info);
 	if (st == LMD_OK && c->request.message.u.info.template_caps)
-		st = lmi_svc_describe_template_caps(c->request.arena, lmi_model_view(file),
-						    f->template, &f->info);
+		st = lmi_svc_template_caps(&f->caps, lmi_model_view(file), f->template);
+	if (st == LMD_OK && c->request.message.u.info.template_caps)
+		st = lmi_svc_describe_template_caps(c->request.arena, f->caps, &f->info);
 	if (st != LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
+}
+
+/* The paths of a model of several files, for admins. */
+static enum lmd_status fill_files(struct lmi_svc_call *c, struct lmi_wire_rep_info *out)
+{
+	const struct found *f = c->data;
+	const struct lmi_store_model *m = &f->models.v[0];
+	struct lmd_str *files;
+
+	if (c->request.principal.role != LMI_SVC_ROLE_ADMIN || m->n_files < 2)
+		return LMD_OK;
+	files = lmi_arena_array(c->request.arena, m->n_files, sizeof(*files));
+	if (!files)
+		return LMD_NOMEM;
+	for (uint32_t i = 0; i < m->n_files; i++)
+		files[i] = lmi_svc_str(m->files[i].path);
+	out->files = files;
+	out->n_files = m->n_files;
+	return LMD_OK;
 }
 
 static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
@@ -473,14 +495,32 @@ static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 	return p ? p : lmi_svc_preset_find(c->request.svc, name, strlen(name));
 }
 
+/* Returns the model as it is loaded; NULL: it is not ready. */
+static struct lmi_svc_loaded_model *ready_model(const struct lmi_svc_call *c)
+{
+	struct lmi_svc_loaded_model *r = c->request.svc->loaded_models;
+	const struct found *f = c->data;
+
+	while (r && (r->state != LMI_SVC_MODEL_READY ||
+		     strcmp(lmi_svc_model_name(r->model), f->models.v[0].name)))
+		r = r->next;
+	return r;
+}
+
 static void answer_info(struct lmi_svc_call *c)
 {
+	struct lmi_svc_loaded_model *ready;
 	const struct lmi_svc_preset_row *row;
 	struct found *f = c->data;
 	struct lmi_wire_reply r;
 
 	if (failed(c))
 		return;
+	ready = ready_model(c);
+	if (ready && c->request.message.u.info.template_caps && !f->template.len) {
+		ready->template_caps = f->caps;
+		ready->has_template_caps = true;
+	}
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.info = f->info;
 	lmi_svc_preset_describe_own(preset_of(c), &r.u.info);
@@ -489,7 +529,7 @@ static void answer_info(struct lmi_svc_call *c)
 	r.u.info.has_modelfile = row != NULL;
 	if (row)
 		r.u.info.modelfile = lmi_svc_str(row->text);
-	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
+	if (fill_row(c, &r.u.info.model, 0) != LMD_OK || fill_files(c, &r.u.info) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);
 		return;
@@ -539,6 +579,33 @@ static void copy_template(struct lmi_svc_call *c)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 }
 
+/* Describes a model from what its engine has read.  Returns false if it is not ready, if its metadata is
+ * asked for, of which the engine may have only a mapping, or if its template was not examined yet. */
+static bool describe_ready(struct lmi_svc_call *c)
+{
+	const struct lmi_wire_req_info *q = &c->request.message.u.info;
+	const struct lmi_svc_loaded_model *r = ready_model(c);
+	struct found *f = c->data;
+	struct lmi_engine_info e;
+	enum lmd_status st;
+
+	if (!r || q->keys || c->request.svc->o.embedded ||
+	    (q->template_caps && (f->template.len || !r->has_template_caps)))
+		return false;
+	f->quarantine = lmi_arena_array(c->request.arena, 1, sizeof(*f->quarantine));
+	if (!f->quarantine)
+		return false;
+	f->quarantine[0] = none; /* it could be loaded */
+	lmi_engine_info(r->engine, &e);
+	st = lmi_svc_describe(c->request.arena, e.file, false, &f->info);
+	f->caps = r->template_caps;
+	if (st == LMD_OK && q->template_caps)
+		st = lmi_svc_describe_template_caps(c->request.arena, f->caps, &f->info);
+	if (st != LMD_OK)
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
+	return true;
+}
+
 static void found_info(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
@@ -551,6 +618,10 @@ static void found_info(struct lmi_svc_call *c)
 		copy_template(c);
 	if (failed(c))
 		return;
+	if (describe_ready(c)) {
+		answer_info(c);
+		return;
+	}
 	c->done = answer_info;
 	c->drops = true;
 	if (lmi_svc_call_submit(c, c->request.svc->o.io, run_info, &err) == LMD_OK)

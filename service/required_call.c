@@ -18,6 +18,7 @@
 #include "core/text/answer/parser.h"
 #include "llamad/attr.h"
 #include "service/request.h"
+#include "service/required_call_impl.h"
 
 /* The tools that may be called. */
 struct tools {
@@ -158,69 +159,67 @@ static json_t *as_schema(const struct tools *t, bool one)
 
 /* ---- in the model's format ---- */
 
-/* Returns whether the name can stand in the texts of a format as it is. */
-static bool is_plain(const char *name)
-{
-	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
-	       strlen(name);
-}
-
 static bool has_own_format(const struct tools *t, const struct lmi_chat_answer_format *answer)
 {
-	/* a control token cannot be written as text */
-	if (!answer->format || !answer->format->write_begin || answer->shown.n)
+	if (!answer->format || !answer->format->write_begin)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
-		if (!is_plain(json_string_value(json_object_get(t->function[i], "name"))))
+		if (!lmi_svc_call_name_is_plain(json_string_value(json_object_get(t->function[i], "name"))) ||
+		    (answer->format->write_param &&
+		     !lmi_svc_call_params_can_be_written(answer->format, t->function[i])))
 			return false;
 	return true;
 }
 
 /* {"type": "tag", "begin": ..., "content": {"type": "json_schema", ...}, "end": ...} */
-static json_t *call_tag(const struct lmi_answer_format *f, const json_t *function)
+static json_t *call_tag(const struct lmi_svc_call_writer *w, const json_t *function)
 {
-	const char *name = json_string_value(json_object_get(function, "name"));
-	const char *at = strstr(f->write_begin, "%s");
-	json_t *own = json_object_get(function, "parameters");
-	json_t *begin = json_sprintf("%.*s%s%s", (int)(at - f->write_begin), f->write_begin, name, at + 2);
+	json_t *own = json_object_get(function, "parameters"), *content;
 
 	own = json_object_size(own) ? json_incref(own) : json_pack("{s:s}", "type", "object");
-	return json_pack("{s:s,s:o,s:{s:s,s:o},s:s}", "type", "tag", "begin", begin, "content", "type",
-			 "json_schema", "json_schema", own, "end", f->write_end);
+	content = w->f->write_param
+			  ? lmi_svc_call_params(w, own)
+			  : json_pack("{s:s,s:O}", "type", "json_schema", "json_schema", own);
+	json_decref(own);
+	return json_pack("{s:s,s:o,s:o,s:o}", "type", "tag", "begin",
+			 lmi_svc_call_marker_of(w, w->f->write_begin,
+						json_string_value(json_object_get(function, "name"))),
+			 "content", content, "end", lmi_svc_call_marker(w, w->f->write_end));
 }
 
-static int append_text(json_t *list, const char *text)
+/* The rest of the reasoning that the prompt began, and blanks after it; or reasoning that the model may
+ * begin.  The end is a text, which its token is as well, so that the first one ends the free text. */
+static int append_reasoning(json_t *list, const struct lmi_svc_call_writer *w)
 {
-	return text ? json_array_append_new(
-			      list, json_pack("{s:s,s:s}", "type", "const_string", "value", text))
-		    : 0;
-}
+	const struct lmi_answer_format *f = w->f;
 
-/* The rest of the reasoning that the prompt began, and blanks after it. */
-static int append_reasoning(json_t *list, const struct lmi_chat_answer_format *answer)
-{
-	if (!answer->thinks)
+	if (w->thinks)
+		return json_array_append_new(list, json_pack("{s:s,s:s,s:{s:s},s:s}", "type", "tag",
+							     "begin", "", "content", "type", "any_text",
+							     "end", f->reasoning_end)) ||
+		       json_array_append_new(list, json_pack("{s:s,s:s}", "type", "regex", "pattern",
+							     "[ \\n]{0,4}"));
+	if (!f->write_think_begin)
 		return 0;
-	return json_array_append_new(list, json_pack("{s:s,s:s,s:{s:s},s:s}", "type", "tag", "begin", "",
-						     "content", "type", "any_text", "end",
-						     answer->format->reasoning_end)) ||
-	       json_array_append_new(list, json_pack("{s:s,s:s}", "type", "regex", "pattern",
-						     "[ \\n]{0,4}"));
+	return json_array_append_new(
+		list, json_pack("{s:s,s:{s:s,s:o,s:{s:s},s:s}}", "type", "optional", "content", "type",
+				"tag", "begin", lmi_svc_call_marker(w, f->write_think_begin), "content", "type",
+				"any_text", "end", f->write_think_end));
 }
 
-static json_t *as_tag(const struct tools *t, bool one, const struct lmi_chat_answer_format *answer)
+static json_t *as_tag(const struct tools *t, bool one, const struct lmi_svc_call_writer *w)
 {
-	const struct lmi_answer_format *f = answer->format;
 	json_t *tags = json_array(), *list = json_array(), *calls;
+	const char *separator = w->f->write_separator;
 	int failed = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		failed |= json_array_append_new(tags, call_tag(f, t->function[i]));
-	calls = json_pack("{s:s,s:o,s:s,s:b,s:b}", "type", "tags_with_separator", "tags", tags, "separator",
-			  f->write_separator ? f->write_separator : "", "at_least_one", 1,
-			  "stop_after_first", one || !f->write_separator);
-	failed |= append_reasoning(list, answer) || append_text(list, f->write_open) ||
-		  json_array_append_new(list, calls) || append_text(list, f->write_close);
+		failed |= json_array_append_new(tags, call_tag(w, t->function[i]));
+	calls = json_pack("{s:s,s:o,s:o,s:b,s:b}", "type", "tags_with_separator", "tags", tags, "separator",
+			  lmi_svc_call_marker(w, separator), "at_least_one", 1, "stop_after_first",
+			  one || !separator);
+	failed |= append_reasoning(list, w) || lmi_svc_call_append_marker(list, w, w->f->write_open) ||
+		  json_array_append_new(list, calls) || lmi_svc_call_append_marker(list, w, w->f->write_close);
 	if (failed) {
 		json_decref(list);
 		return NULL;
@@ -272,8 +271,11 @@ static enum lmd_status collect(struct tools *t, const struct lmi_wire_req_genera
 enum lmd_status lmi_svc_required_call_make(struct lmi_svc_required_call *out,
 					   const struct lmi_wire_req_generate *q,
 					   struct lmi_chat_answer_format *answer,
+					   const struct lmi_svc_marker_token *tokens, size_t n_token,
 					   struct lmd_error *err)
 {
+	const struct lmi_svc_call_writer w = {
+		.f = answer->format, .tokens = tokens, .n_token = n_token, .thinks = answer->thinks};
 	struct tools t = {0};
 	json_t *doc;
 	enum lmd_status st = collect(&t, q, err);
@@ -281,7 +283,7 @@ enum lmd_status lmi_svc_required_call_make(struct lmi_svc_required_call *out,
 	*out = (struct lmi_svc_required_call){0};
 	if (st == LMD_OK) {
 		out->structural_tag = has_own_format(&t, answer);
-		doc = out->structural_tag ? as_tag(&t, !q->parallel_calls, answer)
+		doc = out->structural_tag ? as_tag(&t, !q->parallel_calls, &w)
 					  : as_schema(&t, !q->parallel_calls);
 		out->text = json_dumps(doc, JSON_COMPACT);
 		json_decref(doc);

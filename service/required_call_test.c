@@ -5,12 +5,14 @@
  * write, in core/text/answer/parse_test.c. */
 #include "service/required_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/grammar/grammar.h"
 #include "core/text/answer/formats.h"
 #include "core/text/answer/parser.h"
+#include "service/required_call_impl.h"
 #include "tests/lmd_check.h"
 
 #define ARGS(json)   "\"arguments\":" json
@@ -27,6 +29,8 @@
 #define F_AND_G "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}},{\"name\":\"g\",\"parameters\":" G("") "}]"
 
 static struct lmd_error err;
+static const struct lmi_svc_marker_token *tokens; /* [n_token] of the vocabulary */
+static size_t n_token;
 
 static struct lmd_str str(const char *s)
 {
@@ -44,7 +48,7 @@ static char *make(const char *tools, const char *name, bool parallel,
 						.parallel_calls = parallel,
 						.parse = true};
 	struct lmi_svc_required_call call;
-	enum lmd_status st = lmi_svc_required_call_make(&call, &q, answer, &err);
+	enum lmd_status st = lmi_svc_required_call_make(&call, &q, answer, tokens, n_token, &err);
 
 	if (st == LMD_OK)
 		ck_assert_int_eq(call.structural_tag, tag);
@@ -126,17 +130,120 @@ START_TEST(all_formats)
 }
 END_TEST
 
-/* Markers that are control tokens cannot be spelled, nor can names with quotes. */
+/* Markers that are control tokens are tokens, the others are texts. */
+START_TEST(control_tokens)
+{
+	static const struct lmi_svc_marker_token kimi[] = {
+		{7, {"<|tool_call_begin|>", 19}},
+		{8, {"<|tool_call_argument_begin|>", 28}},
+		{9, {"<|tool_calls_section_begin|>", 28}},
+		{10, {"</think>", 8}},
+	};
+	struct lmi_chat_answer_format answer = {.format = lmi_answer_format_find(str("kimi"))};
+	char *text;
+
+	tokens = kimi;
+	n_token = LMD_LEN(kimi);
+	text = make(F_AND_G, "f", true, &answer, true);
+	ck_assert_msg(strstr(text, "\"begin\":{\"type\":\"sequence\",\"elements\":[{\"type\":\"token\","
+				   "\"token\":7},{\"type\":\"const_string\",\"value\":\"functions.f:\"},"
+				   "{\"type\":\"regex\",\"pattern\":\"[0-9]{1,2}\"},{\"type\":\"token\","
+				   "\"token\":8}]}") != NULL,
+		      "%s", text);
+	ck_assert_ptr_nonnull(strstr(text, "\"elements\":[{\"type\":\"token\",\"token\":9},"
+					   "{\"type\":\"tags_with_separator\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"end\":\"<|tool_call_end|>\""));
+	ck_assert_msg(compiles(text), "%s: %s", err.text, text);
+	free(text);
+	answer.thinks = true;
+	text = make(F_AND_G, "f", true, &answer, true);
+	ck_assert_ptr_nonnull(strstr(text, "\"any_text\"},\"end\":\"</think>\""));
+	ck_assert_msg(compiles(text), "%s: %s", err.text, text);
+	free(text);
+	tokens = NULL;
+	n_token = 0;
+}
+END_TEST
+
+/* The model may think first where it begins that by itself. */
+START_TEST(own_reasoning)
+{
+	struct lmi_chat_answer_format answer = {.format = lmi_answer_format_find(str("gpt-oss"))};
+	char *text = make(F_AND_G, "f", true, &answer, true);
+
+	ck_assert_ptr_nonnull(strstr(text, "{\"type\":\"optional\",\"content\":{\"type\":\"tag\","
+					   "\"begin\":\"<|channel|>analysis<|message|>\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"stop_after_first\":true"));
+	ck_assert_msg(compiles(text), "%s: %s", err.text, text);
+	free(text);
+}
+END_TEST
+
+/* Returns whether a call of f with these parameters, as JSON, is written as the format does. */
+static bool writes_params(const char *parameters, char **text)
+{
+	struct lmi_chat_answer_format answer = {.format = lmi_answer_format_find(str("glm"))};
+	char list[1000];
+	json_t *v;
+	bool own;
+
+	(void)snprintf(list, sizeof(list), "[{\"name\":\"f\",\"parameters\":%s}]", parameters);
+	v = json_loads(list, 0, NULL);
+	ck_assert_ptr_nonnull(v);
+	own = lmi_svc_call_params_can_be_written(answer.format, json_array_get(v, 0));
+	json_decref(v);
+	*text = make(list, "*", true, &answer, own);
+	ck_assert_str_eq(answer.format->name, own ? "glm" : "json");
+	return own;
+}
+
+/* Parameters between markers, where their schemas allow it. */
+START_TEST(params)
+{
+	static const char *const good[] = {
+		"{}",
+		"{\"type\":\"object\",\"properties\":{}}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"description\":\"d\"}},\"required\":[\"s\"]}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"enum\":[\"a\",\"1\"]},\"n\":{\"type\":\"integer\","
+		"\"minimum\":3}},\"additionalProperties\":false}",
+		"{\"properties\":{\"o\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/a\"}}},\"$defs\":{\"a\":{"
+		"\"type\":\"null\"}}}",
+		"{\"properties\":{\"c\":{\"type\":\"string\",\"const\":\"x\"}}}",
+	};
+	static const char *const bad[] = {
+		"{\"type\":\"array\"}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"pattern\":\"a\"}}}",
+		"{\"properties\":{\"s\":{\"type\":[\"string\",\"null\"]}}}",
+		"{\"properties\":{\"s\":{}}}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"enum\":[\"</arg_value>\"]}}}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"enum\":[]}}}",
+		"{\"properties\":{\"s\":{\"type\":\"string\",\"enum\":[1]}}}",
+		"{\"properties\":{\"<\":{\"type\":\"null\"}}}",
+		"{\"properties\":{\"o\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/properties/o\"}}}}",
+		"{\"properties\":{},\"required\":[\"s\"]}",
+		"{\"properties\":{},\"minProperties\":1}",
+	};
+	char *text;
+
+	for (size_t i = 0; i < LMD_LEN(good); i++) {
+		ck_assert_msg(writes_params(good[i], &text), "%s", good[i]);
+		ck_assert_msg(compiles(text), "%s: %s: %s", good[i], err.text, text);
+		free(text);
+	}
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		ck_assert_msg(!writes_params(bad[i], &text), "%s", bad[i]);
+		free(text);
+	}
+}
+END_TEST
+
+/* Names with quotes cannot be written. */
 START_TEST(what_cannot_be_written)
 {
-	static lmd_token id[] = {5};
-	struct lmi_chat_answer_format answer = {.format = lmi_answer_format_find(str("hermes")),
-						.shown = {.id = id, .n = 1}};
+	struct lmi_chat_answer_format answer = {.format = lmi_answer_format_find(str("hermes"))};
 
-	free(make(F_AND_G, "*", true, &answer, false));
-	ck_assert_str_eq(answer.format->name, "json");
-	answer = (struct lmi_chat_answer_format){.format = lmi_answer_format_find(str("hermes"))};
 	free(make("[{\"name\":\"a\\\"b\"}]", "*", true, &answer, false));
+	ck_assert_str_eq(answer.format->name, "json");
 }
 END_TEST
 
@@ -162,6 +269,9 @@ int main(void)
 	tcase_add_test(t, as_json);
 	tcase_add_test(t, in_own_format);
 	tcase_add_test(t, all_formats);
+	tcase_add_test(t, control_tokens);
+	tcase_add_test(t, own_reasoning);
+	tcase_add_test(t, params);
 	tcase_add_test(t, what_cannot_be_written);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);

@@ -22,6 +22,7 @@
 #include "service/idempotency.h"
 #include "service/model.h"
 #include "service/names.h"
+#include "service/prefix_tier.h"
 #include "service/preset_rows.h"
 #include "service/quota.h"
 #include "service/service_state.h"
@@ -136,6 +137,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	(void)lmi_mailbox_drain(svc->o.mailbox);
 	engines(svc, now);
 	lmi_svc_session_tick(svc, now);
+	lmi_svc_prefix_tier_tick(svc, now);
 	lmi_svc_generate_tick(svc, now);
 	lmi_svc_generate_pump(svc, now);
 	lmi_svc_models_tick(svc, now);
@@ -155,6 +157,8 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 	when = end < when ? end : when;
 	if (svc->session_work && !svc->session_runs)
 		return svc->now;
+	end = lmi_svc_prefix_tier_deadline(svc);
+	when = end < when ? end : when;
 	end = lmi_svc_usage_deadline(svc);
 	when = end < when ? end : when;
 	end = lmi_svc_event_ring_deadline(svc);
@@ -228,6 +232,8 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 		st = read_modelfile(svc, err);
 	if (st == LMD_OK && opts->store)
 		st = read_quotas(svc, err);
+	if (st == LMD_OK && opts->store)
+		st = lmi_svc_prefix_tier_create(svc, err);
 	if (st != LMD_OK) {
 		lmi_svc_quotas_fini(svc);
 		lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
@@ -269,6 +275,7 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 	if (st != LMD_OK)
 		return st;
 	svc->limits = *limits;
+	lmi_svc_prefix_tier_set_limit(svc);
 	svc->idempotency_keys.n_max = (uint32_t)limits->rids;
 	svc->idempotency_keys.age_ns = limits->rid_ms * LMI_NS_PER_MS;
 	return LMD_OK;
@@ -282,7 +289,8 @@ bool lmi_service_is_idle(const struct lmi_service *svc)
 	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next)
 		if (!g->durable)
 			return false;
-	return svc->held.n_call == lmi_svc_event_ring_n_waiting(svc) && !svc->session_work;
+	return svc->held.n_call == lmi_svc_event_ring_n_waiting(svc) && !svc->session_work &&
+	       !lmi_svc_prefix_tier_is_busy(svc);
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)
@@ -299,13 +307,14 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 		if (s->writer)
 			s->writer->cancel(s->writer, now, LMI_SVC_CANCEL_SHUTDOWN);
 	}
+	lmi_svc_prefix_tier_stop(svc, now);
 }
 
 /* Waits for all jobs and engines to end. */
 static void drain(struct lmi_service *svc)
 {
 	while (svc->n_job || svc->generations || svc->loaded_models || svc->calls ||
-	       svc->session_work || svc->durables) {
+	       svc->session_work || svc->durables || lmi_svc_prefix_tier_is_busy(svc)) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
 
 		lmi_service_tick(svc, svc->now);
@@ -337,6 +346,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 	drain(svc);
 	lmi_svc_usage_flush(svc, svc->now);
 	drain(svc);
+	lmi_svc_prefix_tier_destroy(svc);
 	lmi_svc_usage_fini(svc);
 	lmi_svc_quotas_fini(svc);
 	lmi_svc_streams_fini(&svc->streams);

@@ -24,6 +24,7 @@ struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
 struct lmi_svc_quota;
+struct lmi_svc_prefix_tier;
 struct lmi_svc_session_work;
 
 struct lmi_service {
@@ -72,6 +73,7 @@ struct lmi_service {
 	struct lmi_svc_session_work *session_work; /* session_work.h: a queue */
 	bool session_runs; /* its first piece has begun */
 	struct lmi_svc_adapter_book *adapter_books; /* names that op adapter_set gave */
+	struct lmi_svc_prefix_tier *prefix_tier; /* NULL: without a store */
 	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;

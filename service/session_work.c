@@ -5,11 +5,10 @@
 #include "service/session_work.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/alloc.h"
-#include "core/base/bytes.h"
-#include "core/base/sha256.h"
+#include "service/prefix_tier.h"
+#include "service/rows_head.h"
 #include "service/service_state.h"
 
 /* The low 16 bits of a generation's command are its slot; none has this one. */
@@ -58,68 +57,6 @@ static void finish(struct lmi_svc_session_work *w, uint64_t now)
 	w->done(w, now);
 }
 
-/* ---- what rows depend on ---- */
-
-static void add_file(struct lmi_sha256 *h, const struct lmi_engine_adapter_ref *r)
-{
-	struct stat sb = {0};
-	uint8_t b[20];
-
-	(void)stat(r->path, &sb); /* a missing one is another adapter */
-	lmi_put_le32(b, lmi_f32_bits(r->scale));
-	lmi_put_le64(b + 4, (uint64_t)sb.st_size);
-	lmi_put_le64(b + 12, (uint64_t)sb.st_mtim.tv_sec * 1000000000u + (uint64_t)sb.st_mtim.tv_nsec);
-	lmi_sha256_update(h, b, sizeof(b));
-	lmi_sha256_update(h, r->path, strlen(r->path) + 1);
-}
-
-/* The digest of the adapters of the rows; zeros: none. */
-static enum lmd_status digest_adapters(const struct lmi_svc_session_work *w, uint8_t *out,
-				       struct lmd_error *err)
-{
-	const struct lmi_engine_model_opts *o = &w->svc->o.inst;
-	/* the slot is held, so that this does not change */
-	const struct lmi_svc_adapter_choice *c = lmi_svc_adapter_slots_get(w->loaded, w->adapter);
-	struct lmi_sha256 h;
-
-	memset(out, 0, LMI_ENGINE_DIGEST_BYTES);
-	if (!w->adapter && !o->n_adapter_files)
-		return LMD_OK;
-	if (!lmi_sha256_init(&h))
-		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	for (uint32_t i = 0; c && i < c->n; i++)
-		add_file(&h, &c->refs[i]);
-	for (uint32_t i = 0; !w->adapter && i < o->n_adapter_files; i++)
-		add_file(&h, &o->adapter_files[i]);
-	return lmi_sha256_final(&h, out) ? LMD_OK
-					 : lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
-}
-
-/* In a job. */
-static enum lmd_status make_head(struct lmi_svc_session_work *w, struct lmd_error *err)
-{
-	const struct lmi_store_model *m = &w->loaded->record->m.v[0];
-	const char *name = lmi_svc_model_record_name(w->loaded->record);
-	struct lmi_sha256 h;
-	enum lmd_status st = lmi_engine_saved_layout(w->loaded->engine, &w->head.layout, err);
-
-	if (st != LMD_OK)
-		return st;
-	(void)memcpy(w->head.model_name, name,
-		     strnlen(name, sizeof(w->head.model_name) - 1));
-	if (!lmi_sha256_init(&h))
-		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	lmi_sha256_update(&h, m->digest, strlen(m->digest));
-	for (uint32_t i = 0; i < m->n_files && !*m->digest; i++) {
-		const struct lmi_engine_adapter_ref file = {.path = m->files[i].path};
-
-		add_file(&h, &file);
-	}
-	if (!lmi_sha256_final(&h, w->head.model))
-		return lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
-	return digest_adapters(w, w->head.adapter, err);
-}
-
 /* ---- jobs ---- */
 
 static void write_file(struct lmi_svc_session_work *w)
@@ -129,7 +66,7 @@ static void write_file(struct lmi_svc_session_work *w)
 
 	w->n_token = w->saved->n_token;
 	w->n_bytes = lmi_engine_saved_file_bytes(w->saved->n_token, w->saved->n_bytes);
-	err->status = make_head(w, err);
+	err->status = lmi_svc_rows_head(&w->head, w->loaded, w->adapter, err);
 	if (err->status == LMD_OK)
 		err->status = lmi_svc_session_room(&w->files, w->name, w->n_bytes, err);
 	if (err->status == LMD_OK)
@@ -147,7 +84,7 @@ static void read_file(struct lmi_svc_session_work *w)
 	char path[PATH_MAX];
 	uint32_t n = 0;
 
-	err->status = make_head(w, err);
+	err->status = lmi_svc_rows_head(&w->head, w->loaded, w->adapter, err);
 	if (err->status == LMD_OK)
 		err->status = lmi_svc_session_path(path, &w->files, w->name, err);
 	if (err->status == LMD_OK)
@@ -328,8 +265,9 @@ void lmi_svc_sessions_forget_key(struct lmi_service *svc, const char *label)
 
 	if (!svc->o.store)
 		return;
-	w = lmi_alloc(1, sizeof(*w));
 	(void)memcpy(owner.key_label, label, strnlen(label, sizeof(owner.key_label) - 1));
+	lmi_svc_prefix_tier_forget(svc, lmi_svc_owner_tenant(&owner));
+	w = lmi_alloc(1, sizeof(*w));
 	if (!w || !lmi_svc_session_owner(w->files.owner, &owner)) {
 		lmi_free(w);
 		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,

@@ -7,6 +7,7 @@
 #include "core/engine/engine.h"
 #include "service/model.h"
 #include "service/ops.h"
+#include "service/prefix_tier.h"
 #include "service/quota.h"
 #include "service/request.h"
 #include "service/service.h"
@@ -24,9 +25,11 @@ struct metric {
 
 static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metric *out)
 {
+	struct lmi_svc_prefix_tier_stats tier;
 	struct lmi_service_stats s;
 
 	lmi_service_stats(svc, &s);
+	lmi_svc_prefix_tier_stats(svc, &tier);
 	const struct metric m[] = {
 		{"llamad_requests_running", false, s.n_running},
 		{"llamad_requests_waiting", false, s.n_waiting},
@@ -46,6 +49,9 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_prompt_tokens_cached_total", true, (double)s.n_cached_tokens},
 		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
 		{"llamad_steps_total", true, (double)s.n_step},
+		{"llamad_prefix_disk_bytes", false, (double)tier.files.n_bytes},
+		{"llamad_prefix_disk_tokens_restored_total", true, (double)tier.n_restored},
+		{"llamad_prefix_disk_timeouts_total", true, (double)tier.n_timed_out},
 	};
 
 	_Static_assert(LMD_LEN(m) <= ALL_METRICS, "the reply has room for all");

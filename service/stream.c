@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "core/base/alloc.h"
+#include "core/base/siphash.h"
 #include "service/push.h"
 
 #define N_BUCKET    1024u
@@ -24,6 +25,15 @@ struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal)
 	memcpy(o.key_label, principal->key_label, sizeof(o.key_label));
 	o.key_label[sizeof(o.key_label) - 1] = 0;
 	return o;
+}
+
+/* A key is one owner for all users of the machine. */
+uint64_t lmi_svc_owner_tenant(const struct lmi_svc_owner *o)
+{
+	const uint64_t key[2] = {*o->key_label ? 0 : o->uid, *o->key_label != 0};
+	uint64_t v = lmi_siphash(key, o->key_label, strlen(o->key_label));
+
+	return v ? v : 1;
 }
 
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b)

@@ -23,6 +23,9 @@ struct lmi_svc_owner {
 	char key_label[LMI_SVC_KEY_LABEL_MAX];
 };
 struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal);
+/* Returns the number under which the owner has rows in prefix caches, the same in every run. Never 0, the
+ * number of rows that all share. */
+uint64_t lmi_svc_owner_tenant(const struct lmi_svc_owner *o);
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
 struct lmi_svc_durable;

@@ -20,6 +20,11 @@ struct lmi_svc_stream_writer {
 	void (*cancel)(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
 	/* Returns whether it is running, for op streams. */
 	bool (*runs)(const struct lmi_svc_stream_writer *w);
+	/* Pauses it, or lets it go on; NULL: it cannot be paused. *was_paused: before the call; *left_ms:
+	 * until it is cancelled. */
+	enum lmd_status (*pause)(struct lmi_svc_stream_writer *w, uint64_t now, bool paused,
+				 bool *was_paused, uint64_t *left_ms, struct lmd_error *err);
+	bool (*is_paused)(const struct lmi_svc_stream_writer *w); /* with pause */
 };
 
 /* Creates a stream for the request, which w writes to.  lmi_svc_stream_admit() must have succeeded.

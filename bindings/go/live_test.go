@@ -226,6 +226,31 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+func TestPause(t *testing.T) {
+	c, ctx := live(t)
+	s, err := c.Generate(ctx, long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Hold(0)
+	for i := 0; i < 6; i++ {
+		if i == 2 {
+			if left, err := s.Pause(ctx); err != nil || left <= 0 {
+				t.Fatal(left, err)
+			}
+			if err := s.Unpause(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err = s.Next(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestContextCancels(t *testing.T) {
 	c, ctx := live(t)
 	own, stop := context.WithCancel(ctx)

@@ -293,6 +293,19 @@ func (s *Stream) Cancel(ctx context.Context) error {
 	return s.c.Call(ctx, &CancelRequest{ID: s.id}, nil)
 }
 
+// Pause pauses a generation after the current step.  It returns the time after which the generation is
+// cancelled unless Unpause is called; read the stream meanwhile as often as its lease says.
+func (s *Stream) Pause(ctx context.Context) (time.Duration, error) {
+	var r PauseReply
+	err := s.c.Call(ctx, &PauseRequest{ID: s.id}, &r)
+	return time.Duration(r.LeftMS) * time.Millisecond, err
+}
+
+// Unpause lets a paused generation go on.
+func (s *Stream) Unpause(ctx context.Context) error {
+	return s.c.Call(ctx, &UnpauseRequest{ID: s.id}, nil)
+}
+
 // Detach releases the stream without cancelling it.  Pass the result to Resume, on this connection
 // or, if the stream has a lease, on another one.
 func (s *Stream) Detach() (id ID, after int64) {

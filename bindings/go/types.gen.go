@@ -561,6 +561,9 @@ type StreamInfo struct {
 
 	// Time without next after which it is cancelled.
 	LeaseMS int64 `msgpack:"lease_ms"`
+
+	// It is paused.
+	Paused bool `msgpack:"paused,omitempty"`
 }
 
 // ServerEvent: Something that has happened.
@@ -1622,6 +1625,9 @@ type InfoReply struct {
 
 	// What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings.
 	TemplateCaps []string `msgpack:"template_caps,omitempty"`
+
+	// Paths of its files in their order, if it has several. Reported to admins only.
+	Files []string `msgpack:"files,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.
@@ -1868,6 +1874,24 @@ type NextReply struct {
 
 	// The stream has no more items.
 	End bool `msgpack:"end,omitempty"`
+}
+
+// PauseRequest: Pauses a generation after the current step of the model. It computes nothing until op unpause, and then has the answer that it would have had without the pause. It keeps its place among its user's generations and its deadline, must be read as often as its lease says, and is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used by others; what they took is computed again. A durable stream is no longer paused after a restart.
+type PauseRequest struct {
+	// The stream.
+	ID ID `msgpack:"id"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*PauseRequest) Op() string { return "pause" }
+
+// Changes tells whether the request changes something; see Request.
+func (*PauseRequest) Changes() string { return "again" }
+
+// PauseReply: the reply to pause.
+type PauseReply struct {
+	// Time after which it is cancelled. Pausing again does not extend it.
+	LeftMS int64 `msgpack:"left_ms"`
 }
 
 // PingRequest: Checks that the server is alive.
@@ -2366,6 +2390,24 @@ func (*UnloadRequest) Changes() string { return "once" }
 type UnloadReply struct {
 	// The stream of the job.
 	ID ID `msgpack:"id"`
+}
+
+// UnpauseRequest: Lets a generation go on that was paused with op pause.
+type UnpauseRequest struct {
+	// The stream.
+	ID ID `msgpack:"id"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*UnpauseRequest) Op() string { return "unpause" }
+
+// Changes tells whether the request changes something; see Request.
+func (*UnpauseRequest) Changes() string { return "again" }
+
+// UnpauseReply: the reply to unpause.
+type UnpauseReply struct {
+	// It was paused; otherwise nothing has changed.
+	WasPaused bool `msgpack:"was_paused"`
 }
 
 // UsageRequest: Returns what was used per principal, model and day: all rows for admins, otherwise those of the client. Rows are kept for 400 days.

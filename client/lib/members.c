@@ -85,7 +85,9 @@ static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd
 	const json_t *v = json_object_get(m, "id");
 	struct lmi_wire_id id;
 
-	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT) || !json_is_string(v) ||
+	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT && op != LMI_WIRE_OP_PAUSE &&
+	     op != LMI_WIRE_OP_UNPAUSE) ||
+	    !json_is_string(v) ||
 	    lmi_client_id(&id, json_string_value(v), json_string_length(v)))
 		return LMD_OK;
 	return lmd_fail(err, LMD_INVALID,

@@ -138,6 +138,8 @@ def the_requests():
         return sorted(json.dumps(b) for b in bodies)
     good("-r", "20", "-p", "5-9", "-n", "2-4", "--shared", "3", "--seed", "7", "--clients", "3")
     check("the same seed", order(first) == order(state.bodies))
+    good("-r", "15", "-p", "5-9", "-n", "2-4", "--shared", "3", "--seed", "7", "--skip", "5")
+    check("without the first requests", len(state.bodies) == 16 and not set(order(state.bodies)) - set(order(first)))
     good("-r", "20", "-p", "5-9", "-n", "2-4", "--shared", "3", "--seed", "8")
     check("another seed", order(first) != order(state.bodies))
     good("-r", "1", "--chat", "--stop-early", "--key", "abc")

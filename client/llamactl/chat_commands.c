@@ -200,7 +200,7 @@ static enum lmd_status cmd_save(struct lmi_ctl_chat *c, const char *rest, struct
 		return lmd_fail(err, LMD_INVALID, "/save FILE: a file is missing");
 	st = lmi_ctl_messages_save(&c->messages, rest, lmi_arg_pos(&c->g->ctl->args, 0), err);
 	if (st == LMD_OK)
-		fprintf(stderr, "%u messages saved\n", c->messages.n);
+		fprintf(stderr, "%u message%s saved\n", c->messages.n, c->messages.n == 1 ? "" : "s");
 	return st;
 }
 
@@ -212,7 +212,7 @@ static enum lmd_status cmd_load(struct lmi_ctl_chat *c, const char *rest, struct
 		return lmd_fail(err, LMD_INVALID, "/load FILE: a file is missing");
 	st = lmi_ctl_messages_load(&c->messages, rest, err);
 	if (st == LMD_OK)
-		fprintf(stderr, "%u messages loaded\n", c->messages.n);
+		fprintf(stderr, "%u message%s loaded\n", c->messages.n, c->messages.n == 1 ? "" : "s");
 	return st;
 }
 

@@ -79,7 +79,7 @@ def commands():
     t.say(b"/undo", b"taken back")
     t.say(f"/save {DIR}/b.json".encode(), b"5 messages saved")
     t.say(b"/clear", b"a new conversation")
-    t.say(f"/save {DIR}/c.json".encode(), b"1 messages saved")
+    t.say(f"/save {DIR}/c.json".encode(), b"1 message saved")
     t.say(f"/load {DIR}/a.json".encode(), b"7 messages loaded")
     t.say(b"/load /nonexistent", b"No such file")
     t.say(b"/retry", b"yes")

@@ -191,6 +191,41 @@ const struct lmi_cli_cmd lmi_ctl_cmd_cancel = {
 	.run = cancel,
 };
 
+static enum lmd_status pause_stream(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	return lmi_ctl_remote_run(ctl, "pause",
+				  json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)), err);
+}
+
+const struct lmi_cli_cmd lmi_ctl_cmd_pause = {
+	.name = "pause",
+	.args = "ID",
+	.brief = "Pause a generation after the current step",
+	.doc = "It computes nothing until `llamactl unpause ID`, and then has the answer that it would have "
+	       "had. It is cancelled if it stays paused for longer than the limit pause_max, or if nobody "
+	       "reads it. ID is the id that `llamactl streams` lists.\n\nWith --json: an object with left_ms, "
+	       "the time until it is cancelled.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = pause_stream,
+};
+
+static enum lmd_status unpause(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	return lmi_ctl_remote_run(ctl, "unpause",
+				  json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)), err);
+}
+
+const struct lmi_cli_cmd lmi_ctl_cmd_unpause = {
+	.name = "unpause",
+	.args = "ID",
+	.brief = "Let a paused generation go on",
+	.doc = "With --json: an object with was_paused.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = unpause,
+};
+
 static enum lmd_status shutdown_daemon(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	json_t *m = json_object();

@@ -85,7 +85,9 @@ static const struct row ollama[] = {
 	{" --hidethinking ", false, OPTION, "--hide-reasoning"},
 	{" --keepalive ", true, NOTE, "use `llamactl load --keep-alive`"},
 	{" --nowordwrap --insecure ", false, NOTE, "no counterpart"},
-	{" -f --file ", true, NOTE, "Modelfiles are not read"},
+	{" -f --file ", true, OPTION, "--file"},
+	{" -q --quantize ", true, NOTE, "use `llamactl quantize` before"},
+	{" --modelfile ", false, OPTION, "--modelfile"},
 };
 
 static const struct program {
@@ -108,7 +110,10 @@ static const struct program {
 	{"ollama", "list", "list", NULL, 0, false},
 	{"ollama", "ls", "list", NULL, 0, false},
 	{"ollama", "ps", "ps", NULL, 0, false},
-	{"ollama", "show", "info", NULL, 0, false},
+	{"ollama", "show", "show", ollama, LMD_LEN(ollama), false},
+	{"ollama", "create", "create", ollama, LMD_LEN(ollama), false},
+	{"ollama", "push", "push", ollama, LMD_LEN(ollama), false},
+	{"ollama", "launch", "launch", NULL, 0, false},
 	{"ollama", "stop", "unload", NULL, 0, false},
 	{"ollama", "rm", "rm", NULL, 0, false},
 	{"ollama", "cp", "cp", NULL, 0, false},

@@ -52,6 +52,9 @@ enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_plugin_registry
  * it. The model must be closed before the command ends. */
 enum lmd_status lmi_ctl_open_model(struct lmi_ctl *ctl, struct lmi_model **out, const char *path,
 				   uint32_t open_flags, struct lmd_error *err);
+/* Opens the header of a model in parts whose names do not tell that they belong together. */
+enum lmd_status lmi_ctl_open_files(struct lmi_ctl *ctl, struct lmi_model **out, const char *const *files,
+				   uint32_t n_files, struct lmd_error *err);
 /* Returns true if the path is a model in any format. */
 bool lmi_ctl_is_model(struct lmi_ctl *ctl, const char *path);
 void lmi_ctl_fini(struct lmi_ctl *ctl);

@@ -65,6 +65,15 @@ enum lmd_status lmi_ctl_open_model(struct lmi_ctl *ctl, struct lmi_model **out, 
 	return st == LMD_OK ? lmi_model_open_any(out, plugins, path, open_flags, err) : st;
 }
 
+enum lmd_status lmi_ctl_open_files(struct lmi_ctl *ctl, struct lmi_model **out, const char *const *files,
+				   uint32_t n_files, struct lmd_error *err)
+{
+	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .files = files, .n_files = n_files};
+	enum lmd_status st = formats_for(ctl, files[0], &how.plugins, err);
+
+	return st == LMD_OK ? lmi_model_open_with(out, files[0], &how, err) : st;
+}
+
 bool lmi_ctl_is_model(struct lmi_ctl *ctl, const char *path)
 {
 	struct lmi_plugin_registry *plugins;

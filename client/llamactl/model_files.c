@@ -27,6 +27,12 @@ static enum lmd_status no_memory(struct lmd_error *err)
 	return lmd_fail(err, LMD_NOMEM, "no memory for the files of a model");
 }
 
+static enum lmd_status too_many(const char *name, uint32_t n, struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_UNSUPPORTED, "%.128s has %u files; the limit is %d", name, n,
+			LMI_CTL_MODEL_FILES_MAX);
+}
+
 /* ---- where the model is ---- */
 
 /* The daemon's files belong to it; a user may not be able to read them. */
@@ -44,6 +50,31 @@ static enum lmd_status check_access(const char *name, const char *path, struct l
 				name, shown);
 	return lmd_fail(err, LMD_IO, "%.128s: %s: %s (is the daemon on another machine?)", name, shown,
 			strerror(errno));
+}
+
+/* Takes the paths of a model in parts. */
+static enum lmd_status take_paths(struct lmi_ctl_model_files *m, const char *name, const json_t *files,
+				  struct lmd_error *err)
+{
+	size_t n = json_array_size(files);
+	enum lmd_status st = LMD_OK;
+
+	if (n < 2)
+		return LMD_OK;
+	if (n > LMI_CTL_MODEL_FILES_MAX)
+		return too_many(name, (uint32_t)n, err);
+	m->paths = lmi_alloc(n, sizeof(*m->paths));
+	if (!m->paths)
+		return no_memory(err);
+	for (; m->n < n && st == LMD_OK; m->n++) {
+		const char *path = json_string_value(json_array_get(files, m->n));
+
+		st = check_access(name, path ? path : "", err);
+		m->paths[m->n] = strdup(path ? path : "");
+		if (!m->paths[m->n])
+			return no_memory(err);
+	}
+	return st;
 }
 
 static enum lmd_status of_daemon(struct lmi_ctl_model_files *m, struct lmi_ctl *ctl, const char *name,
@@ -65,6 +96,8 @@ static enum lmd_status of_daemon(struct lmi_ctl_model_files *m, struct lmi_ctl *
 			      name);
 	else
 		st = check_access(name, path, err);
+	if (st == LMD_OK && !strcmp(text_of(json_object_get(info, "model"), "format"), "gguf"))
+		st = take_paths(m, name, json_object_get(info, "files"), err);
 	if (st == LMD_OK) {
 		*own_path = strdup(path);
 		m->modelfile = *text ? strdup(text) : NULL;
@@ -111,12 +144,12 @@ static enum lmd_status read_model(struct lmi_ctl_model_files *m, const struct lm
 				"%.128s is not a GGUF file (%s): `llamactl convert` makes one", m->name,
 				v->format);
 	if (n > LMI_CTL_MODEL_FILES_MAX)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%.128s has %u files; the limit is %d", m->name, n,
-				LMI_CTL_MODEL_FILES_MAX);
-	m->paths = lmi_alloc(n, sizeof(*m->paths));
+		return too_many(m->name, n, err);
+	if (!m->paths)
+		m->paths = lmi_alloc(n, sizeof(*m->paths));
 	if (!m->paths)
 		return no_memory(err);
-	for (m->n = 0; m->n < n; m->n++) {
+	for (; m->n < n; m->n++) { /* unless the daemon told them */
 		struct lmi_model_file f;
 
 		lmi_model_file(model, m->n, &f);
@@ -147,14 +180,10 @@ enum lmd_status lmi_ctl_model_files_find(struct lmi_ctl_model_files *out, struct
 		st = of_name(&m, ctl, word, &own_path, err);
 	}
 	if (st == LMD_OK)
-		st = lmi_ctl_open_model(ctl, &model, own_path, LMI_OPEN_HEADER_ONLY, err);
+		st = m.n ? lmi_ctl_open_files(ctl, &model, (const char *const *)m.paths, m.n, err)
+			 : lmi_ctl_open_model(ctl, &model, own_path, LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = read_model(&m, model, err);
-	else if (own_path && strstr(own_path, "/sha256-") && st == LMD_INVALID)
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "%.128s consists of several files, whose places only the daemon knows: stop "
-			      "the daemon, or give the path of the first file",
-			      word);
 	lmi_model_close(model);
 	free(own_path);
 	if (st == LMD_OK)

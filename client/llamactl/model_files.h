@@ -21,8 +21,7 @@ struct lmi_ctl_model_files {
 
 /* Finds the files of `word`: the path of a GGUF file, or the name of a model of the daemon or, if
  * none answers, of the user's own store.  They are opened as a model, so that nothing else gets
- * away.  LMD_UNSUPPORTED: not a GGUF model, or one of the daemon whose parts only the daemon knows;
- * LMD_DENIED, LMD_IO: this user cannot read the files. */
+ * away.  LMD_UNSUPPORTED: not a GGUF model; LMD_DENIED, LMD_IO: this user cannot read the files. */
 enum lmd_status lmi_ctl_model_files_find(struct lmi_ctl_model_files *out, struct lmi_ctl *ctl,
 					 const char *word, struct lmd_error *err);
 /* A zeroed struct is allowed. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cases of a group of devices: plans with ALLREDUCE and ALLGATHER, the plan of each rank on its device.
- * They compare bits with sums and copies that are made here, so they need no reference backend. Devices in
- * host memory are opened several times; of others there must be one for each rank. */
+ * Cases of a group of devices: plans with ALLREDUCE and ALLGATHER, the plan of each rank on its
+ * device. They compare bits with sums and copies that are made here, so they need no reference
+ * backend. Devices in host memory are opened several times; of others there must be one for each
+ * rank. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -362,8 +363,8 @@ static bool usual(struct group_case *c)
 	return run_well(c, 2) && check(c, 0) && check(c, 1);
 }
 
-/* One rank's step is cancelled from the start: all ranks end, with the same result, and a later step is
- * right.  A device may be too late to notice. */
+/* One rank's step is cancelled from the start: all ranks end, with the same result, and a later
+ * step is right. A device may be too late to notice. */
 static bool cancelled_rank(struct group_case *c)
 {
 	static const int32_t cancel = 1;

@@ -409,23 +409,23 @@ static const struct opcase index_cases[] = {
 };
 SET(index, LMD_OP_INDEX);
 
-/* ---- SAMPLE: stages of the chain, 0 ends it ---- */
+/* ---- SAMPLE: stages of the chain, 0 ends it; last 1 masked, 2 many candidates, 4 flat ---- */
 
 static void sample(struct oc *c, const int *v)
 {
-	enum { VOCAB = 70 };
+	uint32_t flags = (uint32_t)v[OC_N_V - 1], vocab = flags & 2 ? 4000 : 70;
 	struct lmd_op op = oc_op(LMD_OP_SAMPLE);
 	struct lmd_op_sample *s = &op.u.sample;
 	static const double mean[] = {0, 1.2, 0.8, 12, 0.7, 0.05};
 	const uint32_t out = LMD_SPACE_OUTPUTS;
 	uint32_t col = 0;
 
-	s->logits = oc_in(c, out, VOCAB, 0, 3);
+	s->logits = oc_in(c, out, vocab, 0, flags & 4 ? 0.1 : 3);
 	s->params = oc_in(c, out, OC_PARAMS, 0, 0);
 	s->rng = oc_in_ids(c, out, 4, 0, 1000000);
-	if (v[OC_N_V - 1])
-		s->mask = oc_in_ids(c, out, (VOCAB + 31) / 32, 0x12345678, 0x7fffffff);
-	s->history = oc_in_ids(c, out, 9, -1, VOCAB - 1);
+	if (flags & 1)
+		s->mask = oc_in_ids(c, out, (vocab + 31) / 32, 0x12345678, 0x7fffffff);
+	s->history = oc_in_ids(c, out, 9, -1, (int32_t)vocab - 1);
 	for (; s->n_stage < OC_N_V - 1 && v[s->n_stage]; s->n_stage++) {
 		uint32_t stage = (uint32_t)v[s->n_stage];
 
@@ -459,5 +459,12 @@ static const struct opcase sample_cases[] = {
 	{"the whole chain, masked", sample,
 	 {LMD_STAGE_PENALTIES, LMD_STAGE_TOP_K, LMD_STAGE_TOP_P, LMD_STAGE_MIN_P,
 	  LMD_STAGE_TEMPERATURE, LMD_STAGE_DIST, 0, 1}, OC_TAIL, .nmse = OC_SUM},
+	{"the whole chain, many candidates", sample,
+	 {LMD_STAGE_PENALTIES, LMD_STAGE_TOP_K, LMD_STAGE_TOP_P, LMD_STAGE_MIN_P,
+	  LMD_STAGE_TEMPERATURE, LMD_STAGE_DIST, 0, 3}, OC_TAIL, .nmse = OC_SUM},
+	{"top-p of many candidates", sample,
+	 {LMD_STAGE_TOP_P, LMD_STAGE_DIST, 0, 0, 0, 0, 0, 2}, OC_TAIL, .nmse = OC_SUM},
+	{"top-p of a flat distribution", sample,
+	 {LMD_STAGE_TOP_P, LMD_STAGE_DIST, 0, 0, 0, 0, 0, 6}, OC_TAIL, .nmse = OC_SUM},
 };
 SET(sample, LMD_OP_SAMPLE);

@@ -104,7 +104,7 @@ static uint32_t pin_prompt(struct lmi_engine *e, const struct lmi_engine_job *s)
 	const struct lmd_host *host = e->inst->host;
 	uint32_t most = lmi_kv_capacity(e->inst->kv) / LMI_ENGINE_PIN_PART;
 
-	if (!s->pin_ns)
+	if (!s->pin_ns || s->seqs[0].handle == LMI_SCHED_NO_SEQ)
 		return 0;
 	return lmi_sched_pin(e->sched, s->seqs[0].handle, lmi_engine_gen_n_kept(s->gen), s->client,
 			     host->now_ns(host->ctx) + s->pin_ns, most ? most : 1);
@@ -117,10 +117,10 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 
 	lmi_engine_gen_report(s->gen, ev);
 	ev->u.done.n_cached = ev->u.done.broke_at = ev->u.done.n_pinned = 0;
-	if (handle == LMI_SCHED_NO_SEQ)
+	if (handle == LMI_SCHED_NO_SEQ && !s->was_paused)
 		return;
-	n = lmi_sched_n_match(e->sched, handle);
-	ev->u.done.n_cached = lmi_sched_n_shared(e->sched, handle);
+	n = s->was_paused ? s->n_match : lmi_sched_n_match(e->sched, handle);
+	ev->u.done.n_cached = s->was_paused ? s->n_cached : lmi_sched_n_shared(e->sched, handle);
 	/* the last token is computed in any case */
 	ev->u.done.broke_at = n && n + 1 >= ev->u.done.n_prompt ? ev->u.done.n_prompt : n;
 	ev->u.done.n_pinned = pin_prompt(e, s);
@@ -238,6 +238,59 @@ static struct lmi_engine_job *find_session(const struct lmi_engine *e, uint64_t 
 	return s;
 }
 
+/* ---- pauses ---- */
+
+/* Takes the sequence of a generation out of the scheduler, which remembers its rows; the state of its
+ * sampler, grammar and text stays. */
+static void pause_session(struct lmi_engine *e, struct lmi_engine_job *s)
+{
+	uint32_t handle = s->seqs[0].handle;
+
+	if (!s->was_paused) {
+		s->n_cached = lmi_sched_n_shared(e->sched, handle);
+		s->n_match = lmi_sched_n_match(e->sched, handle);
+	}
+	s->was_paused = s->paused = true;
+	s->pauses = false;
+	lmi_engine_remove_seq(e, &s->seqs[0]);
+}
+
+/* Pauses what is to be paused, but not while a worker looks for its next tokens. */
+static void apply_pauses(struct lmi_engine *e)
+{
+	struct lmi_engine_job *next;
+	bool any = false;
+
+	for (struct lmi_engine_job *s = e->sessions; s; s = s->next)
+		any |= s->pauses && !lmi_sched_is_held(e->sched, s->seqs[0].handle);
+	if (!any)
+		return;
+	lmi_engine_finish_steps(e); /* which may end some of them, or let a worker begin */
+	for (struct lmi_engine_job *s = e->sessions; s; s = next) {
+		next = s->next;
+		if (s->pauses && !lmi_sched_is_held(e->sched, s->seqs[0].handle))
+			pause_session(e, s);
+	}
+}
+
+static void pause_id(struct lmi_engine *e, uint64_t id, bool paused)
+{
+	struct lmi_engine_job *s = find_session(e, id);
+	struct lmd_error err = e->broken;
+	enum lmd_status st = err.status;
+
+	if (!s || !s->gen)
+		return;
+	s->pauses = paused && !s->paused;
+	if (paused || !s->paused)
+		return;
+	s->paused = false;
+	if (st == LMD_OK)
+		st = start_seq(e, &s->seqs[0], &err);
+	if (st != LMD_OK)
+		lmi_engine_fail(e, s, &err);
+}
+
 static void cancel_id(struct lmi_engine *e, uint64_t id)
 {
 	struct lmi_engine_job *s = find_session(e, id);
@@ -255,6 +308,8 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 	while (lmi_engine_command_queue_pop(&e->commands, &o)) {
 		if (o.transfer)
 			lmi_engine_transfer_begin(e, o.transfer);
+		else if (o.pause || o.resume)
+			pause_id(e, o.pause ? o.pause : o.resume, o.pause);
 		else if (o.binding)
 			lmi_engine_adapter_begin(e, o.binding);
 		else if (!o.start)
@@ -262,6 +317,7 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 		else
 			start_session(e, o.start);
 	}
+	apply_pauses(e);
 	while (atomic_load(&e->stopping) && e->sessions)
 		cancel_session(e, e->sessions);
 	if (atomic_load(&e->stopping)) {

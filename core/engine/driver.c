@@ -61,7 +61,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engin
 		st = lmi_inst_exec(inst, &key, &out->plan, err);
 	if (st != LMD_OK)
 		return st;
-	out->n_known = q->n_rows;
+	out->n_known = s->gen ? q->n_tokens : q->n_rows; /* more than its prompt after a pause */
 	out->n_limit = s->gen ? q->cap : q->n_rows;
 	out->out = outputs(s);
 	out->out_from = q->out_from;

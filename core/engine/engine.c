@@ -242,6 +242,7 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 	*out = (struct lmi_engine_info){.host = i->host,
 					.desc = &i->desc,
 					.model = i->model->name,
+					.file = i->model,
 					.backend = i->devices[0].open->backend->f->name,
 					.n_thread = i->devices[0].open->n_thread,
 					.n_ctx = i->n_ctx,
@@ -393,6 +394,13 @@ enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
 	return LMD_OK;
 }
 
+enum lmd_status lmi_engine_pause(struct lmi_engine *e, uint64_t id, bool paused)
+{
+	const struct lmi_engine_command o = {.pause = paused ? id : 0, .resume = paused ? 0 : id};
+
+	return lmi_engine_command_queue_push(&e->commands, &o) ? LMD_OK : LMD_BUSY;
+}
+
 uint32_t lmi_engine_progress(const struct lmi_engine *e)
 {
 	return atomic_load(&e->progress);
@@ -539,6 +547,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_active = c->n_active,
 		.n_plan = c->n_plan,
 		.n_on_device = c->n_on_device,
+		.n_short = c->n_short,
 		.n_overlapped = c->n_overlapped,
 		.step_allocs = c->step_allocs,
 	};

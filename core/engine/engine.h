@@ -235,6 +235,7 @@ struct lmi_engine_info {
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
 	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	const struct lmd_model *file; /* what the model's files say; never changes */
 };
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
 /* Tells which op runs where. */
@@ -270,6 +271,12 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engin
  * Unknown ids are ignored, since the command may have ended meanwhile. LMD_BUSY: the queue is full
  * and nothing was cancelled. Any thread. */
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
+/* Pauses a generation after the steps that it is part of, or lets it go on. While it is paused it takes part
+ * in no step and holds no memory of a device: what it computed is in the prefix cache, if it uses that, until
+ * the memory is needed, and is computed again otherwise. Its tokens are those that it would have had. Commands
+ * that have ended or are no generations are ignored. LMD_BUSY: the queue is full, and nothing was changed. Any
+ * thread. */
+enum lmd_status lmi_engine_pause(struct lmi_engine *e, uint64_t id, bool paused);
 
 /* Returns a number that changes while the engine computes: after each step and, if the backend
  * supports it, several times within one. Any thread. */
@@ -338,6 +345,7 @@ struct lmi_engine_stats {
 	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */
 	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
 	uint64_t n_on_device;  /* how many of n_generated were chosen by a device */
+	uint64_t n_short;      /* how many were chosen from the best candidates alone */
 	uint64_t n_overlapped; /* how many of n_step were submitted while another was running */
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events, without steps that contain evaluations, whose rows are

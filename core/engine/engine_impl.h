@@ -24,7 +24,7 @@
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
-		n_on_device, n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
+		n_on_device, n_short, n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
 		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row;
 	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
@@ -36,7 +36,10 @@ struct lmi_engine_counters {
 struct lmi_engine_choice {
 	bool on_device; /* the device chooses the token */
 	bool chained;	/* the scheduler knows the token's row already */
-	const float *logits; /* NULL: nothing is chosen here */
+	const float *logits; /* NULL: nothing is chosen here, or from these: */
+	const int32_t *best; /* [n_best] ids of the best candidates; NULL: from the logits */
+	const float *best_logits; /* [n_best] */
+	bool is_short;       /* only they are copied */
 	uint32_t n_row;	     /* rows of logits */
 	uint32_t n;	     /* tokens */
 	enum lmd_status status; /* of the last token */

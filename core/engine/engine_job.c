@@ -313,7 +313,7 @@ static enum lmd_status add_resumed(struct lmi_engine_input_seq *in, lmd_token **
 	uint64_t n = (uint64_t)in->n_tokens + cmd->n_resumed;
 
 	*own = NULL;
-	if (cmd->flags & LMI_ENGINE_GEN_RESUMABLE && cmd->shift)
+	if ((cmd->flags & LMI_ENGINE_GEN_RESUMABLE || cmd->n_resumed) && cmd->shift)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"durable: not together with context_shift, which drops tokens of the "
 				"answer");

@@ -52,6 +52,12 @@ struct lmi_engine_job {
 	uint64_t tenant, client;
 	uint64_t pin_ns; /* how long its prompt is pinned */
 
+	/* it is to be paused; it has been, and its sequence is not scheduled */
+	bool pauses, paused;
+	/* when it was paused first: what it found in memory, for its end */
+	bool was_paused;
+	uint32_t n_cached, n_match;
+
 	uint32_t n_left; /* unfinished sequences */
 	uint32_t n_seq;
 	struct lmi_engine_seq seqs[];

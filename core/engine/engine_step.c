@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/best.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tail.h"
 
@@ -33,7 +34,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		lmi_engine_gen_begin(q->session->gen, now_ns);
 	p->seq[i] = q;
 	p->session[i] = q->session;
-	p->choice[i].on_device = p->choice[i].chained = false;
+	p->choice[i].on_device = p->choice[i].chained = p->choice[i].is_short = false;
 	p->rows[i] = (struct lmi_engine_rows){
 		.kv_seq = planned->kv_seq,
 		.first = planned->first,
@@ -49,11 +50,16 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 	};
 	for (int k = 0; k < 4 && !planned->encode; k++)
 		p->rows[i].pos[k] = lmi_engine_seq_pos(q, k);
-	if (!q->session->gen || planned->n_out != 1 || !e->inst->execs[p->plan]->samples)
+	if (!q->session->gen || planned->n_out != 1)
 		return;
-	p->rows[i].stages =
-		lmi_engine_gen_stages(q->session->gen, q->n_unread, &p->rows[i].draw);
+	if (e->inst->execs[p->plan]->samples)
+		p->rows[i].stages =
+			lmi_engine_gen_stages(q->session->gen, q->n_unread, &p->rows[i].draw);
 	p->choice[i].on_device = p->rows[i].stages;
+	p->rows[i].best = !p->rows[i].stages && e->inst->execs[p->plan]->bests &&
+			  p->n_out <= lmi_engine_best_rows(e->inst->best) &&
+			  lmi_engine_gen_is_short(q->session->gen, lmi_engine_best_n(e->inst->best));
+	p->choice[i].is_short = p->rows[i].best;
 }
 
 /* Lets a sequence go on with the token that the device chooses for it in the step, before the host
@@ -207,6 +213,26 @@ static enum lmi_engine_step_result submit_steps(struct lmi_engine *e)
 
 /* ---- finishing ---- */
 
+/* Finds the candidates of rows of which no more were copied. If they are of no use, copies the row. */
+static enum lmd_status find_best(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot,
+				 struct lmd_error *err)
+{
+	uint32_t row = 0;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < p->n_part && st == LMD_OK; i++) {
+		struct lmi_engine_choice *c = &p->choice[i];
+
+		if (c->is_short && !lmi_engine_best_get(e->inst->best, slot, row, &c->best,
+							&c->best_logits)) {
+			c->is_short = false;
+			st = lmi_engine_best_fetch(e->inst, e->inst->best, slot, row, 1, err);
+		}
+		row += p->planned[i].n_out;
+	}
+	return st;
+}
+
 static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot)
 {
 	const struct lmi_engine_exec *x = e->inst->execs[p->plan];
@@ -285,6 +311,8 @@ static void finish(struct lmi_engine *e)
 	e->n_pending--;
 	e->first = (e->first + 1) % e->inst->n_slot;
 	atomic_store(&e->only_id, e->n_pending ? e->pending[e->first].only_id : 0);
+	if (st == LMD_OK && e->inst->slot[slot].bests)
+		st = find_best(e, p, slot, &err);
 	if (st == LMD_OK)
 		atomic_fetch_add(&e->progress, 1);
 	if (st == LMD_OK)

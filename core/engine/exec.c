@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/best.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/tail.h"
@@ -285,7 +286,7 @@ static enum lmd_status check_memory(const struct lmi_inst_device *d, const struc
 
 	m.weights = d->weight_bytes + n->weights;
 	m.step = d->scratch_bytes + d->link_bytes + more_scratch(d, n->scratch) + n->links;
-	m.results = d->out_bytes * inst->n_slot;
+	m.results = d->out_bytes * inst->n_slot + d->best_bytes;
 	return lmi_engine_memory_check(&m, d->name, inst->n_device, err);
 }
 
@@ -429,6 +430,27 @@ static enum lmd_status make_tail(struct lmi_inst *inst, struct lmi_engine_exec *
 	return st;
 }
 
+/* Lets the device find the best candidates of the plan's logits, if it can. */
+static enum lmd_status make_best(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	const uint32_t device = e->segments[e->out_segment].device;
+	struct lmd_error why;
+	enum lmd_status st = LMD_OK;
+
+	if (!inst->best && e->out_id == LMD_OUT_LOGITS && e->key.kind == LMD_PLAN_FORWARD) {
+		st = lmi_engine_best_open(&inst->best, inst, device, e->out_width, &why);
+		if (st == LMD_OK)
+			inst->devices[device].best_bytes = lmi_engine_best_bytes(
+				inst, &inst->devices[device], e->out_width);
+	}
+	e->bests = lmi_engine_best_serves(inst->best, e);
+	if (st != LMD_NOMEM && st != LMD_DEVICE)
+		return LMD_OK; /* rows are copied whole */
+	*err = why;
+	return st;
+}
+
 /* Builds and compiles the plan of e->key. */
 static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 struct lmd_error *err)
@@ -448,6 +470,8 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 		st = lmi_engine_links_open(inst, e, err);
 	if (st == LMD_OK)
 		st = make_steps(inst, e, err);
+	if (st == LMD_OK)
+		st = make_best(inst, e, err);
 	return st == LMD_OK ? make_tail(inst, e, err) : st;
 }
 
@@ -646,7 +670,12 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 		uint64_t bytes = find_output(inst, &e) * inst->n_slot;
 
 		inst->sampler = e.segments[e.out_segment].device;
-		inst->devices[inst->sampler].estimate.results = bytes;
+		inst->devices[inst->sampler].estimate.results =
+			bytes + (e.out_id == LMD_OUT_LOGITS
+					 ? lmi_engine_best_bytes(inst,
+								 &inst->devices[inst->sampler],
+								 e.out_width)
+					 : 0);
 		lmi_engine_place_end(inst, &e);
 		inst->samples = inst->only_estimate && may_sample(inst, &e) &&
 				lmi_engine_tail_check(inst, inst->sampler, e.out_width,

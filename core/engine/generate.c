@@ -449,6 +449,24 @@ uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine
 	return n;
 }
 
+bool lmi_engine_gen_is_short(const struct lmi_engine_gen *g, uint32_t n)
+{
+	uint32_t need = lmi_sampler_chain_n_best(g->chain);
+
+	/* a mask could leave none of them */
+	return need && need <= n && !g->constraint && !g->n_logprobs && g->n_out >= g->n_min;
+}
+
+enum lmd_status lmi_engine_gen_choose_best(struct lmi_engine_gen *g, const int32_t *ids,
+					   const float *logits, uint32_t n, lmd_token *token)
+{
+	g->next_chosen = 0;
+	*token = -1;
+	if (!g->n_predict || g->finish != LMI_ENGINE_FINISH_NONE)
+		return LMD_OK;
+	return lmi_sampler_chain_sample_best(g->chain, ids, logits, n, token);
+}
+
 const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
 						       uint32_t n_unread, uint64_t *draw)
 {

@@ -57,6 +57,11 @@ struct lmi_engine_gen_step {
 uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
 			       lmd_token *tokens, enum lmd_status *st);
+/* Are n best candidates of a row of logits all that it needs to choose its next token? */
+bool lmi_engine_gen_is_short(const struct lmi_engine_gen *g, uint32_t n);
+/* Chooses the next token from them, as lmi_engine_gen_choose does from the row. */
+enum lmd_status lmi_engine_gen_choose_best(struct lmi_engine_gen *g, const int32_t *ids,
+					   const float *logits, uint32_t n, lmd_token *token);
 /* Can a device choose its next token, after n_unread others that it has chosen and that have not been
  * taken? Returns the parameters, valid as long as g, and the step of its random numbers; NULL: no. */
 const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,

@@ -101,6 +101,7 @@ struct lmi_engine_exec {
 	uint32_t out_space; /* enum lmd_space */
 	uint32_t out_rows;  /* number of rows that fit in the results of a slot */
 	bool samples, chains; /* the device can choose tokens; and read them in the next step */
+	bool bests;   /* the device can find the best candidates of its rows */
 	bool grouped; /* the ranks exchange values by collectives: a segment for each device of the group,
 		       * which have to be submitted all, whatever happens to one of them */
 };
@@ -121,6 +122,7 @@ struct lmi_engine_slot {
 	const struct lmi_engine_rows *parts; /* [n_part] of the step, while it is submitted */
 	uint32_t n_part;
 	bool samples; /* the device chooses tokens */
+	bool bests;   /* of some rows only the best candidates are copied */
 	bool waited;		 /* the step was not complete when it was waited for */
 	struct lmd_error failed; /* status LMD_OK, or why the step could not be submitted */
 };
@@ -147,6 +149,7 @@ struct lmi_inst_device {
 	struct lmi_engine_shared scratch[LMI_ENGINE_MAX_EXEC];
 	uint32_t n_scratch;
 	uint64_t out_bytes;    /* of the results of each slot */
+	uint64_t best_bytes;   /* of their best candidates */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
@@ -158,6 +161,7 @@ struct lmi_engine_place;
 struct lmi_engine_draft_model;
 struct lmi_engine_rows;
 struct lmi_engine_tail;
+struct lmi_engine_best;
 
 /* What is in a slot of adapters. */
 struct lmi_inst_adapter_slot {
@@ -220,7 +224,8 @@ struct lmi_inst {
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	struct lmi_engine_tail *tail; /* tail.h; NULL: the host chooses all tokens */
-	bool samples;		      /* there is one, or would be */
+	struct lmi_engine_best *best; /* best.h; NULL: rows of logits are copied whole */
+	bool samples;		      /* there is a tail, or would be */
 	uint32_t sampler;	      /* its device */
 	struct lmd_error no_tail;     /* status LMD_OK, or why the device does not */
 };

@@ -14,6 +14,7 @@
 #include "core/engine/draft_model.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/best.h"
 #include "core/engine/tail.h"
 
 /* ---- file and plugins ---- */
@@ -228,6 +229,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_inst_hold(inst);
 	lmi_engine_tail_close(inst, inst->tail);
+	lmi_engine_best_close(inst, inst->best);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
 		lmi_engine_exec_close(inst, inst->execs[i]);
 	for (uint32_t k = 0; k < LMI_ENGINE_MAX_STEP; k++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/best.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/logprobs.h"
 
@@ -339,6 +340,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 	lmi_engine_forget_drafts(e, q);
 	q->n_unread -= choice->chained;
 	e->count.n_on_device += choice->on_device;
+	e->count.n_short += choice->is_short;
 	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_row - 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&e->count.n_accepted, choice->n - 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < choice->n; i++) {
@@ -441,17 +443,24 @@ void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pen
 
 struct choosing {
 	struct lmi_engine_pending *p;
-	uint32_t width;
+	uint32_t width, n_best;
 	bool exact; /* no worker finds the next tokens of constraints */
 	_Atomic uint32_t next; /* the first part that no thread has taken */
 };
 
-static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width, bool exact)
+static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width, uint32_t n_best,
+		   bool exact)
 {
 	struct lmi_engine_choice *c = &p->choice[part];
 
-	c->n = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width, c->n_row,
-				     exact, c->tokens, &c->status);
+	if (c->is_short) {
+		c->n = 1;
+		c->status = lmi_engine_gen_choose_best(p->session[part]->gen, c->best, c->best_logits,
+						       n_best, &c->tokens[0]);
+	} else {
+		c->n = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width,
+					     c->n_row, exact, c->tokens, &c->status);
+	}
 	p->kept[part] = p->planned[part].n - c->n_row + c->n;
 	c->logits = NULL;
 }
@@ -466,7 +475,7 @@ static void choose_some(void *arg, uint32_t part, uint32_t n)
 	(void)n;
 	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < p->n_part)
 		if (p->choice[i].logits)
-			choose(p, i, job->width, job->exact);
+			choose(p, i, job->width, job->n_best, job->exact);
 }
 
 /* Takes the token that the device chose. */
@@ -483,6 +492,7 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 {
 	struct choosing job = {.p = p,
 			       .width = x->out_width,
+			       .n_best = lmi_engine_best_n(e->inst->best),
 			       .exact = !e->mask_workers.n_max};
 	uint32_t n = 0;
 
@@ -502,5 +512,5 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 		lmi_inst_run_team(e->inst, choose_some, &job);
 	for (uint32_t i = 0; i < p->n_part; i++)
 		if (p->choice[i].logits)
-			choose(p, i, x->out_width, job.exact);
+			choose(p, i, x->out_width, job.n_best, job.exact);
 }

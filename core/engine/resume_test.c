@@ -2,8 +2,9 @@
  *
  * Generations that go on where an earlier run stopped. The law: whatever the number of tokens that
  * the earlier run took, the rest has the tokens, the text, the log probabilities and the end of a
- * run that was not disturbed. */
+ * run that was not disturbed. The same holds for those that were paused. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/engine/constrain.h"
@@ -78,7 +79,37 @@ struct run {
 	uint32_t text_at[512 + 1], logprobs_at[512 + 1];
 };
 
-static void go(struct lmi_engine *e, const struct lmi_engine_generate *cmd, struct run *out)
+/* Another generation takes the memory of the paused one, which has no event meanwhile. */
+static void disturb(struct lmi_engine *e)
+{
+	struct lmi_engine_generate cmd;
+	struct lmi_engine_event ev = {0};
+	lmd_token v[200];
+
+	for (uint32_t i = 0; i < LMD_LEN(v); i++)
+		v[i] = (lmd_token)(3 + i * i % 90);
+	cmd = story_command(2, v, LMD_LEN(v), 3);
+	ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+	for (bool ends = false; !ends;) {
+		(void)lmi_engine_step(e);
+		while (lmi_engine_poll(e, &ev)) {
+			ck_assert_uint_eq(ev.id, 2);
+			ends |= ev.kind == LMI_ENGINE_EV_DONE;
+			lmi_engine_event_release(&ev);
+		}
+	}
+}
+
+#define NEVER UINT32_MAX
+
+/* When a run is paused: after so many tokens, or never; and whether others take its memory then. */
+struct pause {
+	uint32_t at;
+	bool disturb;
+};
+
+static void go(struct lmi_engine *e, const struct lmi_engine_generate *cmd, struct pause pause,
+	       struct run *out)
 {
 	struct lmi_engine_event ev;
 	struct lmd_error err;
@@ -86,6 +117,21 @@ static void go(struct lmi_engine *e, const struct lmi_engine_generate *cmd, stru
 	*out = (struct run){0};
 	ck_assert_msg(lmi_engine_generate(e, cmd, &err) == LMD_OK, "%s", err.text);
 	while (!out->s.n_final) {
+		if (out->s.n_tokens >= pause.at) {
+			pause.at = NEVER;
+			ck_assert_int_eq(lmi_engine_pause(e, cmd->id, true), LMD_OK);
+			while (lmi_engine_step(e) == LMI_ENGINE_STEP_RAN)
+				;
+			while (lmi_engine_poll(e, &ev)) { /* of steps that ran already */
+				story_tell(&out->s, &ev);
+				lmi_engine_event_release(&ev);
+			}
+			if (pause.disturb && !out->s.n_final)
+				disturb(e);
+			ck_assert_int_eq(lmi_engine_pause(e, cmd->id, false), LMD_OK);
+			if (out->s.n_final)
+				break;
+		}
 		(void)lmi_engine_step(e);
 		while (lmi_engine_poll(e, &ev)) {
 			story_tell(&out->s, &ev);
@@ -98,7 +144,7 @@ static void go(struct lmi_engine *e, const struct lmi_engine_generate *cmd, stru
 }
 
 static void run(struct lmi_engine *e, const struct law *law, const struct lmd_str *stop,
-		const lmd_token *resumed, uint32_t n, struct run *out)
+		const lmd_token *resumed, uint32_t n, struct pause pause, struct run *out)
 {
 	struct lmi_engine_generate cmd = story_command(1, hello, LMD_LEN(hello), law->n_predict);
 	const struct lmi_engine_constrain_opts c = {.grammar = {.gbnf = law->gbnf},
@@ -131,7 +177,7 @@ static void run(struct lmi_engine *e, const struct law *law, const struct lmd_st
 	ck_assert_msg(lmi_engine_constrain(e, &c, &cmd.constraint, &n_prompt, &err) == LMD_OK,
 		      "%s: %s", law->name, err.text);
 	cmd.seq.n_tokens = (uint32_t)n_prompt;
-	go(e, &cmd, out);
+	go(e, &cmd, pause, out);
 }
 
 static void compare(const struct law *law, const struct run *whole, const struct run *rest,
@@ -158,6 +204,8 @@ static void compare(const struct law *law, const struct run *whole, const struct
 		      law->name, r->last.u.done.n_forced, w->last.u.done.n_forced);
 }
 
+static const struct pause undisturbed = {.at = NEVER};
+
 /* _i: the law */
 START_TEST(resumed_is_undisturbed)
 {
@@ -171,18 +219,109 @@ START_TEST(resumed_is_undisturbed)
 	if (law->n_ctx)
 		o.inst.n_ctx = law->n_ctx;
 	e = story_engine(&o);
-	run(e, law, &stop, NULL, 0, &whole);
+	run(e, law, &stop, NULL, 0, undisturbed, &whole);
 	ck_assert_uint_gt(whole.s.n_tokens, 4);
 	if (law->stop.len) { /* stop at what the model says, across tokens */
 		memcpy(text, whole.s.text + whole.s.n_text / 2, 4);
 		stop = (struct lmd_str){.ptr = text, .len = 4};
-		run(e, law, &stop, NULL, 0, &whole);
+		run(e, law, &stop, NULL, 0, undisturbed, &whole);
 		ck_assert_int_eq(whole.s.last.u.done.finish, LMI_ENGINE_FINISH_STOP);
 	}
 	for (uint32_t n = 0; n <= whole.s.n_tokens; n++) {
-		run(e, law, &stop, whole.s.tokens, n, &rest);
+		run(e, law, &stop, whole.s.tokens, n, undisturbed, &rest);
 		compare(law, &whole, &rest, n);
 	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
+static uint64_t rows_of(struct lmi_engine *e)
+{
+	struct lmi_engine_stats st;
+
+	lmi_engine_stats(e, &st);
+	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+	return st.n_row;
+}
+
+/* A generation that is paused after any of its tokens has the answer of one that is not. Without others its
+ * rows stay; otherwise they are computed again. _i: the law, on ref and on a device with queues */
+START_TEST(paused_is_undisturbed)
+{
+	const struct law *law = &laws[(size_t)_i % LMD_LEN(laws)];
+	static struct run whole, paused;
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmd_str stop = {0};
+	struct lmi_engine *e;
+	uint64_t n_row, n_more;
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "late=1,seed=3", 1), 0);
+	if (_i >= (int)LMD_LEN(laws))
+		o.inst.device_list = "emu0";
+	if (law->n_ctx)
+		o.inst.n_ctx = law->n_ctx;
+	o.inst.kv_tokens = 256;
+	e = story_engine(&o);
+	run(e, law, &stop, NULL, 0, undisturbed, &whole);
+	n_row = rows_of(e);
+	run(e, law, &stop, NULL, 0, undisturbed, &whole);
+	n_row = rows_of(e) - n_row;
+	for (uint32_t at = 0; at <= whole.s.n_tokens; at += 3)
+		for (int k = 0; k < 2; k++) {
+			struct pause pause = {.at = at, .disturb = k && !law->n_ctx};
+
+			n_more = rows_of(e);
+			run(e, law, &stop, NULL, 0, pause, &paused);
+			compare(law, &whole, &paused, 0);
+			n_more = rows_of(e) - n_more;
+			/* the prompt is found in the cache */
+			if (!k && at && !law->n_draft)
+				ck_assert_msg(n_more <= n_row + 1, "%s: %u rows, not %u", law->name,
+					      (unsigned)n_more, (unsigned)n_row);
+			ck_assert_uint_eq(paused.s.n_logprobs, whole.s.n_logprobs);
+		}
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* A paused generation can be cancelled, resumed in vain, and left behind by its engine. */
+START_TEST(paused_ends)
+{
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(7, hello, LMD_LEN(hello), N_OUT);
+	struct lmi_engine_event ev;
+	uint32_t n = 0, n_event = 0;
+
+	ck_assert_int_eq(lmi_engine_pause(e, 7, true), LMD_OK); /* it does not exist yet */
+	(void)lmi_engine_step(e);
+	for (int round = 0; round < 3; round++) {
+		ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+		for (int i = 0; i < 5; i++)
+			(void)lmi_engine_step(e);
+		for (int i = 0; i < 1 + round; i++) /* once more changes nothing */
+			ck_assert_int_eq(lmi_engine_pause(e, 7, true), LMD_OK);
+		while (lmi_engine_step(e) == LMI_ENGINE_STEP_RAN)
+			;
+		(void)rows_of(e);
+		while (lmi_engine_poll(e, &ev))
+			n_event++;
+		(void)lmi_engine_step(e);
+		ck_assert(!lmi_engine_poll(e, &ev));
+		if (round == 2)
+			break;
+		if (round)
+			ck_assert_int_eq(lmi_engine_pause(e, 7, false), LMD_OK);
+		ck_assert_int_eq(lmi_engine_cancel(e, 7), LMD_OK);
+		(void)lmi_engine_step(e);
+		while (lmi_engine_poll(e, &ev))
+			n += ev.kind == LMI_ENGINE_EV_CANCELLED;
+		ck_assert_uint_eq(n, (uint32_t)round + 1);
+		(void)rows_of(e);
+	}
+	ck_assert_uint_gt(n_event, 6);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -234,6 +373,8 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, resumed_is_undisturbed, 0, LMD_LEN(laws));
+	tcase_add_loop_test(t, paused_is_undisturbed, 0, 2 * (int)LMD_LEN(laws));
+	tcase_add_test(t, paused_ends);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

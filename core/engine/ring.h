@@ -44,10 +44,10 @@ struct lmi_engine_transfer;
 struct lmi_engine_adapter_binding;
 
 struct lmi_engine_command {
-	struct lmi_engine_job *start; /* or NULL: transfer, binding, or cancel */
+	struct lmi_engine_job *start; /* or NULL: transfer, binding, or one of the others */
 	struct lmi_engine_transfer *transfer;
 	struct lmi_engine_adapter_binding *binding;
-	uint64_t cancel;
+	uint64_t cancel, pause, resume; /* id; 0: not this */
 };
 
 struct lmi_engine_command_queue {

@@ -34,6 +34,7 @@ struct plan {
 	size_t top_k;         /* of the first `top_k`, if all members before it change the logits of
 			       * only a few tokens; 0: none */
 	struct lmi_engine_touched touched; /* those tokens */
+	bool lowers;          /* their logits do not become greater */
 	struct lmi_sampler_stages stages;  /* what a device could run instead */
 	bool partial;
 	const char *learner;  /* name of a member that changes its state when it is applied, or NULL */
@@ -112,8 +113,25 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 }
 
 /* The name identifies what a factory does, whichever plugin provides it. */
+static bool is_lowering(const char *name, const struct lmd_sampler_ops *ops,
+			const struct lmd_sampler_init *in)
+{
+	bool lowers = true;
+
+	for (uint32_t i = 0; i < ops->n_params; i++) {
+		const struct lmd_param_value *v = &in->params[i];
+
+		if (ops->params[i].type == LMD_PARAM_FLOAT) /* of penalties */
+			lowers &= (float)v->f >= (strcmp(ops->params[i].name, "repeat") ? 0 : 1);
+		for (uint32_t k = 0; ops->params[i].type == LMD_PARAM_BIAS && k < v->n; k++)
+			lowers &= v->bias[k].bias <= 0;
+	}
+	return lowers && (!strcmp(name, "penalties") || !strcmp(name, "logit_bias"));
+}
+
 static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, struct lmd_error *err)
 {
+	p->lowers = true;
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct lmi_factory *f = p->m[i].factory;
 		bool goes_on = false;
@@ -129,6 +147,7 @@ static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, str
 			return lmd_fail(err, LMD_NOMEM, "sampler chain: out of memory");
 		if (!goes_on)
 			return LMD_OK;
+		p->lowers &= is_lowering(f->f->name, f->ops.sampler, &b->in[i]);
 	}
 	return LMD_OK;
 }
@@ -419,6 +438,41 @@ enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const flo
 						     &ch->c.sorted);
 	if (!ch->c.n)
 		ch->c.n = fill(ch->c.v, logits, n, mask);
+	st = lmi_sampler_chain_apply(ch, &ch->c);
+	if (st == LMD_OK)
+		*out = ch->c.v[ch->c.selected].id;
+	return st;
+}
+
+/* The k best after the changes are among the k best of the unchanged tokens and the changed ones. With k
+ * more than the changed ones can be, the list has k unchanged ones; a changed token that is not in it came
+ * after all of them, and still does. */
+uint32_t lmi_sampler_chain_n_best(const struct lmi_sampler_chain *ch)
+{
+	const struct plan *p = ch->plan;
+
+	if (p->greedy)
+		return 1;
+	return p->top_k && p->lowers
+		       ? (uint32_t)p->top_k + p->touched.last + p->touched.n_ids
+		       : 0;
+}
+
+enum lmd_status lmi_sampler_chain_sample_best(struct lmi_sampler_chain *ch, const int32_t *ids,
+					      const float *logits, size_t n, lmd_token *out)
+{
+	enum lmd_status st;
+
+	if (!n || n > ch->n_vocab || ch->plan->partial)
+		return LMD_INVALID;
+	if (ch->plan->greedy) {
+		*out = ids[0];
+		return LMD_OK;
+	}
+	for (size_t i = 0; i < n; i++)
+		ch->c.v[i] = (struct lmd_cand){.id = ids[i], .logit = logits[i]};
+	ch->c.n = n;
+	ch->c.sorted = !ch->plan->touched.last && !ch->plan->touched.n_ids;
 	st = lmi_sampler_chain_apply(ch, &ch->c);
 	if (st == LMD_OK)
 		*out = ch->c.v[ch->c.selected].id;

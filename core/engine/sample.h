@@ -87,6 +87,14 @@ void lmi_sampler_chain_destroy(struct lmi_sampler_chain *ch);
 enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const float *logits,
 					 size_t n, const uint64_t *mask, lmd_token *out);
 
+/* Returns how many of the best candidates of a row are enough for lmi_sampler_chain_sample_best; 0: the
+ * chain needs the whole row. */
+uint32_t lmi_sampler_chain_n_best(const struct lmi_sampler_chain *ch);
+/* Chooses what lmi_sampler_chain_sample would choose without a mask, knowing only the n best logits, in
+ * order (equal ones by lower id), and their ids: all of a row, or at least lmi_sampler_chain_n_best. */
+enum lmd_status lmi_sampler_chain_sample_best(struct lmi_sampler_chain *ch, const int32_t *ids,
+					      const float *logits, size_t n, lmd_token *out);
+
 /* Runs the chain on the caller's candidates. Afterwards *c has the remaining ones, and c->selected
  * is the choice (-1 if no member of a partial chain chooses). Sets seed and step of *c.
  * LMD_NOTFOUND: no candidates; LMD_INTERNAL: a sampler broke its contract. */

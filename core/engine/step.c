@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/engine/best.h"
 #include "core/engine/tail.h"
 
 /* What the row inputs of an architecture may query about sequences. */
@@ -383,7 +384,7 @@ static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 						  : h->n_out;
 }
 
-/* Copies the results to the host, except those from which the device chooses tokens. */
+/* Copies the results to the host, except those from which the device chooses tokens or candidates. */
 static enum lmd_status download(struct lmi_inst_device *d, const struct lmi_engine_exec *e,
 				const struct lmi_engine_slot *t, uint32_t slot,
 				const struct lmi_engine_shared *rows, struct lmd_error *err)
@@ -392,11 +393,11 @@ static enum lmd_status download(struct lmi_inst_device *d, const struct lmi_engi
 	uint64_t at = 0, n = 0; /* rows [at, at + n) are to be copied */
 	enum lmd_status st = LMD_OK;
 
-	if (!t->samples)
+	if (!t->samples && !t->bests)
 		return lmi_engine_shared_download(d, rows, 0, result_rows(e, slot) * row_bytes,
 						  err);
 	for (uint32_t i = 0; i < t->n_part && st == LMD_OK; i++) {
-		if (!t->parts[i].stages) {
+		if (!t->parts[i].stages && !t->parts[i].best) {
 			n += t->parts[i].n_out;
 			continue;
 		}
@@ -457,6 +458,8 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 
 		st = st == LMD_OK ? now : st;
 	}
+	if (st == LMD_OK && inst->slot[slot].bests)
+		st = lmi_engine_best_run(inst, inst->best, e, slot, result_rows(e, slot), err);
 	if (st == LMD_OK && inst->slot[slot].samples)
 		st = lmi_engine_tail_run(inst, inst->tail, e, slot, inst->slot[slot].parts,
 					 inst->slot[slot].n_part, err);
@@ -509,9 +512,11 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 	t->exec = e;
 	t->parts = parts;
 	t->n_part = n_part;
-	t->samples = false;
-	for (uint32_t i = 0; i < n_part; i++)
+	t->samples = t->bests = false;
+	for (uint32_t i = 0; i < n_part; i++) {
 		t->samples |= parts[i].stages != NULL;
+		t->bests |= parts[i].best;
+	}
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)

@@ -32,6 +32,8 @@ struct lmi_engine_rows {
 	 * numbers of this step of its chain; only for plans with exec.samples. NULL: the host does */
 	const struct lmi_sampler_stages *stages;
 	uint64_t draw;
+	bool best; /* of its one output row only the best candidates are copied (best.h); only for plans
+		    * with exec.bests */
 };
 
 /* Communication with another thread while the step runs; both members may be NULL. */

@@ -195,6 +195,18 @@ static struct lmi_grammar_expr *json_schema(struct tags *t, const json_t *v)
 	return failed(t) ? NULL : schema(t, s);
 }
 
+static struct lmi_grammar_expr *token(struct tags *t, const json_t *v)
+{
+	const json_t *id = json_object_get(v, "token");
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(t->b, LMI_GR_EXPR_TOKEN);
+
+	if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
+		fail(t, "token", "token", "must be the number of a token");
+	else if (e)
+		e->number = json_integer_value(id);
+	return e;
+}
+
 static struct lmi_grammar_expr *regex(struct tags *t, const json_t *v)
 {
 	struct lmd_str s = get_text(t, v, "regex", "pattern");
@@ -271,14 +283,23 @@ static struct lmi_grammar_expr *plus(struct tags *t, const json_t *v)
 
 /* ---- tags ---- */
 
-/* Returns the alternatives of `end`: a string, or a list of strings. */
+/* Reads a member that is a string, or a format. */
+static struct lmi_grammar_expr *text_or_format(struct tags *t, const json_t *v, const char *type,
+					       const char *member)
+{
+	const json_t *m = json_object_get(v, member);
+
+	return json_is_object(m) ? format(t, m) : text_expr(t, get_text(t, v, type, member));
+}
+
+/* Returns the alternatives of `end`: a string, a format, or a list of strings. */
 static struct lmi_grammar_expr *tag_end(struct tags *t, const json_t *v)
 {
 	const json_t *end = json_object_get(v, "end");
 	struct lmi_grammar_expr *alt;
 
 	if (!json_is_array(end))
-		return text_expr(t, get_text(t, v, "tag", "end"));
+		return text_or_format(t, v, "tag", "end");
 	alt = list_of(t, LMI_GR_EXPR_ALT);
 	(void)get_list(t, v, "tag", "end", 1);
 	for (size_t i = 0; !failed(t) && i < json_array_size(end); i++) {
@@ -336,25 +357,45 @@ static void check_tag(struct tags *t, const json_t *v)
 	check_members(t, v, "tag", members);
 }
 
-/* Reads a tag. In the older form its content is a JSON schema. */
-static struct tag read_tag(struct tags *t, const json_t *v)
+/* Defines the rule as what follows the begin of a tag.  In the older form its content is a JSON schema. */
+static void define_rest(struct tags *t, uint32_t rule, const json_t *v)
 {
-	struct tag out = {.begin = get_text(t, v, "tag", "begin"), .rule = add_rule(t, "tag")};
 	const json_t *content = json_object_get(v, "content"),
-		     *old = json_object_get(v, "schema");
+		     *old = json_object_get(v, "schema"), *end = json_object_get(v, "end");
 	struct lmi_grammar_expr *seq;
 
-	check_tag(t, v);
-	if (failed(t))
-		return out;
-	if (is_any_text(content) && (!json_is_string(json_object_get(v, "end")) ||
-				     json_string_length(json_object_get(v, "end")))) {
-		text_up_to_end(t, out.rule, v, content);
-		return out;
+	if (is_any_text(content) && !json_is_object(end) &&
+	    (!json_is_string(end) || json_string_length(end))) {
+		text_up_to_end(t, rule, v, content);
+		return;
 	}
 	seq = list_of(t, LMI_GR_EXPR_SEQ);
 	append(t, seq, old && !content ? schema(t, old) : content_of(t, v, "tag"));
 	append(t, seq, tag_end(t, v));
+	define(t, rule, seq);
+}
+
+/* Reads a tag.  If its begin is a format and not a string, the rule has the begin as well. */
+static struct tag read_tag(struct tags *t, const json_t *v)
+{
+	struct tag out = {.begin = {.ptr = ""}, .rule = add_rule(t, "tag")};
+	const json_t *begin = json_object_get(v, "begin");
+	struct lmi_grammar_expr *seq;
+	uint32_t rest = out.rule;
+
+	check_tag(t, v);
+	if (!failed(t) && !json_is_object(begin))
+		out.begin = get_text(t, v, "tag", "begin");
+	else if (!failed(t))
+		rest = add_rule(t, "rest of a tag");
+	if (failed(t))
+		return out;
+	define_rest(t, rest, v);
+	if (rest == out.rule)
+		return out;
+	seq = list_of(t, LMI_GR_EXPR_SEQ);
+	append(t, seq, format(t, begin));
+	append(t, seq, call(t, rest));
 	define(t, out.rule, seq);
 	return out;
 }
@@ -408,7 +449,6 @@ static struct lmi_grammar_expr *tags_with_separator(struct tags *t, const json_t
 	static const char type[] = "tags_with_separator";
 	uint32_t n;
 	const struct tag *g = read_tags(t, v, type, "tags", &n);
-	struct lmd_str separator = get_text(t, v, type, "separator");
 	bool one = get_bool(t, v, type, "stop_after_first"),
 	     some = get_bool(t, v, type, "at_least_one");
 	struct lmi_grammar_expr *seq = list_of(t, LMI_GR_EXPR_SEQ),
@@ -418,7 +458,7 @@ static struct lmi_grammar_expr *tags_with_separator(struct tags *t, const json_t
 		return NULL;
 	append(t, seq, any_tag(t, g, n));
 	if (!one) {
-		append(t, more, text_expr(t, separator));
+		append(t, more, text_or_format(t, v, type, "separator"));
 		append(t, more, any_tag(t, g, n));
 		append(t, seq, lmi_grammar_expr_repeat(t->b, more, 0, UINT32_MAX));
 	}
@@ -543,6 +583,7 @@ static const struct {
 	member_names members;
 } formats[] = {
 	{"const_string", const_string, {"value"}},
+	{"token", token, {"token"}},
 	{"json_schema", json_schema, {"json_schema", "style"}},
 	{"regex", regex, {"pattern"}},
 	{"any_text", any_text, {"excludes"}},

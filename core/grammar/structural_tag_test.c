@@ -6,6 +6,7 @@
 
 #include "core/grammar/byte_fixture.h"
 #include "core/grammar/free_text.h"
+#include "core/grammar/test_vocab.h"
 #include "tests/lmd_check.h"
 
 static struct lmd_error err;
@@ -13,6 +14,7 @@ static struct lmd_error err;
 #define TAG_AB                                                                                     \
 	"{\"type\":\"tag\",\"begin\":\"<a>\",\"content\":{\"type\":\"any_text\",\"excludes\":["    \
 	"\"<a\"]},\"end\":[\"</a>\",\"<<\"]}"
+#define TOKEN(n) "{\"type\":\"token\",\"token\":" n "}"
 #define TEXT(s) "{\"type\":\"const_string\",\"value\":\"" s "\"}"
 
 /* A document, texts that it accepts, and texts that it rejects; NULL ends each list. */
@@ -88,6 +90,61 @@ START_TEST(texts)
 }
 END_TEST
 
+/* Returns whether the tokens are an answer.  Of the vocabulary, the first 256 tokens are bytes. */
+static bool accepts_tokens(const struct lmi_grammar_matcher *m, const lmd_token *v, size_t n)
+{
+	struct lmi_grammar_state *s;
+	bool good;
+
+	ck_assert(lmi_gr_state_create(&s, (struct lmi_grammar_matcher *)m, &err) == LMD_OK);
+	for (size_t i = 0; i < n; i++)
+		if (lmi_gr_state_accept(s, v[i]) != LMD_OK) {
+			lmi_gr_state_destroy(s);
+			return false;
+		}
+	good = lmi_gr_state_may_end(s);
+	lmi_gr_state_destroy(s);
+	return good;
+}
+
+/* Begin, end and separator of tags can be tokens. */
+START_TEST(tokens)
+{
+	static const char doc[] =
+		"{\"format\":{\"type\":\"tags_with_separator\",\"separator\":" TOKEN("257") ",\"tags\":[{"
+		"\"begin\":{\"type\":\"sequence\",\"elements\":[" TOKEN("258") "," TEXT("f") "]},"
+		"\"content\":{\"type\":\"any_text\"},\"end\":" TOKEN("259") "}]}}";
+	static const struct {
+		lmd_token v[8];
+		size_t n;
+		bool good;
+	} runs[] = {
+		{{0}, 0, true},
+		{{258, 'f', 259}, 3, true},
+		{{258, 'f', 'a', '<', 259, 257, 258, 'f'}, 8, false},
+		{{258, 'f', 259, 257, 258, 'f', 'x', 259}, 8, true},
+		{{258, 'f', 'a'}, 3, false},
+		{{'<', 't'}, 2, false}, /* the text of a token is not the token */
+		{{258, 'g', 259}, 3, false},
+		{{258, 'f', 258, 259}, 4, true}, /* in free text a token is its text */
+	};
+	struct lmi_grammar_vocab *vocab;
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar *g;
+
+	ck_assert(lmi_gr_vocab_create(&vocab, &test_vocab, &err) == LMD_OK);
+	ck_assert_msg(lmi_grammar_from_structural_tag(&g, doc, strlen(doc), &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert(lmi_gr_matcher_create(&m, &(struct lmi_gr_matcher_opts){.grammar = g, .vocab = vocab},
+					&err) == LMD_OK);
+	for (size_t i = 0; i < LMD_LEN(runs); i++)
+		ck_assert_msg(accepts_tokens(m, runs[i].v, runs[i].n) == runs[i].good, "case %zu", i);
+	lmi_gr_matcher_destroy(m);
+	lmi_grammar_destroy(g);
+	lmi_gr_vocab_destroy(vocab);
+}
+END_TEST
+
 /* Free text agrees with a search for the strings, over random texts of few letters. */
 START_TEST(searches)
 {
@@ -134,6 +191,12 @@ static const struct {
 	 LMD_INVALID},
 	{"{\"format\":{\"type\":\"const_string\"}}", "'value' in const_string: must be a string",
 	 LMD_INVALID},
+	{"{\"format\":{\"type\":\"token\",\"token\":\"<a>\"}}", "must be the number of a token", LMD_INVALID},
+	{"{\"format\":{\"type\":\"token\",\"token\":-1}}", "must be the number of a token", LMD_INVALID},
+	{"{\"format\":{\"type\":\"token\",\"token\":2147483648}}", "must be the number of a token",
+	 LMD_INVALID},
+	{"{\"structures\":[{\"begin\":" TOKEN("5") ",\"schema\":{},\"end\":\"\"}],\"triggers\":[\"<\"]}",
+	 "the tag '' begins with none of the triggers", LMD_INVALID},
 	{"{\"format\":{\"type\":\"or\",\"elements\":[]}}", "a list that is not empty", LMD_INVALID},
 	{"{\"format\":{\"type\":\"regex\",\"pattern\":\"(\"}}", "'pattern' in regex: byte 1: expected ')'",
 	 LMD_INVALID},
@@ -212,6 +275,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, lmt_bytes_setup, lmt_bytes_teardown);
 	tcase_add_loop_test(t, texts, 0, LMD_LEN(cases));
+	tcase_add_test(t, tokens);
 	tcase_add_test(t, searches);
 	tcase_add_loop_test(t, mistakes, 0, LMD_LEN(wrong));
 	tcase_add_test(t, bounds);

@@ -234,6 +234,11 @@ void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held)
 	r->held = held;
 }
 
+bool lmi_sched_is_held(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->held;
+}
+
 bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);

@@ -145,6 +145,7 @@ bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
 /* While a sequence is held, its last known row is not computed: what follows from its results is not
  * ready. */
 void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held);
+bool lmi_sched_is_held(const struct lmi_sched *s, uint32_t seq);
 /* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
  * are computed again. Must not be called while it is part of a pending step. */
 void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);

@@ -34,7 +34,7 @@
 /* For responses that the client does not read, if idle_ms is 0. */
 #define UNREAD_MS 60000u
 /* Maximum number of bytes that are read and dropped after the last response. */
-#define LINGER_BYTES (1u << 20)
+#define LINGER_BYTES (32u << 20)
 
 static void advance(struct lmi_http_conn *c);
 static void pause_reading(struct lmi_http_conn *c);

@@ -74,7 +74,7 @@ struct lmd_devgroup;
 #define LMD_DEV_GRAPH       8u
 #define LMD_DEV_PEER        16u /* buffer_copy takes a source that is a buffer of another device of
 				 * this backend, if that has PEER as well */
-#define LMD_DEV_TOPN        32u /* TAIL plans that find the best 64 logits of each row and their ids
+#define LMD_DEV_TOPN        32u /* TAIL plans that find the best logits of each row and their ids
 				 * (REDUCE TOP_K) take less time than copying the rows; since ABI
 				 * 0.11 */
 

@@ -184,17 +184,22 @@ static void merge_short(const struct tok_bpe *b, struct tok_encode_job *j, const
 		put_symbol(b, j, sym[i], w + at[i], at[i + 1] - at[i]);
 }
 
-/* Symbols of a long word as a linked list; a merged-away symbol has length 0. */
+/* Symbols of a long word as a linked list, each at the index of its first byte: at most 12 bytes of
+ * memory for a byte of the word. The symbol of a merged-away link is TOK_NONE, which no pair has. */
 struct link {
-	uint32_t sym, at;
+	uint32_t sym;
 	uint32_t prev, next; /* TOK_NONE = end */
-	uint32_t rank;       /* rank of the pair of this symbol and the next */
 };
 
-struct heap {
-	struct tok_buf *buf; /* uint64_t: rank << 32 | left */
-	const struct lmd_host *host;
-	size_t n;
+/* A long word while it is merged. Pairs stay queued when one of their symbols is merged with
+ * another; such stale pairs are recognised when it is their turn, or removed when the queue is
+ * full. */
+struct long_word {
+	const struct tok_bpe *b;
+	struct tok_encode_job *j;
+	struct link *l; /* [bytes of the word] */
+	uint64_t *heap; /* [cap] of which n are in use: rank << 32 | left */
+	size_t n, cap;
 };
 
 static void sift_down(uint64_t *h, size_t n, size_t i)
@@ -211,102 +216,114 @@ static void sift_down(uint64_t *h, size_t n, size_t i)
 	h[i] = x;
 }
 
-static bool heap_push(struct heap *q, uint64_t x)
+/* Returns the rank of the pair of link i and its successor, TOK_NONE if it cannot be merged. */
+static uint32_t rank_at(const struct long_word *w, uint32_t i, uint32_t *join)
 {
-	uint64_t *h;
-	size_t i = q->n;
+	const struct link *l = &w->l[i];
 
-	if (!tok_buf_reserve(q->buf, q->host, (q->n + 1) * sizeof(*h)))
-		return false;
-	h = q->buf->p;
-	q->n++;
-	while (i && h[(i - 1) / 2] > x) {
-		h[i] = h[(i - 1) / 2];
-		i = (i - 1) / 2;
+	return l->next == TOK_NONE ? TOK_NONE : rank_of(w->b, l->sym, w->l[l->next].sym, join);
+}
+
+/* Removes the stale pairs: fewer than the word has bytes remain. Returns false if cancelled. */
+static bool remove_stale(struct long_word *w)
+{
+	size_t n = 0;
+	uint32_t join;
+
+	w->j->work += w->n;
+	for (size_t i = 0; i < w->n; i++) {
+		if (rank_at(w, (uint32_t)w->heap[i], &join) == (uint32_t)(w->heap[i] >> 32))
+			w->heap[n++] = w->heap[i];
+		if (!tok_encode_job_step(w->j, 2))
+			return false;
 	}
-	h[i] = x;
+	w->n = n;
+	for (size_t i = n / 2; i-- > 0;)
+		sift_down(w->heap, n, i);
 	return true;
 }
 
-static uint64_t heap_pop(struct heap *q)
+/* Queues the pair of link i and its successor if it can be merged. Returns false if cancelled. */
+static bool queue_pair(struct long_word *w, uint32_t i)
 {
-	uint64_t *h = q->buf->p, top = h[0];
+	uint32_t join, rank = rank_at(w, i, &join);
+	const uint64_t x = (uint64_t)rank << 32 | i;
+	size_t at;
 
-	h[0] = h[--q->n];
-	if (q->n)
-		sift_down(h, q->n, 0);
+	if (rank == TOK_NONE)
+		return true;
+	if (w->n == w->cap && !remove_stale(w))
+		return false;
+	for (at = w->n++; at && w->heap[(at - 1) / 2] > x; at = (at - 1) / 2)
+		w->heap[at] = w->heap[(at - 1) / 2];
+	w->heap[at] = x;
+	return true;
+}
+
+static uint64_t take_pair(struct long_word *w)
+{
+	uint64_t *h = w->heap, top = h[0];
+
+	h[0] = h[--w->n];
+	if (w->n)
+		sift_down(h, w->n, 0);
 	return top;
 }
 
-/* Computes the rank of the pair of l[i] and its successor, and queues the pair. */
-static bool queue_pair(const struct tok_bpe *b, struct heap *q, struct link *l, uint32_t i)
+/* Merges link i with its successor. Returns false if cancelled. */
+static bool join_pair(struct long_word *w, uint32_t i, uint32_t join)
 {
-	uint32_t join;
+	struct link *l = &w->l[i], *r = &w->l[l->next];
 
-	l[i].rank = TOK_NONE;
-	if (l[i].next == TOK_NONE)
-		return true;
-	l[i].rank = rank_of(b, l[i].sym, l[l[i].next].sym, &join);
-	return l[i].rank == TOK_NONE || heap_push(q, (uint64_t)l[i].rank << 32 | i);
+	l->sym = join;
+	l->next = r->next;
+	r->sym = TOK_NONE;
+	if (l->next != TOK_NONE)
+		w->l[l->next].prev = i;
+	return queue_pair(w, i) && (l->prev == TOK_NONE || queue_pair(w, l->prev));
 }
 
-/* Merges a pair; returns false if out of memory. */
-static bool join_pair(const struct tok_bpe *b, struct heap *q, struct link *l, uint32_t i)
-{
-	uint32_t r = l[i].next, join = TOK_NONE;
-
-	(void)rank_of(b, l[i].sym, l[r].sym, &join);
-	l[i].sym = join;
-	l[i].next = l[r].next;
-	l[r].rank = TOK_NONE;
-	if (l[i].next != TOK_NONE)
-		l[l[i].next].prev = i;
-	return queue_pair(b, q, l, i) && (l[i].prev == TOK_NONE || queue_pair(b, q, l, l[i].prev));
-}
-
-static enum lmd_status merge_long(const struct tok_bpe *b, struct tok_encode_job *j, const char *w,
+static enum lmd_status merge_long(const struct tok_bpe *b, struct tok_encode_job *j, const char *s,
 				  size_t n)
 {
-	struct heap q = {&j->buf[2], j->host, 0};
-	struct reader r = {.b = b, .w = w, .n = n};
-	struct link *l;
-	uint32_t k = 0, sym;
+	/* a quarter more than there can be pairs, so that few passes remove the stale ones */
+	struct long_word w = {.b = b, .j = j, .cap = n + n / 4};
+	struct reader r = {.b = b, .w = s, .n = n};
+	uint32_t sym, first = TOK_NONE, last = TOK_NONE;
 	size_t at;
 
+	if (!tok_buf_reserve(&j->buf[1], j->host, n * sizeof(*w.l)) ||
+	    !tok_buf_reserve(&j->buf[2], j->host, w.cap * sizeof(*w.heap)))
+		return LMD_NOMEM;
+	w.l = j->buf[1].p;
+	w.heap = j->buf[2].p;
 	while (next_symbol(&r, &sym, &at)) {
-		if (!tok_buf_reserve(&j->buf[1], j->host, ((size_t)k + 1) * sizeof(*l)))
-			return LMD_NOMEM;
-		l = j->buf[1].p;
-		l[k] = (struct link){sym, (uint32_t)at, k - 1, k + 1, TOK_NONE};
-		k++;
+		w.l[at] = (struct link){sym, last, TOK_NONE};
+		if (last == TOK_NONE)
+			first = (uint32_t)at;
+		else
+			w.l[last].next = (uint32_t)at;
+		last = (uint32_t)at;
+		j->work++;
 		if (!tok_encode_job_step(j, 1))
 			return LMD_CANCELLED;
 	}
-	if (!k)
-		return LMD_OK;
-	l = j->buf[1].p;
-	l[k - 1].next = TOK_NONE;
-	for (uint32_t i = 0; i < k; i++) {
-		if (!queue_pair(b, &q, l, i))
-			return LMD_NOMEM;
-		if (!tok_encode_job_step(j, 2))
+	for (uint32_t i = first; i != TOK_NONE; i = w.l[i].next)
+		if (!queue_pair(&w, i) || !tok_encode_job_step(j, 2))
 			return LMD_CANCELLED;
-	}
-	j->work += k;
-	while (q.n) {
-		uint64_t top = heap_pop(&q);
-		uint32_t i = (uint32_t)top;
+	while (w.n) {
+		uint64_t top = take_pair(&w);
+		uint32_t i = (uint32_t)top, join;
 
 		j->work += 3;
 		if (!tok_encode_job_step(j, HEAP_STEPS))
 			return LMD_CANCELLED;
-		if (l[i].rank == (uint32_t)(top >> 32) && !join_pair(b, &q, l, i))
-			return LMD_NOMEM;
+		if (rank_at(&w, i, &join) == (uint32_t)(top >> 32) && !join_pair(&w, i, join))
+			return LMD_CANCELLED;
 	}
-	for (uint32_t i = 0; i != TOK_NONE; i = l[i].next) {
-		size_t end = l[i].next == TOK_NONE ? n : l[l[i].next].at;
-
-		put_symbol(b, j, l[i].sym, w + l[i].at, end - l[i].at);
+	for (uint32_t i = first, next; i != TOK_NONE; i = next) {
+		next = w.l[i].next;
+		put_symbol(b, j, w.l[i].sym, s + i, (next == TOK_NONE ? n : next) - i);
 		if (!tok_encode_job_step(j, 1))
 			return LMD_CANCELLED;
 	}

@@ -444,6 +444,61 @@ START_TEST(work_of_texts)
 }
 END_TEST
 
+/* Memory for a text of one long word, in which nearly all characters can be merged with their
+ * neighbours, is bounded: tokens included, at most 30 bytes for a byte, whatever the order of merges.
+ * Many tokens with equal scores may take more. */
+START_TEST(memory_of_long_words)
+{
+	static const struct {
+		const char *kind;
+		bool equal; /* scores */
+		size_t most; /* bytes for a byte of the text */
+	} rows[] = {{"gpt2", false, 30}, {"llama", false, 30}, {"llama", true, 60}};
+	enum { LETTERS = 4, PAIRS = LETTERS * LETTERS, QUADS = PAIRS * PAIRS, BYTES = 2 << 20 };
+	static char quad[QUADS][8], merge[PAIRS + QUADS][8], text[BYTES];
+	uint64_t seed = lmd_seed("long words", 31);
+
+	for (size_t i = 0; i < BYTES; i++)
+		text[i] = (char)('a' + lmd_rand(&seed) % LETTERS);
+	for (size_t i = 0; i < QUADS; i++)
+		snprintf(quad[i], 8, "%c%c%c%c", (char)('a' + i / 64), (char)('a' + i / 16 % 4),
+			 (char)('a' + i / 4 % 4), (char)('a' + i % 4));
+	for (size_t i = 0; i < PAIRS; i++)
+		snprintf(merge[i], 8, "%c %c", quad[i][2], quad[i][3]);
+	for (size_t i = 0; i < QUADS; i++)
+		snprintf(merge[PAIRS + i], 8, "%.2s %s", quad[i], quad[i] + 2);
+	for (size_t row = 0; row < LMD_LEN(rows); row++) {
+		struct lmi_text_token_buf ids = {0};
+		struct lmi_text_byte_buf out = {0};
+		struct lmi_alloc_stats before, after;
+		struct lmi_tokenizer *tok;
+		struct lmd_error err;
+
+		spec_init(&t, rows[row].kind, row ? NULL : "gpt-2");
+		spec_add(&t, "<unk>", LMD_TOKEN_UNKNOWN, 0);
+		for (size_t len = 1; len <= 4; len *= 2)
+			for (size_t i = 0, n = len == 1 ? LETTERS : len == 2 ? PAIRS : QUADS; i < n; i++)
+				spec_addn(&t, quad[i] + 4 - len, len, LMD_TOKEN_NORMAL,
+					  rows[row].equal ? 0 : (float)(lmd_rand(&seed) % 999));
+		for (size_t i = 0; i < PAIRS + QUADS; i++)
+			spec_merge(&t, merge[i]);
+		t.spec.unk = 0;
+		tok = open_spec();
+		lmi_alloc_reset_peak();
+		lmi_alloc_stats(&before);
+		ck_assert_int_eq(lmi_tokenizer_encode(tok, text, BYTES, 0, &ids, &err), LMD_OK);
+		lmi_alloc_stats(&after);
+		ck_assert_uint_le((after.peak_bytes - before.live_bytes) / BYTES, rows[row].most);
+		ck_assert_uint_lt(ids.n, BYTES / 2);
+		ck_assert_int_eq(lmi_tokenizer_decode(tok, ids.id, ids.n, 0, &out, &err), LMD_OK);
+		ck_assert(out.n >= BYTES && !memcmp(out.p + out.n - BYTES, text, BYTES));
+		lmi_text_byte_buf_fini(&out);
+		lmi_text_token_buf_fini(&ids);
+		lmi_tokenizer_close(tok);
+	}
+}
+END_TEST
+
 START_TEST(no_vocabulary)
 {
 	struct lmi_tokenizer *tok;
@@ -504,6 +559,7 @@ int main(void)
 	tcase_add_test(tc, many_tokens);
 	tcase_add_test(tc, nested_specials);
 	tcase_add_test(tc, work_of_texts);
+	tcase_add_test(tc, memory_of_long_words);
 	tcase_add_test(tc, no_vocabulary);
 	tcase_add_test(tc, pre_tokenizer_names);
 	suite_add_tcase(s, tc);

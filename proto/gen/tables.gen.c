@@ -803,6 +803,10 @@ static const struct lmi_wire_field fields_type_stream[] = {
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_stream, lease_ms),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "paused",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_stream, paused)},
 };
 static const struct lmi_wire_struct type_stream = {
 	.name = "stream",
@@ -2857,6 +2861,14 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .n_at = offsetof(struct lmi_wire_rep_info, n_template_caps),
 	 .max_items = 32,
 	 .u.s = {0, 64, ""}},
+	{.name = "files",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_info, files),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_info, n_files),
+	 .max_items = 1024,
+	 .u.s = {0, 4095, ""}},
 };
 static const struct lmi_wire_struct rep_info = {
 	.name = "info",
@@ -3255,6 +3267,33 @@ static const struct lmi_wire_struct rep_next = {
 	.bytes = sizeof(struct lmi_wire_rep_next),
 	.fields = fields_rep_next,
 	.n_fields = LMD_LEN(fields_rep_next),
+};
+
+static const struct lmi_wire_field fields_req_pause[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_pause, id)},
+};
+static const struct lmi_wire_struct req_pause = {
+	.name = "pause",
+	.bytes = sizeof(struct lmi_wire_req_pause),
+	.fields = fields_req_pause,
+	.n_fields = LMD_LEN(fields_req_pause),
+};
+
+static const struct lmi_wire_field fields_rep_pause[] = {
+	{.name = "left_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_pause, left_ms),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_pause = {
+	.name = "pause",
+	.bytes = sizeof(struct lmi_wire_rep_pause),
+	.fields = fields_rep_pause,
+	.n_fields = LMD_LEN(fields_rep_pause),
 };
 static const struct lmi_wire_struct req_ping = {
 	.name = "ping",
@@ -4056,6 +4095,32 @@ static const struct lmi_wire_struct rep_unload = {
 	.n_fields = LMD_LEN(fields_rep_unload),
 };
 
+static const struct lmi_wire_field fields_req_unpause[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_unpause, id)},
+};
+static const struct lmi_wire_struct req_unpause = {
+	.name = "unpause",
+	.bytes = sizeof(struct lmi_wire_req_unpause),
+	.fields = fields_req_unpause,
+	.n_fields = LMD_LEN(fields_req_unpause),
+};
+
+static const struct lmi_wire_field fields_rep_unpause[] = {
+	{.name = "was_paused",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_unpause, was_paused)},
+};
+static const struct lmi_wire_struct rep_unpause = {
+	.name = "unpause",
+	.bytes = sizeof(struct lmi_wire_rep_unpause),
+	.fields = fields_rep_unpause,
+	.n_fields = LMD_LEN(fields_rep_unpause),
+};
+
 static const struct lmi_wire_field fields_req_usage[] = {
 	{.name = "since",
 	 .type = LMI_WIRE_T_STRING,
@@ -4297,6 +4362,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.request = &req_next,
 		.reply = &rep_next,
 	},
+	[LMI_WIRE_OP_PAUSE] = {
+		.name = "pause",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_pause,
+		.reply = &rep_pause,
+	},
 	[LMI_WIRE_OP_PING] = {
 		.name = "ping",
 		.since = 1,
@@ -4464,6 +4537,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_ONCE,
 		.request = &req_unload,
 		.reply = &rep_unload,
+	},
+	[LMI_WIRE_OP_UNPAUSE] = {
+		.name = "unpause",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_unpause,
+		.reply = &rep_unpause,
 	},
 	[LMI_WIRE_OP_USAGE] = {
 		.name = "usage",

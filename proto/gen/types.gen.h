@@ -42,30 +42,32 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_LOAD = 22,
 	LMI_WIRE_OP_MODELS = 23,
 	LMI_WIRE_OP_NEXT = 24,
-	LMI_WIRE_OP_PING = 25,
-	LMI_WIRE_OP_PLUGINS = 26,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 27,
-	LMI_WIRE_OP_PS = 28,
-	LMI_WIRE_OP_PULL = 29,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 30,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 31,
-	LMI_WIRE_OP_RELOAD = 32,
-	LMI_WIRE_OP_RERANK = 33,
-	LMI_WIRE_OP_RM = 34,
-	LMI_WIRE_OP_SESSION_FORK = 35,
-	LMI_WIRE_OP_SESSION_READ = 36,
-	LMI_WIRE_OP_SESSION_RM = 37,
-	LMI_WIRE_OP_SESSION_WRITE = 38,
-	LMI_WIRE_OP_SESSIONS = 39,
-	LMI_WIRE_OP_SHUTDOWN = 40,
-	LMI_WIRE_OP_STATS = 41,
-	LMI_WIRE_OP_STATUS = 42,
-	LMI_WIRE_OP_STREAMS = 43,
-	LMI_WIRE_OP_TOKENIZE = 44,
-	LMI_WIRE_OP_UNLOAD = 45,
-	LMI_WIRE_OP_USAGE = 46
+	LMI_WIRE_OP_PAUSE = 25,
+	LMI_WIRE_OP_PING = 26,
+	LMI_WIRE_OP_PLUGINS = 27,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 28,
+	LMI_WIRE_OP_PS = 29,
+	LMI_WIRE_OP_PULL = 30,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 31,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 32,
+	LMI_WIRE_OP_RELOAD = 33,
+	LMI_WIRE_OP_RERANK = 34,
+	LMI_WIRE_OP_RM = 35,
+	LMI_WIRE_OP_SESSION_FORK = 36,
+	LMI_WIRE_OP_SESSION_READ = 37,
+	LMI_WIRE_OP_SESSION_RM = 38,
+	LMI_WIRE_OP_SESSION_WRITE = 39,
+	LMI_WIRE_OP_SESSIONS = 40,
+	LMI_WIRE_OP_SHUTDOWN = 41,
+	LMI_WIRE_OP_STATS = 42,
+	LMI_WIRE_OP_STATUS = 43,
+	LMI_WIRE_OP_STREAMS = 44,
+	LMI_WIRE_OP_TOKENIZE = 45,
+	LMI_WIRE_OP_UNLOAD = 46,
+	LMI_WIRE_OP_UNPAUSE = 47,
+	LMI_WIRE_OP_USAGE = 48
 };
-#define LMI_WIRE_N_OP 47
+#define LMI_WIRE_N_OP 49
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -511,6 +513,8 @@ struct lmi_wire_stream {
 	int64_t age_ms;
 	/* Time without next after which it is cancelled. (ms; >= 0) */
 	int64_t lease_ms;
+	/* It is paused. */
+	bool paused;
 };
 
 /* Something that has happened. */
@@ -1535,6 +1539,9 @@ struct lmi_wire_rep_info {
 	 * generation_prompt, strings. */
 	const struct lmd_str *template_caps;
 	uint32_t n_template_caps;
+	/* Paths of its files in their order, if it has several. Reported to admins only. */
+	const struct lmd_str *files;
+	uint32_t n_files;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
@@ -1739,6 +1746,28 @@ struct lmi_wire_rep_next {
 	int64_t last;
 	/* The stream has no more items. */
 	bool end;
+};
+
+/* Pauses a generation after the current step of the model. It computes nothing until op
+ * unpause, and then has the answer that it would have had without the pause. It keeps its place
+ * among its user's generations and its deadline, must be read as often as its lease says, and
+ * is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used
+ * by others; what they took is computed again. A durable stream is no longer paused after a
+ * restart. */
+struct lmi_wire_req_pause {
+	/* The stream. */
+	struct lmi_wire_id id;
+};
+
+/* Pauses a generation after the current step of the model. It computes nothing until op
+ * unpause, and then has the answer that it would have had without the pause. It keeps its place
+ * among its user's generations and its deadline, must be read as often as its lease says, and
+ * is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used
+ * by others; what they took is computed again. A durable stream is no longer paused after a
+ * restart. */
+struct lmi_wire_rep_pause {
+	/* Time after which it is cancelled. Pausing again does not extend it. (ms; >= 0) */
+	int64_t left_ms;
 };
 
 /* Checks that the server is alive. */
@@ -2120,6 +2149,18 @@ struct lmi_wire_rep_unload {
 	struct lmi_wire_id id;
 };
 
+/* Lets a generation go on that was paused with op pause. */
+struct lmi_wire_req_unpause {
+	/* The stream. */
+	struct lmi_wire_id id;
+};
+
+/* Lets a generation go on that was paused with op pause. */
+struct lmi_wire_rep_unpause {
+	/* It was paused; otherwise nothing has changed. */
+	bool was_paused;
+};
+
 /* Returns what was used per principal, model and day: all rows for admins, otherwise those of
  * the client. Rows are kept for 400 days. */
 struct lmi_wire_req_usage {
@@ -2170,6 +2211,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_load load;
 	struct lmi_wire_req_models models;
 	struct lmi_wire_req_next next;
+	struct lmi_wire_req_pause pause;
 	struct lmi_wire_req_ping ping;
 	struct lmi_wire_req_plugins plugins;
 	struct lmi_wire_req_plugins_reload plugins_reload;
@@ -2191,6 +2233,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_streams streams;
 	struct lmi_wire_req_tokenize tokenize;
 	struct lmi_wire_req_unload unload;
+	struct lmi_wire_req_unpause unpause;
 	struct lmi_wire_req_usage usage;
 };
 
@@ -2219,6 +2262,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_load load;
 	struct lmi_wire_rep_models models;
 	struct lmi_wire_rep_next next;
+	struct lmi_wire_rep_pause pause;
 	struct lmi_wire_rep_ping ping;
 	struct lmi_wire_rep_plugins plugins;
 	struct lmi_wire_rep_plugins_reload plugins_reload;
@@ -2240,6 +2284,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_streams streams;
 	struct lmi_wire_rep_tokenize tokenize;
 	struct lmi_wire_rep_unload unload;
+	struct lmi_wire_rep_unpause unpause;
 	struct lmi_wire_rep_usage usage;
 };
 

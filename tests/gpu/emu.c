@@ -249,7 +249,7 @@ void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b)
 	mma_half(c, a, b, true);
 }
 
-void emu_ldmatrix(uint32_t *r, const void *row)
+static void load_matrices(uint32_t *r, const void *row, bool transposed)
 {
 	struct fibre *f = &emu.fibres[emu_now.tid];
 	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
@@ -259,9 +259,25 @@ void emu_ldmatrix(uint32_t *r, const void *row)
 		fatal("matrices in rows that do not begin at multiples of 16 bytes");
 	f->a = row;
 	wait_as(AT_WARP);
-	for (unsigned j = 0; j < 4; j++)
-		r[j] = lanes[8 * j + lane / 4].a[lane % 4];
+	for (unsigned j = 0; j < 4; j++) {
+		const uint32_t *first = lanes[8 * j + lane % 4 * 2].a + lane / 8,
+			       *second = lanes[8 * j + lane % 4 * 2 + 1].a + lane / 8;
+		unsigned shift = lane / 4 % 2 * 16; /* value lane / 4 of a row */
+
+		r[j] = transposed ? (*first >> shift & 0xffff) | *second >> shift << 16
+				  : lanes[8 * j + lane / 4].a[lane % 4];
+	}
 	wait_as(AT_WARP);
+}
+
+void emu_ldmatrix(uint32_t *r, const void *row)
+{
+	load_matrices(r, row, false);
+}
+
+void emu_ldmatrix_t(uint32_t *r, const void *row)
+{
+	load_matrices(r, row, true);
 }
 
 void emu_async16_or_zero(void *shared, const void *from, int copy)

@@ -40,6 +40,7 @@ float emu_shfl_xor(float v, unsigned mask);
 
 #define GPU_KERNEL  static void
 #define GPU_BLOCK_OF(threads, blocks) static void
+#define GPU_PARAM   const
 #define GPU_FN      static inline
 #define GPU_SLOW    static
 #define GPU_CONST   static const
@@ -105,6 +106,11 @@ static inline uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return r;
 }
 
+static inline uint32_t gpu_count_up(uint32_t *n)
+{
+	return (*n)++;
+}
+
 /* Ends the program if the address is not a multiple of 16, as a device would. */
 struct gpu_four emu_load16(const void *p);
 #define gpu_load16   emu_load16
@@ -117,6 +123,7 @@ void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b);
 void emu_ldmatrix(uint32_t *r, const void *row);
+void emu_ldmatrix_t(uint32_t *r, const void *row);
 void emu_async16(void *shared, const void *from);
 void emu_async16_or_zero(void *shared, const void *from, int copy);
 void emu_async_commit(void);
@@ -126,6 +133,7 @@ void emu_async_wait(uint32_t n);
 #define gpu_mma_f16      emu_mma_f16
 #define gpu_mma_bf16     emu_mma_bf16
 #define gpu_ldmatrix     emu_ldmatrix
+#define gpu_ldmatrix_t   emu_ldmatrix_t
 #define gpu_async16      emu_async16
 #define gpu_async16_or_zero emu_async16_or_zero
 #define gpu_async_commit emu_async_commit

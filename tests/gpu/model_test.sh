@@ -13,20 +13,38 @@ for kind in full window state hybrid sandwich; do
 		--activations f32 --plugin-dir "$plugins"
 	holds "$kind: values of a step: $(cat "$dir/err")" test $got -eq 0
 done
-# Prompts of more rows than a block of the matrix kernels takes.
+# Prompts of more rows than a block of the matrix kernels takes, with heads of 128 and 32 columns.
 for type in f16 bf16 q8_0; do
 	command -v python3 >/dev/null || continue
-	python3 "$src/bench/make_model" "$dir/$type.gguf" --type $type --layers 1 --width 64 --ffn 96 --heads 2 \
-		--kv-heads 1 --vocab 300 >"$dir/out" 2>&1 || exit 99
-	nmse=1e-6
-	[ $type = q8_0 ] && nmse=1e-3 # activations that are close to a half round to either side
+	case $type in
+	q8_0) heads=4 kv=q8_0 flash=64_any nmse=1e-3 ;; # activations close to a half round to either side
+	*) heads=1 kv=$type flash=128_$type nmse=1e-6 ;;
+	esac
+	python3 "$src/bench/make_model" "$dir/$type.gguf" --type $type --layers 1 --width 128 --ffn 96 \
+		--heads $heads --kv-heads 1 --vocab 300 >"$dir/out" 2>&1 || exit 99
 	LLAMAD_FAKE_GPU=count=$dir/count-$type
 	export LLAMAD_FAKE_GPU
 	call debug diff "$dir/$type.gguf" --tokens "$(seq -s , 70)" --backend cuda --against ref --nmse $nmse \
-		--plugin-dir "$plugins"
+		--kv-type $kv --plugin-dir "$plugins"
 	holds "$type: values of 70 rows: $(cat "$dir/err")" test $got -eq 0
-	holds "$type: rows on matrix units" grep -q "^ *[1-9][0-9]* gpu_tile_$type\$" "$dir/count-$type"
+	for kernel in tile_$type flash_$flash; do
+		holds "$type: kernel $kernel has run" grep -q "^ *[1-9][0-9]* gpu_$kernel\$" "$dir/count-$type"
+	done
 done
+# Launches of a layer for one row: what a second layer adds.
+launches() {
+	python3 "$src/bench/make_model" "$dir/layers.gguf" --type q8_0 --layers "$1" --width 64 --ffn 96 \
+		--heads 2 --kv-heads 1 --vocab 300 >"$dir/out" 2>&1 || exit 99
+	LLAMAD_FAKE_GPU=count=$dir/launches-$1
+	export LLAMAD_FAKE_GPU
+	does debug diff "$dir/layers.gguf" --tokens 5 --backend cuda --against ref --nmse 1e-3 --plugin-dir "$plugins"
+	awk '{ n += $1 } END { print n }' "$dir/launches-$1"
+}
+if command -v python3 >/dev/null; then
+	layer=$(($(launches 2) - $(launches 1)))
+	echo "$layer launches for a layer"
+	holds "$layer launches for a layer, at most 11" test "$layer" -le 11
+fi
 LLAMAD_FAKE_GPU=
 for backend in ref cuda; do
 	call run "$dir/full.gguf" --raw -n 12 --temp 0 -p "A B" --backend $backend --activations f32 \

@@ -645,6 +645,89 @@ END_TEST
 
 /* ---- routes ---- */
 
+/* ---- bounds ---- */
+
+static json_t *list_of(size_t n, const json_t *item)
+{
+	json_t *v = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append(v, (json_t *)item);
+	return v;
+}
+
+static json_t *text_of(size_t n)
+{
+	char *s = malloc(n + 1);
+	json_t *v;
+
+	ck_assert_ptr_nonnull(s);
+	memset(s, 'a', n);
+	v = json_stringn(s, n);
+	free(s);
+	return v;
+}
+
+static json_t *biases(size_t n)
+{
+	json_t *v = json_object();
+	char key[16];
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(key, sizeof(key), "%zu", i);
+		(void)json_object_set_new(v, key, json_integer(1));
+	}
+	return v;
+}
+
+/* A schema that is n bytes long as compact JSON. */
+static json_t *schema_of(size_t n)
+{
+	return json_pack("{s:s,s:{s:o}}", "type", "json_schema", "json_schema", "schema",
+			 json_pack("{s:o}", "title", text_of(n - strlen("{\"title\":\"\"}"))));
+}
+
+/* A value is accepted at the bound, and the next one is refused with the name of the member. */
+static void check_bound(const char *path, const char *member, json_t *own_good, json_t *own_bad)
+{
+	json_t *body = json_pack("{s:s,s:i}", "prompt", "a", "max_tokens", 1), *found;
+
+	if (strstr(path, "chat"))
+		body = json_loads("{" HI "}", 0, NULL);
+	(void)json_object_set_new(body, member, own_good);
+	found = api_translate(path, body);
+	ck_assert_msg(!json_object_get(found, "error"), "%s of %s: %s", member, path,
+		      json_string_value(json_object_get(found, "error")));
+	json_decref(found);
+	(void)json_object_set_new(body, member, own_bad);
+	found = api_translate(path, body);
+	ck_assert_msg(json_object_get(found, "error") != NULL, "%s of %s: accepted", member, path);
+	ck_assert_msg(!strncmp(json_string_value(json_object_get(found, "param")), member, strlen(member)),
+		      "%s of %s: %s", member, path, json_string_value(json_object_get(found, "param")));
+	json_decref(found);
+	json_decref(body);
+}
+
+START_TEST(bounds)
+{
+	static const char *const paths[] = {CHAT, COMPLETION};
+	json_t *a = json_string("a");
+
+	for (size_t i = 0; i < LMD_LEN(paths); i++) {
+		const char *p = paths[i];
+
+		check_bound(p, "n", json_integer(8), json_integer(9));
+		check_bound(p, "stop", list_of(16, a), list_of(17, a));
+		check_bound(p, "stop", text_of(256), text_of(257));
+		check_bound(p, "logit_bias", biases(1024), biases(1025));
+		check_bound(p, "response_format", schema_of(LMI_WIRE_LIMIT_GRAMMAR_BYTES),
+			    schema_of(LMI_WIRE_LIMIT_GRAMMAR_BYTES + 1));
+	}
+	check_bound(COMPLETION, "best_of", json_integer(8), json_integer(9));
+	json_decref(a);
+}
+END_TEST
+
 static void check_routes(const struct lmi_http_routes *r)
 {
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -687,6 +770,7 @@ int main(void)
 	tcase_add_loop_test(t, small_arena, 0, LMD_LEN(accepted));
 	tcase_add_test(t, errors);
 	tcase_add_test(t, pieces);
+	tcase_add_test(t, bounds);
 	tcase_add_test(t, routes);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

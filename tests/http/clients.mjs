@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Uses a running daemon through the client packages of JavaScript.
 //
-//     node clients.mjs URL MODEL KEY     in a folder with node_modules
+//     node clients.mjs URL MODEL KEY POOR     in a folder with node_modules; POOR is a key whose quota
+//                                             is used up
 //
 // Each check prints a line "ok: PACKAGE WHAT" or "FAIL: PACKAGE WHAT: FOUND".
 import { createRequire } from "node:module";
+import { connect } from "node:net";
 import { pathToFileURL } from "node:url";
 
-const [url, model, key] = process.argv.slice(2);
+const [url, model, key, poor] = process.argv.slice(2);
 globalThis.AI_SDK_LOG_WARNINGS = false;
 const require = createRequire(process.cwd() + "/");
 const load = async (name) => import(pathToFileURL(require.resolve(name)).href);
@@ -39,6 +41,46 @@ async function fails(name, status, call) {
 	} catch (e) {
 		check(name, (e.status ?? e.statusCode ?? e.status_code) === status, String(e));
 	}
+}
+
+// As many connections as one address may have, so that the next one is answered with 503.
+async function fill() {
+	const { hostname, port } = new URL(url);
+	const held = [];
+	for (let full = false; !full; ) {
+		const s = connect(Number(port), hostname);
+		held.push(s);
+		s.on("error", () => {});
+		full = await new Promise((resolve) => {
+			s.once("data", () => resolve(true));
+			s.once("connect", () => setTimeout(() => resolve(false), 20));
+		});
+	}
+	return held;
+}
+
+// Waits until the server has seen that the connections are closed.
+async function empty(held) {
+	for (const s of held) s.destroy();
+	for (let i = 0; i < 1000; i++) {
+		try {
+			if ((await fetch(url + "/livez")).ok) return;
+		} catch {
+			// is refused
+		}
+		await new Promise((resolve) => setTimeout(resolve, 10)); // asks again
+	}
+}
+
+// The errors that do not depend on the body: call(base, key, text) throws what has the status.  The last
+// one needs a new connection, which another name of the host makes the client open.
+async function statusErrors(name, call) {
+	await fails(`${name} errors, 413`, 413, () => call(url, key, "colour ".repeat(1300000)));
+	await fails(`${name} errors, 429`, 429, () => call(url, poor, "Hi."));
+	const held = await fill();
+	await fails(`${name} errors, 503`, 503,
+		() => call(url.replace("127.0.0.1", "localhost"), key, "Hi."));
+	await empty(held);
 }
 
 async function openai() {
@@ -83,6 +125,9 @@ async function openai() {
 	await fails("openai.js errors, no model", 404, () => c.models.retrieve("nosuch"));
 	const wrong = new OpenAI({ baseURL: url + "/v1", apiKey: "wrong", maxRetries: 0 });
 	await fails("openai.js errors, wrong key", 401, () => wrong.models.list());
+	await statusErrors("openai.js", (base, apiKey, content) =>
+		new OpenAI({ baseURL: base + "/v1", apiKey, maxRetries: 0 }).chat.completions.create({
+			...opts, messages: [{ role: "user", content }] }));
 	const long = await chat.create({ ...opts, stream: true, max_tokens: 4000, ignore_eos: true });
 	for await (const x of long) {
 		long.controller.abort();
@@ -137,6 +182,15 @@ async function anthropic() {
 	await fails("@anthropic-ai/sdk errors", 400, () => c.messages.create({ ...opts, max_tokens: -1 }));
 	const wrong = new Anthropic({ baseURL: url, apiKey: "wrong", maxRetries: 0 });
 	await fails("@anthropic-ai/sdk errors, wrong key", 401, () => wrong.messages.create(opts));
+	await statusErrors("@anthropic-ai/sdk", (base, apiKey, content) =>
+		new Anthropic({ baseURL: base, apiKey, maxRetries: 0 }).messages.create({
+			...opts, messages: [{ role: "user", content }] }));
+	const long = await c.messages.create({ ...opts, stream: true, max_tokens: 4000 });
+	for await (const x of long) {
+		long.controller.abort();
+		check("@anthropic-ai/sdk cancellation", x.type === "message_start", x);
+		break;
+	}
 	const many = await Promise.all(Array.from({ length: 32 }, () => c.messages.create(opts)));
 	check("@anthropic-ai/sdk 32 at once", many.every((m) => m.content.length > 0));
 }
@@ -159,6 +213,23 @@ async function ollama() {
 	const vectors = await c.embed({ model, input: ["a cat", "taxes"] });
 	check("ollama.js embeddings", vectors.embeddings.length === 2, vectors.embeddings.length);
 	await fails("ollama.js errors, no model", 404, () => c.show({ model: "nosuch" }));
+	await statusErrors("ollama.js", (base, k, content) =>
+		new Ollama({ host: base, headers: { Authorization: `Bearer ${k}` } }).chat({
+			model, messages: [{ role: "user", content }] }));
+	const tools = [{ type: "function", function: { name: "weather", parameters: place } }];
+	let call;
+	for await (const x of await c.chat({ model: "scripted", messages: hi, tools, stream: true }))
+		if (x.message.tool_calls) call = x.message;
+	check("ollama.js tools", call?.tool_calls[0].function.arguments.place === "Bern", call);
+	const back = await c.chat({ model: "scripted", tools, messages: [...hi, call,
+		{ role: "tool", tool_name: "weather", content: "rain" }] });
+	check("ollama.js tool round trip", back.message.content === "It rains.", back);
+	const long = await c.chat({ model, messages: hi, stream: true,
+		options: { ...options, num_predict: 2000 } });
+	for await (const x of long) {
+		check("ollama.js cancellation", !x.done, x);
+		break; // ends the request
+	}
 	const many = await Promise.all(
 		Array.from({ length: 32 }, () => c.chat({ model, messages: hi, options })));
 	check("ollama.js 32 at once", many.every((m) => m.message.content === text));
@@ -197,6 +268,17 @@ async function aisdk() {
 		? provider.embeddingModel(model) : provider.textEmbeddingModel(model),
 		values: ["a cat", "taxes"], maxRetries: 0 });
 	check("ai embeddings", vectors.embeddings.length === 2, vectors.embeddings.length);
+	const stop = new AbortController();
+	const { prompt: _, ...some } = opts;
+	const long = streamText({ ...some, prompt: "Count.", maxOutputTokens: 2000,
+		abortSignal: stop.signal });
+	for await (const x of long.textStream) {
+		check("ai cancellation", x.length > 0, x);
+		stop.abort();
+		break;
+	}
+	const many = await Promise.all(Array.from({ length: 32 }, () => generateText(opts)));
+	check("ai 32 at once", many.every((m) => m.text === whole.text));
 	await fails("ai errors", 400, () => generateText({ ...opts, temperature: 9 }));
 }
 

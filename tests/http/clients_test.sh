@@ -16,22 +16,35 @@ model=$("$src/scripts/fetch-model" --folder)/SmolLM2-135M-Instruct.Q4_1.gguf
 	exit 77
 }
 # a package that is not installed is a failure here
-for f in "$cache/clients/bin/python3" "$cache/clients-frameworks/bin/python3" "$node"; do
+for f in "$cache/clients/bin/python3" "$cache/clients-frameworks/bin/python3" "$node" \
+	"$cache/clients-go/ollama"; do
 	holds "there is no $f: run scripts/deps all-clients" [ -x "$f" ]
 done
 
 # the packages for JavaScript open a connection for each request at once
 printf '[limits]\nhttp_store = 16M\nconnections_per_user = 100\n' >"$dir/conf"
+{
+	echo "{%- set replies = ['<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Bern\"}}</tool_call>', \
+'It rains.'] -%}"
+	cat "$src/tests/http/script.jinja"
+} >"$dir/scripted.jinja"
+printf '[model scripted]\ntemplate_file = %s\n' "$dir/scripted.jinja" >>"$dir/conf"
+does debug echo-model "$dir/echo.gguf"
 start_http
+does add scripted "$dir/echo.gguf"
 prints . key add client
 key=$(tail -n 1 "$dir/out")
+prints . key add poor --tpd 1
+poor=$(tail -n 1 "$dir/out")
 ctl add smollm2 "$model" >/dev/null || { cat "$dir/log"; exit 1; }
 export PYTHONDONTWRITEBYTECODE=1
+# uses up its quota
+fetch 200 '' -H "x-api-key: $poor" -d '{"model":"smollm2","prompt":"a","n_predict":2}' "http://$http/completion"
 # run NAME COMMAND...: the output is kept for the table
 run() {
 	name=$1
 	shift
-	"$@" "http://$http" smollm2 "$key" >"$dir/checks" 2>"$dir/warnings"
+	"$@" "http://$http" smollm2 "$key" "$poor" >"$dir/checks" 2>"$dir/warnings"
 	rc=$?
 	cat "$dir/checks" >>"$dir/all"
 	grep -v '^ok' "$dir/checks"
@@ -42,6 +55,35 @@ run "packages.py" "$cache/clients/bin/python3" "$src/tests/http/packages.py"
 run "frameworks.py" "$cache/clients-frameworks/bin/python3" "$src/tests/http/frameworks.py"
 script=$(cd "$src" && pwd)/tests/http/clients.mjs
 run "clients.mjs" sh -c 'cd "$1" && shift && exec "$@"' sh "$cache/clients-js" "$node" "$script"
+
+# the program of Ollama sends no key, which is not needed while there is none
+does key rm client
+does key rm poor
+export HOME="$dir/home" OLLAMA_HOST="http://$http" OLLAMA_NOHISTORY=1
+mkdir "$HOME"
+# ollama WHAT PATTERN ARGUMENT...: its output has the pattern
+ollama() {
+	what=$1 pattern=$2
+	shift 2
+	if "$cache/clients-go/ollama" "$@" </dev/null >"$dir/out" 2>&1 && grep -q "$pattern" "$dir/out"; then
+		echo "ok: ollama.go $what" >>"$dir/all"
+	else
+		echo "FAIL: ollama.go $what: $(head -c 300 "$dir/out")" | tee -a "$dir/all"
+		holds "ollama $*" false
+	fi
+}
+ollama models '^smollm2 ' list
+ollama models 'architecture' show smollm2
+ollama chat . run smollm2 "Name a colour." --verbose
+ollama stream 'eval rate' run smollm2 "Name a colour." --verbose
+ollama models '^smollm2 ' ps
+ollama "structured output" '{' run smollm2 "Name a colour as JSON." --format json
+"$cache/clients-go/ollama" show nosuch </dev/null >"$dir/out" 2>&1
+holds "ollama: a model that does not exist: $(cat "$dir/out")" grep -q 'not found\|does not exist' "$dir/out"
+echo "ok: ollama.go errors, no model" >>"$dir/all"
+"$cache/clients-go/ollama" rm smollm2 </dev/null >"$dir/out" 2>&1
+holds "ollama: what only an administrator may do: $(cat "$dir/out")" grep -q 'role admin' "$dir/out"
+ollama unload '' stop smollm2
 stop
 holds "the table in docs/http-apis.md is that of these checks" \
 	/usr/bin/env python3 "$src/tests/http/matrix.py" "$src" "$dir/all"

@@ -77,6 +77,23 @@ post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
 holds "the call is one of functionary: $(head -c 300 "$dir/body")" \
 	grep -q '"content":\[{"token":"<"' "$dir/body"
 holds "and has arguments" grep -q '"arguments":"{ *\\"x\\": *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
+# in the formats of further families, each found by its marker in the template; whole and streamed
+calls_as() {
+	call=$(printf %s "$call" | sed 's|"\$ref":"#/$defs/c"|"type":"string","enum":["a","b"]|; s|,"$defs":{"c":{"enum":\["a","b"\]}}||')
+	own=$(printf %s "$call" | sed "s/\"chat_template\":\"chatml\"/\"chat_template\":\"{# $1 #}{{ messages[0].content }}\"/")
+	post 200 '"finish_reason":"tool_calls"' /v1/chat/completions \
+		"{\"temperature\":0,\"parallel_tool_calls\":false,\"logprobs\":true,$own}"
+	holds "$1: the call begins with $2: $(head -c 300 "$dir/body")" \
+		grep -q "\"content\":\[{\"token\":\"$2\"" "$dir/body"
+	holds "$1: arguments: $(head -c 700 "$dir/body")" grep -q '"arguments":"{ *\\"x\\" *: *\\"[ab]\\" *}"\|"arguments":"{ *}"' "$dir/body"
+	post 200 '"tool_calls":\[{"index":0,.*"arguments":' /v1/chat/completions \
+		"{\"stream\":true,\"temperature\":0,\"parallel_tool_calls\":false,$own}"
+	holds "$1: the end of the stream" grep -q '"finish_reason":"tool_calls"' "$dir/body"
+}
+calls_as '[TOOL_CALLS]' '\['
+calls_as '[ARGS]' '\['
+calls_as '<|channel|>' '<'
+calls_as '<|tool_call_argument_begin|>' '<'
 post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
 	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
 holds "an index for each input" grep -q '"index":1,' "$dir/body"
@@ -110,6 +127,8 @@ post 200 '"done_reason":"load"' /api/generate '{"model":"tiny"}'
 post 200 '"done_reason":"load"' /api/chat '{"model":"tiny","messages":[]}'
 fetch 200 '"models":\[{"name":"tiny".*"expires_at":"20.*"context_length":[1-9]' "$u/api/ps"
 post 200 '"model_info":{"general.*"capabilities":\["completion"\]' /api/show '{"model":"tiny"}'
+holds "a digest of the usual length" sh -c 'curl -s "$1/api/ps" | grep -q "\"digest\":\"[0-9a-f]\{64\}\""' - "$u"
+post 200 '"model_info":{.*"general.parameter_count":[1-9]' /api/show '{"model":"","name":"tiny"}'
 post 404 '^{"error":' /api/show '{"model":"nosuch"}'
 post 400 '^{"error":"model: is missing"}$' /api/show '{}'
 post 200 '"done":true,"done_reason":"length"' /api/generate \

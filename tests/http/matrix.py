@@ -17,11 +17,13 @@ OTHERS = {"list": "models", "model": "models", "message": "chat", "chat stream":
           "json_schema": "structured output", "format": "structured output",
           "embed": "embeddings", "range": "errors", "no model": "errors", "context": "errors",
           "errors, no model": "errors", "errors, wrong key": "errors",
+          "errors, 413": "errors", "errors, 429": "errors", "errors, 503": "errors",
           "responses stream": "responses"}
 # Names in the checks: registry and package.
 PACKAGES = {"openai.js": ("npm", "openai"), "ollama.js": ("npm", "ollama"),
             "@anthropic-ai/sdk": ("npm", "@anthropic-ai/sdk"),
-            "ai": ("npm", "@ai-sdk/openai-compatible")}
+            "ai": ("npm", "@ai-sdk/openai-compatible"),
+            "ollama.go": ("go", "github.com/ollama/ollama")}
 BEGIN, END = "<!-- clients: from tests/http/clients_test.sh -->\n", "<!-- end of clients -->\n"
 
 

@@ -2,19 +2,25 @@
 # SPDX-License-Identifier: MIT
 """Uses a running daemon through the client packages of the APIs.
 
-    packages.py URL MODEL [KEY]      URL such as http://127.0.0.1:8080
+    packages.py URL MODEL [KEY [POOR]]   URL such as http://127.0.0.1:8080; POOR is a key whose quota
+                                         is used up
 
 Each check prints a line.  A package that is not installed is skipped by name.  Answers of the model
 are checked for their form, and for being the same whether they are streamed or not."""
+import contextlib
 import importlib
 import json
+import select
+import socket
 import sys
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 URL, MODEL = sys.argv[1].rstrip("/"), sys.argv[2]
 KEY = sys.argv[3] if len(sys.argv) > 3 else "none"
+POOR = sys.argv[4] if len(sys.argv) > 4 else None
 HI = [{"role": "user", "content": "Name a colour."}]
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}},
           "required": ["city"], "additionalProperties": False}
@@ -38,6 +44,49 @@ def fails(name, error, status, call):
         check(name, getattr(e, "status_code", None) == status, e)
 
 
+class Full:
+    """As many connections as one address may have, so that the next one is answered with 503."""
+
+    def __enter__(self):
+        host, port = URL.split("//")[1].rsplit(":", 1)
+        self.held = []
+        for _ in range(4096):
+            s = socket.create_connection((host, int(port)))
+            self.held.append(s)
+            if select.select([s], [], [], 0.05)[0]:  # refused
+                return self
+        raise RuntimeError("the number of connections has no limit")
+
+    def __exit__(self, *what):
+        for s in self.held:
+            s.close()
+        for _ in range(1000):  # the server has to see first that they are closed
+            with ThreadPoolExecutor(16) as pool:
+                if set(pool.map(self.answered, range(16))) == {200}:
+                    return
+            time.sleep(0.01)  # asks again; nothing depends on its length
+
+    def answered(self, _):
+        try:
+            return ask("/livez")[0]
+        except OSError:
+            return 0
+
+
+def status_errors(name, make, call, error, more):
+    """The errors that do not depend on the body: call(client) of make(key) raises `error`, or what `more`
+    has for its status."""
+    huge = "colour " * 1300000  # more than http_body
+    for status, key, text, full in ((413, KEY, huge, False), (429, POOR, "Hi.", False),
+                                    (503, KEY, "Hi.", True)):
+        if not key:
+            continue
+        # a package may close its connection when it refuses to send more
+        with Full() if full else contextlib.nullcontext():
+            fails(f"{name} errors, {status}", more.get(status, error), status,
+                  lambda: call(make(key), [{"role": "user", "content": text}]))
+
+
 def ask(path, body=None, method=None):
     data = None if body is None else json.dumps(body).encode()
     req = urllib.request.Request(URL + path, data, method=method,
@@ -51,6 +100,34 @@ def ask(path, body=None, method=None):
 
 
 # ---- openai ----
+
+# A text in a chat template by which its family is recognised, and how the answer then begins.
+FAMILIES = [("<tool_call>", "<"), ("[TOOL_CALLS]", "["), ("[ARGS]", "["), ("<|channel|>", "<"),
+            ("<|tool_call_argument_begin|>", "<"), ("<arg_key>", "<"), ("<parameter=", "<")]
+
+
+def required_calls(chat):
+    """Required calls in the form of each family: they arrive as calls, whole and in pieces."""
+    parameters = {"type": "object", "additionalProperties": False, "required": ["place", "code"],
+                  "properties": {"place": {"type": "string", "enum": ["Bern", "12"]},
+                                 "code": {"type": "integer", "minimum": 1, "maximum": 9},
+                                 "days": {"type": "array", "maxItems": 0}}}
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": parameters}}]
+    for mark, begin in FAMILIES:
+        opts = {"model": MODEL, "temperature": 0, "max_tokens": 400, "messages": HI, "tools": tools,
+                "tool_choice": "required", "parallel_tool_calls": False,
+                "extra_body": {"chat_template": "{# %s #}{{ messages[0].content }}" % mark}}
+        one = chat.create(logprobs=True, **opts).choices[0]
+        calls = one.message.tool_calls
+        args = json.loads(calls[0].function.arguments)
+        check(f"openai tool call, {mark}", one.finish_reason == "tool_calls" and len(calls) == 1
+              and calls[0].function.name == "weather" and args["place"] in ("Bern", "12")
+              and 1 <= args["code"] <= 9 and one.logprobs.content[0].token.startswith(begin), one)
+        with chat.stream(**opts) as s:
+            got = s.get_final_completion().choices[0]
+        check(f"openai tool call stream, {mark}", got.finish_reason == "tool_calls"
+              and got.message.tool_calls[0].function.arguments == calls[0].function.arguments, got)
+
 
 def openai_checks(openai):
     c = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
@@ -106,6 +183,7 @@ def openai_checks(openai):
     back = chat.create(tools=tools, messages=HI + [
         {"role": "assistant", "content": None, "tool_calls": [call.message.tool_calls[0].to_dict()]},
         {"role": "tool", "tool_call_id": call.message.tool_calls[0].id, "content": "rain"}], **opts)
+    required_calls(chat)
     check("openai tool round trip", back.usage.completion_tokens > 0, back)
     with ThreadPoolExecutor(16) as pool:
         got = list(pool.map(lambda _: chat.create(messages=HI, **opts), range(32)))
@@ -115,6 +193,9 @@ def openai_checks(openai):
         check("openai cancellation", next(iter(s)).choices is not None)
     wrong = openai.OpenAI(base_url=URL + "/v1", api_key="wrong", max_retries=0)
     fails("openai errors, wrong key", openai.AuthenticationError, 401, wrong.models.list)
+    status_errors("openai", lambda key: openai.OpenAI(base_url=URL + "/v1", api_key=key, max_retries=0),
+                  lambda x, m: x.chat.completions.create(messages=m, **opts), openai.APIStatusError,
+                  {429: openai.RateLimitError, 503: openai.InternalServerError})
     fails("openai range", openai.BadRequestError, 400,
           lambda: chat.create(messages=HI, model=MODEL, temperature=9))
     fails("openai image", openai.BadRequestError, 400, lambda: chat.create(
@@ -252,6 +333,19 @@ def anthropic_checks(anthropic):
         {"role": "user", "content": [{"type": "tool_result", "content": "rain",
                                       "tool_use_id": call.content[-1].id}]}], **opts)
     check("anthropic tool result", back.usage.input_tokens > 0, back)
+    wrong = anthropic.Anthropic(base_url=URL, api_key="wrong", max_retries=0)
+    fails("anthropic errors, wrong key", anthropic.AuthenticationError, 401,
+          lambda: wrong.messages.create(messages=HI, **opts))
+    fails("anthropic errors, no model", anthropic.NotFoundError, 404, lambda: c.models.retrieve("nosuch"))
+    check("anthropic models", MODEL in [m.id for m in c.models.list()])
+    with c.messages.stream(messages=HI, **{**opts, "max_tokens": 2000}) as s:
+        check("anthropic cancellation", next(iter(s.text_stream)) is not None)
+    with ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda _: c.messages.create(messages=HI, system="Be brief.", **opts), range(32)))
+    check("anthropic 32 at once", {x.content[0].text for x in got} == {text}, got)
+    status_errors("anthropic", lambda key: anthropic.Anthropic(base_url=URL, api_key=key, max_retries=0),
+                  lambda x, m: x.messages.create(messages=m, **opts), anthropic.APIStatusError,
+                  {429: anthropic.RateLimitError, 503: anthropic.InternalServerError})
     fails("anthropic range", anthropic.BadRequestError, 400,
           lambda: c.messages.create(model=MODEL, max_tokens=-1, messages=HI))
 
@@ -278,6 +372,29 @@ def ollama_checks(ollama):
     raw = c.generate(model=MODEL, prompt="One, two,", raw=True, options=opts)
     check("ollama raw", bool(raw.response) and raw.done_reason in ("stop", "length"), raw)
     fails("ollama no model", ollama.ResponseError, 404, lambda: c.show("nosuch"))
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": PARAMETERS}}]
+    call = c.chat(model="scripted", messages=HI, tools=tools).message
+    check("ollama tools", call.tool_calls[0].function.name == "weather"
+          and call.tool_calls[0].function.arguments == {"place": "Bern"}, call)
+    got = list(c.chat(model="scripted", messages=HI, tools=tools, stream=True))
+    check("ollama tool stream", [x.function.arguments for m in got for x in m.message.tool_calls or []]
+          == [{"place": "Bern"}], got)
+    back = c.chat(model="scripted", tools=tools, messages=HI + [
+        call, {"role": "tool", "tool_name": "weather", "content": "rain"}])
+    check("ollama tool round trip", back.message.content == "It rains.", back)
+    for x in c.chat(model=MODEL, messages=HI, stream=True, options={**opts, "num_predict": 2000}):
+        check("ollama cancellation", not x.done, x)
+        break
+    with ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda _: c.chat(model=MODEL, messages=HI, options=opts), range(32)))
+    check("ollama 32 at once", {x.message.content for x in got} == {whole.message.content}, got)
+    wrong = ollama.Client(host=URL, headers={"Authorization": "Bearer wrong"})
+    fails("ollama errors, wrong key", ollama.ResponseError, 401, wrong.list)
+    fails("ollama errors", ollama.ResponseError, 400,
+          lambda: c.chat(model=MODEL, messages=HI, options={"temperature": "hot"}))
+    status_errors("ollama",
+                  lambda key: ollama.Client(host=URL, headers={"Authorization": f"Bearer {key}"}),
+                  lambda x, m: x.chat(model=MODEL, messages=m, options=opts), ollama.ResponseError, {})
     r = c.embed(model=MODEL, input=["a cat", "a cat", "taxes"])
     check("ollama embed", r.embeddings[0] == r.embeddings[1] != r.embeddings[2], r.prompt_eval_count)
     r = c.embeddings(model=MODEL, prompt="a cat")
@@ -305,7 +422,7 @@ def plain_checks():
     code, text = ask("/props")
     check("llama.cpp props", code == 200 and json.loads(text)["total_slots"] > 0, text)
     check("llama.cpp slots", isinstance(json.loads(ask("/slots")[1]), list))
-    check("llama.cpp models", json.loads(ask("/models")[1])["data"][0]["id"] == MODEL)
+    check("llama.cpp models", MODEL in [m["id"] for m in json.loads(ask("/models")[1])["data"]])
     code, text = ask("/v1/chat/completions", {"messages": HI, "max_tokens": 1})
     check("no model named", code == 200, text)
     code, text = ask("/v1/chat/completions", {"model": MODEL, "messages": HI, "max_tokens": 0})

@@ -223,6 +223,14 @@ def limits():
     s = dial()
     s.sendall(GET + HOST + b"Content-Length: 999999999999\r\n\r\n")
     check(read_response(s)[0] == 413, "a huge length")
+    # a client that sends all of its body before it reads gets the response
+    s = dial()
+    try:
+        s.sendall(GET + HOST + b"Content-Length: 8388608\r\n\r\n" + 8388608 * b"x")
+        code = read_response(s)[0]
+    except ConnectionError as e:
+        code = str(e)
+    check(code == 413, f"a long body that is refused: {code}")
 
 
 def trickle(s, data):

@@ -176,13 +176,22 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
         if found or "/resolve/" in path:
             if token and self.headers.get("Authorization") != f"Bearer {token}":
                 return self.reply(401, b"{}")
+        repo = re.match(r"/api/models/([^/]+/[^/]+)/revision/", path)
+        if repo and os.path.isdir(f"{ROOT}/hf/{repo[1]}"):
+            names = sorted(os.listdir(f"{ROOT}/hf/{repo[1]}"))
+            return self.reply(200, json.dumps({"id": repo[1], "sha": "0" * 40, "siblings": [
+                {"rfilename": name} for name in names]}).encode())
         if found:
             return self.hf_tree(found[1]) if os.path.isdir(f"{ROOT}/hf/{found[1]}") \
                 else self.reply(404)
         found = re.match(r"/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path)
         if found:  # to the host that has the files
             host = self.headers["Host"].replace("127.0.0.1", "localhost")
-            return self.reply(302, Location=f"http://{host}/cdn/{found[1]}/{found[2]}")
+            at = f"{ROOT}/hf/{found[1]}/{found[2]}"
+            about = {"X_Linked_Etag": f'"{digest(at)}"', "X_Linked_Size": str(os.path.getsize(at))} \
+                if os.path.isfile(at) else {}
+            return self.reply(302, Location=f"http://{host}/cdn/{found[1]}/{found[2]}",
+                              X_Repo_Commit="0" * 40, **about)
         if path.startswith("/cdn/") and os.path.isfile(f"{ROOT}/hf{path[4:]}"):
             return self.file(f"{ROOT}/hf{path[4:]}")
         if path == "/token":

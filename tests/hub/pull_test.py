@@ -349,6 +349,26 @@ def cancelled(d):
     check("a large file that is no model", r.returncode == 1 and "GGUF" in r.stderr, r)
 
 
+def real_client():
+    """The package of Hugging Face takes the stand-in for the hub."""
+    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache"))
+    python = f"{cache}/llamad/clients-frameworks/bin/python"
+    code = """import sys, huggingface_hub as h
+print(h.hf_hub_download("u/one", "one-Q5_K_M.gguf"))
+print(h.snapshot_download("u/signed-GGUF"))"""
+    if not os.path.exists(python) or \
+            subprocess.run([python, "-c", "import huggingface_hub"], capture_output=True).returncode:
+        print("SKIP: no huggingface_hub: scripts/deps all-clients")
+        return
+    r = subprocess.run([python, "-c", code], capture_output=True, text=True, env={
+        **os.environ, "HF_ENDPOINT": HUB, "HF_HOME": f"{DIR}/hf-home", "HF_HUB_DISABLE_XET": "1"})
+    paths = r.stdout.split()
+    check("huggingface_hub downloads", r.returncode == 0 and len(paths) == 2, r)
+    if len(paths) == 2:
+        check("a file", read(paths[0]) == FILES["one-Q5_K_M"])
+        check("a repository", sorted(os.listdir(paths[1])) == ["signed-F32.gguf", "signed-F32.gguf.sig"])
+
+
 def signed():
     """The manifest beside a model comes with it, and goes with it."""
     model = f"{ROOT}/hf/u/signed-GGUF/signed-F32.gguf"
@@ -419,7 +439,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon, signed:
+    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon, signed, real_client:
         part()
 finally:
     server.kill()

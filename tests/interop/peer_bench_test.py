@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The checks that bench/peers makes before it measures llama.cpp, with and without its library."""
 import ctypes as C
+import importlib.machinery
+import importlib.util
 import os
 import re
 import subprocess
@@ -309,6 +311,43 @@ class RealLibrary(unittest.TestCase):
             self.assertEqual(have["flash_attn"], llama_cpp.FLASH[flash])
             self.lib.llama_free(ctx)
         self.lib.llama_model_free(model)
+
+
+
+def script(name):
+    """A program of bench/peers as a module."""
+    loader = importlib.machinery.SourceFileLoader("peer_" + name, os.path.join(PEERS, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Servers(unittest.TestCase):
+    """What bench/peers/requests and serving make of the output of others."""
+    WRK = """Running 1s test @ http://127.0.0.1:1/health
+  1 threads and 16 connections
+  30000 requests in 1.00s, 3.00MB read
+%sRequests/sec:  29917.50
+"""
+
+    def test_wrk(self):
+        parse = script("requests").parse
+        self.assertEqual(parse(self.WRK % ""), (30000, 29917.5))
+        for wrong in ("  Non-2xx or 3xx responses: 4\n",
+                      "  Socket errors: connect 0, read 3, write 0, timeout 0\n"):
+            with self.subTest(wrong), self.assertRaisesRegex(SystemExit, wrong.strip()):
+                parse(self.WRK % wrong)
+        with self.assertRaises(SystemExit):
+            parse("unable to connect")
+
+    def test_serving_counts_tokens(self):
+        """A server whose answers are shorter than asked for is no basis for a rate."""
+        serving = script("serving")
+        got = {"generation_tokens": 127, "answered": 2}
+        server = types.SimpleNamespace(name="x", cpu_s=lambda: 0.0, fail=sys.exit)
+        serving.bench_serve = lambda *_: got
+        with self.assertRaisesRegex(SystemExit, "127 tokens in 2 answers, not 128"):
+            serving.served(types.SimpleNamespace(requests=2), server, "shared", 1, 0)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ export class Stream implements AsyncIterable<string> {
   answer(): Promise<Answer>;
   wait(): Promise<DoneItem | undefined>;
   cancel(): Promise<void>;
+  pause(): Promise<number>;
+  unpause(): Promise<boolean>;
   detach(): { id: string; after: number };
   close(): void;
 }

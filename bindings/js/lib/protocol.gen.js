@@ -39,6 +39,7 @@ export const OPS = {
   load: { once: true, reply: { id: "id" } },
   models: { once: false, reply: { models: "array" } },
   next: { once: false, reply: { id: "id", last: "int" } },
+  pause: { once: false, reply: { left_ms: "int" } },
   ping: { once: false, reply: { state: "enum", uptime_ms: "int" } },
   plugins: { once: false, reply: { plugins: "array" } },
   plugins_reload: { once: false, reply: {} },
@@ -60,5 +61,6 @@ export const OPS = {
   streams: { once: false, reply: { streams: "array" } },
   tokenize: { once: false, reply: { tokens: "array" } },
   unload: { once: true, reply: { id: "id" } },
+  unpause: { once: false, reply: { was_paused: "bool" } },
   usage: { once: false, reply: { usage: "array" } },
 };

@@ -161,6 +161,17 @@ export class Stream {
     await this.#client.call("cancel", { id: this.#id });
   }
 
+  /** Pauses the generation after the current step; returns after how many milliseconds it is cancelled
+   * unless unpause() is called.  Read it meanwhile as often as its lease says. */
+  async pause() {
+    return (await this.#client.call("pause", { id: this.#id })).left_ms;
+  }
+
+  /** Lets a paused generation go on; returns whether it was paused. */
+  async unpause() {
+    return (await this.#client.call("unpause", { id: this.#id })).was_paused;
+  }
+
   /** Releases the stream without cancelling it; returns what resume() takes. */
   detach() {
     this.#over = true;

@@ -275,6 +275,8 @@ export interface Stream {
   age_ms: number;
   /** Time without next after which it is cancelled. In ms. */
   lease_ms: number;
+  /** It is paused. */
+  paused?: boolean;
 }
 
 /** Something that has happened. */
@@ -1086,6 +1088,8 @@ export interface InfoReply {
   modelfile?: Text;
   /** What the chat template supports, if requested: system, tools, tool_calls, parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt, strings. */
   template_caps?: Array<string>;
+  /** Paths of its files in their order, if it has several. Reported to admins only. */
+  files?: Array<string>;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */
@@ -1250,6 +1254,18 @@ export interface NextReply {
   last: number;
   /** The stream has no more items. */
   end?: boolean;
+}
+
+/** Pauses a generation after the current step of the model. It computes nothing until op unpause, and then has the answer that it would have had without the pause. It keeps its place among its user's generations and its deadline, must be read as often as its lease says, and is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used by others; what they took is computed again. A durable stream is no longer paused after a restart. */
+export interface PauseRequest {
+  /** The stream. */
+  id: Id;
+}
+
+/** Pauses a generation after the current step of the model. It computes nothing until op unpause, and then has the answer that it would have had without the pause. It keeps its place among its user's generations and its deadline, must be read as often as its lease says, and is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used by others; what they took is computed again. A durable stream is no longer paused after a restart. */
+export interface PauseReply {
+  /** Time after which it is cancelled. Pausing again does not extend it. In ms. */
+  left_ms: number;
 }
 
 /** Checks that the server is alive. */
@@ -1584,6 +1600,18 @@ export interface UnloadReply {
   id: Id;
 }
 
+/** Lets a generation go on that was paused with op pause. */
+export interface UnpauseRequest {
+  /** The stream. */
+  id: Id;
+}
+
+/** Lets a generation go on that was paused with op pause. */
+export interface UnpauseReply {
+  /** It was paused; otherwise nothing has changed. */
+  was_paused: boolean;
+}
+
 /** Returns what was used per principal, model and day: all rows for admins, otherwise those of the client. Rows are kept for 400 days. */
 export interface UsageRequest {
   /** Only this day and later ones, as YYYY-MM-DD (UTC). */
@@ -1628,6 +1656,7 @@ export interface Ops {
   load: { request: LoadRequest; reply: LoadReply };
   models: { request: ModelsRequest; reply: ModelsReply };
   next: { request: NextRequest; reply: NextReply };
+  pause: { request: PauseRequest; reply: PauseReply };
   ping: { request: PingRequest; reply: PingReply };
   plugins: { request: PluginsRequest; reply: PluginsReply };
   plugins_reload: { request: PluginsReloadRequest; reply: PluginsReloadReply };
@@ -1649,5 +1678,6 @@ export interface Ops {
   streams: { request: StreamsRequest; reply: StreamsReply };
   tokenize: { request: TokenizeRequest; reply: TokenizeReply };
   unload: { request: UnloadRequest; reply: UnloadReply };
+  unpause: { request: UnpauseRequest; reply: UnpauseReply };
   usage: { request: UsageRequest; reply: UsageReply };
 }

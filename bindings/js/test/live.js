@@ -46,6 +46,14 @@ await active(0);
 const detached = await client.generate({ ...request, ignore_eog: true });
 const { id, after } = detached.detach();
 assert.equal((await client.resume(id, after).answer()).text.length > 0, true);
+const paused = await client.generate(long);
+assert.ok((await paused.pause()) > 0);
+assert.equal(await paused.unpause(), true);
+assert.equal(await paused.unpause(), false);
+for await (const piece of paused) {
+  assert.ok(piece.length > 0);
+  break;
+}
 const cancelled = await client.generate(long);
 await cancelled.cancel();
 await assert.rejects(cancelled.text(), { code: "cancelled" });

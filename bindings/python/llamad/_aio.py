@@ -252,6 +252,15 @@ class AsyncStream:
         """Cancels the stream after the current step; further reads raise Cancelled."""
         await self._client.call(t.CancelRequest(id=self._cursor.id))
 
+    async def pause(self) -> int:
+        """Pauses the generation after the current step.  Returns after how many milliseconds it is
+        cancelled unless unpause() is called; read it meanwhile as often as its lease says."""
+        return (await self._client.call(t.PauseRequest(id=self._cursor.id))).left_ms
+
+    async def unpause(self) -> bool:
+        """Lets a paused generation go on.  Returns whether it was paused."""
+        return (await self._client.call(t.UnpauseRequest(id=self._cursor.id))).was_paused
+
     def detach(self) -> tuple[str, int]:
         """Releases the stream without cancelling it.  Pass the result to resume()."""
         self._cursor.over = True

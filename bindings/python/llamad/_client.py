@@ -117,6 +117,15 @@ class Stream:
         """Cancels the stream after the current step; further reads raise Cancelled."""
         self._client.call(t.CancelRequest(id=self._cursor.id))
 
+    def pause(self) -> int:
+        """Pauses the generation after the current step.  Returns after how many milliseconds it is
+        cancelled unless unpause() is called; read it meanwhile as often as its lease says."""
+        return self._client.call(t.PauseRequest(id=self._cursor.id)).left_ms
+
+    def unpause(self) -> bool:
+        """Lets a paused generation go on.  Returns whether it was paused."""
+        return self._client.call(t.UnpauseRequest(id=self._cursor.id)).was_paused
+
     def detach(self) -> tuple[str, int]:
         """Releases the stream without cancelling it.  Pass the result to resume(), on this
         connection or, if the stream has a lease, on another one."""

@@ -475,6 +475,8 @@ class Stream(Message):
     age_ms: int = field(metadata={"wire": "age_ms"})
     #: Time without next after which it is cancelled. (ms, at least 0)
     lease_ms: int = field(metadata={"wire": "lease_ms"})
+    #: It is paused.
+    paused: bool = field(default=False, metadata={"wire": "paused", "default": False})
 
     def __repr__(self) -> str:
         return f"<Stream {self.kind} of {self.model} {self.state}, {self.last} items>"
@@ -1957,6 +1959,8 @@ class InfoReply(Message):
     #: parallel_tool_calls, tool_results, reasoning, thinking_switch, parts, generation_prompt,
     #: strings.
     template_caps: list[str] = field(default_factory=list, metadata={"wire": "template_caps", "default": []})
+    #: Paths of its files in their order, if it has several. Reported to admins only.
+    files: list[str] = field(default_factory=list, metadata={"wire": "files", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2335,6 +2339,26 @@ class NextParams(TypedDict, total=False):
     hold_ms: Union[int, None]
     #: Maximum number of items. (at least 1, at most 4096)
     max: int
+
+
+@dataclass(kw_only=True, repr=False)
+class PauseReply(Message):
+    """Reply to pause."""
+
+    #: Time after which it is cancelled. Pausing again does not extend it. (ms, at least 0)
+    left_ms: int = field(metadata={"wire": "left_ms"})
+
+
+@dataclass(kw_only=True, repr=False)
+class PauseRequest(Request[PauseReply]):
+    """Pauses a generation after the current step of the model. It computes nothing until op unpause, and then has the answer that it would have had without the pause. It keeps its place among its user's generations and its deadline, must be read as often as its lease says, and is cancelled if it stays paused for longer than the limit pause_max. Its memory can be used by others; what they took is computed again. A durable stream is no longer paused after a restart."""
+
+    OP: ClassVar[str] = "pause"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = PauseReply
+    #: The stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2942,6 +2966,26 @@ class UnloadParams(TypedDict, total=False):
 
 
 @dataclass(kw_only=True, repr=False)
+class UnpauseReply(Message):
+    """Reply to unpause."""
+
+    #: It was paused; otherwise nothing has changed.
+    was_paused: bool = field(metadata={"wire": "was_paused"})
+
+
+@dataclass(kw_only=True, repr=False)
+class UnpauseRequest(Request[UnpauseReply]):
+    """Lets a generation go on that was paused with op pause."""
+
+    OP: ClassVar[str] = "unpause"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = UnpauseReply
+    #: The stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
 class UsageReply(Message):
     """Reply to usage."""
 
@@ -2997,21 +3041,22 @@ __all__ = [
     "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
     "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
     "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
-    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "Phase", "PingReply",
-    "PingRequest", "Placement", "Plugin", "PluginsParams", "PluginsReloadParams",
-    "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling",
-    "ProgressItem", "PromptTokenItem", "PsParams", "PsReply", "PsRequest", "PullParams",
-    "PullReply", "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply",
-    "RegistryBackupRequest", "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply",
-    "ReloadRequest", "Request", "RerankParams", "RerankReply", "RerankRequest", "Resident",
-    "RmReply", "RmRequest", "Role", "RunningGeneration", "SchemaModel", "ServerEvent",
-    "ServerState", "Session", "SessionForkReply", "SessionForkRequest", "SessionReadParams",
-    "SessionReadReply", "SessionReadRequest", "SessionRmReply", "SessionRmRequest",
-    "SessionWriteParams", "SessionWriteReply", "SessionWriteRequest", "SessionsReply",
-    "SessionsRequest", "Setting", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
-    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
-    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
-    "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply",
-    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest",
+    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "PauseReply",
+    "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
+    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
+    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
+    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
+    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
+    "RunningGeneration", "SchemaModel", "ServerEvent", "ServerState", "Session",
+    "SessionForkReply", "SessionForkRequest", "SessionReadParams", "SessionReadReply",
+    "SessionReadRequest", "SessionRmReply", "SessionRmRequest", "SessionWriteParams",
+    "SessionWriteReply", "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting",
+    "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply",
+    "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind", "StreamState",
+    "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem", "TokenItem",
+    "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest", "UnknownItem",
+    "UnloadParams", "UnloadReply", "UnloadRequest", "UnpauseReply", "UnpauseRequest",
     "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
 ]

@@ -208,6 +208,16 @@ class Sync(unittest.TestCase):
                 if i == 2:
                     stream.cancel()
 
+    def test_pause(self):
+        with self.client.generate(**LONG) as stream:
+            items = stream.items()
+            next(items)
+            self.assertGreater(stream.pause(), 0)
+            self.assertTrue(stream.unpause())
+            self.assertFalse(stream.unpause())
+            for _ in range(9):
+                next(items)
+
     def ends(self, id, after):
         with self.assertRaisesRegex(llamad.Cancelled, "asked"):
             self.client.resume(id, after).wait()
@@ -380,6 +390,16 @@ class Async(unittest.IsolatedAsyncioTestCase):
                 async for item in stream.items():
                     if item.n == 3:
                         await stream.cancel()
+
+    async def test_pause(self):
+        async with llamad.AsyncClient(URL) as c:
+            stream = await c.generate(**LONG)
+            async for item in stream.items():
+                if item.n == 3:
+                    self.assertGreater(await stream.pause(), 0)
+                    self.assertTrue(await stream.unpause())
+                if item.n == 9:
+                    break
 
     async def test_resume_and_reconnect(self):
         async with llamad.AsyncClient(URL) as c:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Converts parameters that are written one by one between markers to the members of a JSON object.
- * A value that is JSON other than a string is copied as JSON; any other value becomes a string. */
+ * A value that is JSON other than a string is copied as JSON; any other value becomes a string, and so does
+ * every value of a parameter that its tool says is a string. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,11 +54,25 @@ static json_t *value_of(const struct lmi_answer_parser *p, enum kind kind, const
 	return json_stringn(s, n);
 }
 
+/* Returns whether the tool says that its parameter is a string. */
+static bool is_string(const struct lmi_answer_parser *p, struct lmd_str key)
+{
+	char name[KEY_MAX + 1];
+	const char *type;
+
+	if (!p->params || key.len > KEY_MAX)
+		return false;
+	memcpy(name, key.ptr, key.len);
+	name[key.len] = 0;
+	type = json_string_value(json_object_get(json_object_get(p->params, name), "type"));
+	return type && !strcmp(type, "string");
+}
+
 /* Reports `{"key": value`, or `, "key": value`; returns false if it cannot be written as JSON. */
 static bool give_member(struct lmi_answer_parser *p, struct lmd_str key, enum kind kind,
 			struct lmd_str value, size_t n_raw)
 {
-	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, kind, value.ptr, value.len);
+	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, is_string(p, key) ? TEXT : kind, value.ptr, value.len);
 	char *kt = k ? json_dumps(k, JSON_ENCODE_ANY) : NULL;
 	char *vt = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
 	struct lmi_text_byte_buf t = {0};

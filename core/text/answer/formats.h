@@ -47,10 +47,15 @@ struct lmi_answer_format {
 	const char *param, *key_end, *value, *json_value, *value_end;
 	bool cdata;                     /* PARAMS: a value may be wrapped in <![CDATA[ ... ]]> */
 	const char *content_name;       /* this name stands for content up to the next call */
-	/* How calls are written whose arguments are a JSON object: before the first call, between calls
+	/* How calls are written: before the first call, between calls
 	 * (NULL: one call at most), after the last; around the arguments, where "%s" in write_begin
-	 * stands for the name.  write_begin NULL: this table cannot say. */
+	 * stands for the name, and "%d" for the number of the call.  write_begin NULL: this table cannot
+	 * say. */
 	const char *write_open, *write_separator, *write_close, *write_begin, *write_end;
+	/* PARAMS: before the value of a parameter, where "%s" stands for its name, and after its value_end. */
+	const char *write_param, *write_param_end;
+	/* Around reasoning that the model begins by itself; NULL: the prompt begins it, if there is any. */
+	const char *write_think_begin, *write_think_end;
 	const char *ignored_markers[4]; /* markers that are ignored */
 	const char *other_markers;      /* further control tokens that occur in markers */
 };

@@ -71,6 +71,7 @@ static const struct {
 	{"mistral",
 	 "[THINK]t[/THINK]ok[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]x9[ARGS]{}",
 	 "[R:t]ok[F:f]{\"a\": 1}[.][F:g#x9]{}[.]"},
+	{"mistral-v11", "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", "[F:f]{\"a\": 1}[.][F:g]{}[.]"},
 	{"mistral", "[TOOL_CALLS] none", "[TOOL_CALLS] none"},
 	{"deepseek-v3",
 	 "<think>r</think>" DS_BEGIN DS_CALL "function" DS_SEP "f\n```json\n{\"a\": 1}\n```" DS_END

@@ -5,6 +5,7 @@
  * lost. */
 #include "core/text/answer/parser.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,8 @@ static const struct lmi_answer_format *format(const char *name)
 	return f;
 }
 
+static json_t *tools; /* that the parser knows; NULL: none */
+
 /* Feeds a first piece of `first` bytes, then pieces of `step`; ends the input after n bytes. */
 static void run(struct got *g, const char *name, const char *text, size_t n, size_t first,
 		size_t step, bool thinks)
@@ -87,6 +90,7 @@ static void run(struct got *g, const char *name, const char *text, size_t n, siz
 	g->text.n = g->raw.n = 0;
 	g->last = LMI_ANSWER_MARKUP;
 	ck_assert(lmi_answer_parser_create(&p, format(name), take, g, NULL) == LMD_OK);
+	lmi_answer_parser_set_tools(p, tools);
 	if (thinks)
 		lmi_answer_parser_start_in_reasoning(p);
 	for (size_t at = 0; at < n;) {
@@ -116,14 +120,50 @@ static void check(size_t i, const char *how)
 		      lmt_parse_cases[i].want);
 }
 
-/* Appends a call as the format writes it. */
-static void write_call(char *text, const struct lmi_answer_format *f, const char *name)
+#define WRITTEN_ARGS "{\"a\": \"</b> [x]\", \"n\": [1, {}]}"
+
+static void write_param(char *text, const struct lmi_answer_format *f, const char *name, const char *value)
 {
-	const char *at = strstr(f->write_begin, "%s");
+	const char *at = strstr(f->write_param, "%s");
 
 	ck_assert_msg(at, "%s", f->name);
-	sprintf(text + strlen(text), "%.*s%s%s{\"a\": \"</b> [x]\", \"n\": [1, {}]}%s",
-		(int)(at - f->write_begin), f->write_begin, name, at + 2, f->write_end);
+	sprintf(text + strlen(text), "%.*s%s%s%s%s%s%s", (int)(at - f->write_param), f->write_param, name,
+		at + 2, value, f->value ? "" : "\n", f->value_end, f->write_param_end);
+}
+
+/* Appends a call as the format writes it, and what it means. */
+static void write_call(char *text, char *want, const struct lmi_answer_format *f, int number)
+{
+	char begin[300];
+	const char *at = strstr(f->write_begin, "%s"), *id;
+
+	ck_assert_msg(at, "%s", f->name);
+	sprintf(begin, "%.*sget_weather%s", (int)(at - f->write_begin), f->write_begin, at + 2);
+	id = strstr(begin, "%d");
+	if (id)
+		sprintf(text + strlen(text), "%.*s%d%s", (int)(id - begin), begin, number, id + 2);
+	else
+		strcat(text, begin);
+	if (f->write_param) {
+		write_param(text, f, "a", "</b> [x]");
+		write_param(text, f, "n", "[1, {}]");
+	} else {
+		strcat(text, WRITTEN_ARGS);
+	}
+	strcat(text, f->write_end);
+	strcat(want, "[F:get_weather");
+	if (id) /* of Kimi, where the name is a part of the id */
+		sprintf(want + strlen(want), "#%sget_weather:%d", f->name_prefix, number);
+	strcat(want, "]" WRITTEN_ARGS "[.]");
+}
+
+static void check_written(const struct lmi_answer_format *f, const char *text, const char *want)
+{
+	for (size_t step = 0; step < 4; step++) {
+		run(&g, f->name, text, strlen(text), step, step, false);
+		ck_assert_msg(g.text.n == strlen(want) && !memcmp(g.text.p, want, g.text.n),
+			      "%s: %s\ngave %.*s", f->name, text, (int)g.text.n, g.text.p);
+	}
 }
 
 /* What a format says about writing calls is what the parser reads. */
@@ -133,25 +173,46 @@ START_TEST(written_calls)
 
 	for (uint32_t i = 0; i < lmi_parse_n_formats; i++) {
 		const struct lmi_answer_format *f = &lmi_parse_formats[i];
-		const char *want = "[F:get_weather]{\"a\": \"</b> [x]\", \"n\": [1, {}]}[.]";
-		char text[2000] = "", twice[400];
+		char text[2000] = "", want[400] = "";
 
 		if (!f->write_begin)
 			continue;
 		n++;
+		if (f->write_think_begin) {
+			sprintf(text, "%shm%s", f->write_think_begin, f->write_think_end);
+			strcpy(want, "[R:hm]");
+		}
 		for (int k = 0; k < (f->write_separator ? 2 : 1); k++) {
 			strcat(text, k ? f->write_separator : f->write_open ? f->write_open : "");
-			write_call(text, f, "get_weather");
+			write_call(text, want, f, k);
 		}
 		strcat(text, f->write_close ? f->write_close : "");
-		snprintf(twice, sizeof(twice), "%s%s", want, f->write_separator ? want : "");
-		for (size_t step = 0; step < 4; step++) {
-			run(&g, f->name, text, strlen(text), step, step, false);
-			ck_assert_msg(g.text.n == strlen(twice) && !memcmp(g.text.p, twice, g.text.n),
-				      "%s: %s\ngave %.*s", f->name, text, (int)g.text.n, g.text.p);
-		}
+		check_written(f, text, want);
 	}
-	ck_assert_uint_ge(n, 7);
+	ck_assert_uint_ge(n, 13);
+}
+END_TEST
+
+/* What the tool says is a string is one, whatever it looks like. */
+START_TEST(strings_by_schema)
+{
+	static const char text[] = "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>12</arg_value>\n"
+				   "<arg_key>n</arg_key>\n<arg_value>12</arg_value>\n"
+				   "<arg_key>x</arg_key>\n<arg_value>true</arg_value>\n</tool_call>"
+				   "<tool_call>g\n<arg_key>s</arg_key>\n<arg_value>12</arg_value>\n</tool_call>";
+	static const char want[] = "[F:f]{\"s\": \"12\", \"n\": 12, \"x\": true}[.][F:g]{\"s\": 12}[.]";
+
+	tools = json_loads("[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":"
+			   "{\"properties\":{\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"number\"}}}}},7,{}]",
+			   0, NULL);
+	ck_assert_ptr_nonnull(tools);
+	for (size_t step = 0; step < 4; step++) {
+		run(&g, "glm", text, strlen(text), step, step, false);
+		ck_assert_msg(g.text.n == strlen(want) && !memcmp(g.text.p, want, g.text.n), "gave %.*s",
+			      (int)g.text.n, g.text.p);
+	}
+	json_decref(tools);
+	tools = NULL;
 }
 END_TEST
 
@@ -497,7 +558,7 @@ START_TEST(published)
 		{"openbmb-MiniCPM5-1B", "minicpm5"},
 		{"poolside-Laguna-XS-2.1", "glm"},
 		{"unsloth-Apriel-1.5", "apriel-1.6"},
-		{"unsloth-mistral-Devstral-Small-2507", "mistral"},
+		{"unsloth-mistral-Devstral-Small-2507", "mistral-v11"},
 	};
 	const char *dir = lmd_parity_dir();
 	unsigned n = 0, n_wrong = 0;
@@ -597,6 +658,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, NULL, teardown);
 	tcase_add_test(t, written_calls);
+	tcase_add_test(t, strings_by_schema);
 	tcase_add_test(t, all_formats);
 	tcase_add_test(t, foreign_answers);
 	tcase_add_test(t, begins_in_a_thought);

@@ -2,6 +2,7 @@
  *
  * Input is buffered until its meaning is clear.  Each step reports events for the front of the
  * buffer or waits for more input. */
+#include <jansson.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -72,11 +73,28 @@ void lmi_parse_report_args(struct lmi_answer_parser *p, struct lmd_str text, siz
 		lmi_parse_report(p, LMI_ANSWER_ARGS, text, n_raw);
 }
 
+/* Finds the schemas of the tool's parameters. */
+static void find_params(struct lmi_answer_parser *p, struct lmd_str name)
+{
+	p->params = NULL;
+	for (size_t i = 0; i < json_array_size(p->tools); i++) {
+		const json_t *tool = json_array_get(p->tools, i), *f = json_object_get(tool, "function");
+		const json_t *own = json_object_get(f ? f : tool, "name");
+
+		if (json_string_length(own) != name.len || !json_is_string(own) ||
+		    memcmp(json_string_value(own), name.ptr, name.len) != 0)
+			continue;
+		p->params = json_object_get(json_object_get(f ? f : tool, "parameters"), "properties");
+		return;
+	}
+}
+
 void lmi_parse_report_call(struct lmi_answer_parser *p, struct lmd_str name, struct lmd_str id,
 			   size_t n_raw)
 {
 	const struct lmi_answer_event o = {.kind = LMI_ANSWER_CALL, .text = name, .id = id};
 
+	find_params(p, name);
 	give(p, &o, n_raw);
 	p->n_call++;
 	p->args.n = 0;
@@ -329,12 +347,19 @@ void lmi_answer_parser_destroy(struct lmi_answer_parser *p)
 	lmi_free(p->buf);
 	lmi_text_byte_buf_fini(&p->args);
 	lmi_text_byte_buf_fini(&p->notation.out);
+	json_decref(p->tools);
 	lmi_free(p);
 }
 
 void lmi_answer_parser_start_in_reasoning(struct lmi_answer_parser *p)
 {
 	p->in_reasoning = p->after_markup = true;
+}
+
+void lmi_answer_parser_set_tools(struct lmi_answer_parser *p, json_t *tools)
+{
+	json_decref(p->tools);
+	p->tools = json_incref(tools);
 }
 
 void lmi_answer_parser_require_markers(struct lmi_answer_parser *p)

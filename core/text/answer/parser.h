@@ -45,6 +45,7 @@ struct lmi_answer_event {
 /* The strings are valid only during the call. */
 typedef void (*lmi_answer_event_fn)(void *arg, const struct lmi_answer_event *out);
 
+struct json_t; /* of jansson */
 struct lmi_answer_parser;
 struct lmi_answer_format;
 
@@ -77,6 +78,11 @@ void lmi_answer_parser_start_in_reasoning(struct lmi_answer_parser *p);
 /* Tells the parser that calls always have markers: an answer that begins with { or [ is not a
  * call. */
 void lmi_answer_parser_require_markers(struct lmi_answer_parser *p);
+
+/* Tells the parser which tools there are, a list of functions in the form of OpenAI: where a format writes
+ * parameters one by one, the value of one whose schema is of type string is a string, whatever it looks like.
+ * The parser takes a reference; NULL: not known. */
+void lmi_answer_parser_set_tools(struct lmi_answer_parser *p, struct json_t *tools);
 
 /* Feeds the next bytes.  LMD_NOMEM is the only error; nothing of this piece was consumed then. */
 enum lmd_status lmi_answer_parser_feed(struct lmi_answer_parser *p, const char *bytes, size_t n,

@@ -66,6 +66,8 @@ struct lmi_answer_parser {
 	bool after_markup;
 	bool reported_any;     /* an event was reported */
 	bool markers_required; /* calls must have markers */
+	struct json_t *tools;        /* a reference; NULL: not known */
+	const struct json_t *params; /* the schemas of the current call's parameters; NULL: not known */
 	bool in_section, in_list, closed;
 	bool whole_object; /* the call's object is parsed as a whole; it was scanned up to
 			    * `n_searched` */

@@ -4,10 +4,12 @@
  * are used. */
 #include "core/text/chat/chat.h"
 
+#include <jansson.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/text/answer/formats.h"
 #include "core/text/chat/control_tokens.h"
 #include "core/text/chat/template_vars.h"
 #include "core/jinja/template.h"
@@ -258,6 +260,9 @@ enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_
 		st = find_answer(c, in->template,
 				 (struct lmd_str){.ptr = text.p, .len = text.n - prefix.len},
 				 prefix, answer, err);
+		/* what is no list of functions tells nothing of its parameters */
+		if (st == LMD_OK && answer->tools && answer->format->param && !answer->tool_list)
+			answer->tool_list = json_loadb(in->tools.ptr, in->tools.len, JSON_ALLOW_NUL, NULL);
 	}
 	lmi_text_byte_buf_fini(&text);
 	lmi_free(own);

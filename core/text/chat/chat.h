@@ -28,6 +28,7 @@ struct lmi_chat_answer_format {
 	/* NULL until known: the format whose markers occur in the chat template */
 	const struct lmi_answer_format *format;
 	bool tools;  /* the prompt offered tools; otherwise unmarked JSON is not a call */
+	struct json_t *tool_list; /* owned; NULL: not needed for the format */
 	bool thinks; /* the answer starts inside the reasoning */
 	/* control tokens that occur in markers, ascending: their text is part of the answer */
 	struct lmi_text_token_buf shown;

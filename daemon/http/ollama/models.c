@@ -51,21 +51,30 @@ static void put_modified(struct lmi_json_text *j, const struct lmi_wire_model *m
 	lmi_http_json_put_text(j, "modified_at", at);
 }
 
+/* Writes the digest without the name of its algorithm; zeros while it is not known, because the program ollama
+ * takes its first 12 digits without looking. */
+static void put_digest(struct lmi_json_text *j, struct lmd_str digest)
+{
+	static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+	static const char algorithm[] = "sha256:";
+	size_t n = sizeof(algorithm) - 1;
+
+	if (digest.len > n && !memcmp(digest.ptr, algorithm, n))
+		digest = (struct lmd_str){.ptr = digest.ptr + n, .len = digest.len - n};
+	if (digest.len < sizeof(zeros) - 1)
+		digest = (struct lmd_str){.ptr = zeros, .len = sizeof(zeros) - 1};
+	lmi_http_json_put_str(j, "digest", digest);
+}
+
 /* ---- GET /api/tags ---- */
 
 static void put_model(struct lmi_json_text *j, const struct lmi_wire_model *m)
 {
-	struct lmd_str digest = m->digest;
-
-	if (digest.len > 7 && !memcmp(digest.ptr, "sha256:", 7)) {
-		digest.ptr += 7;
-		digest.len -= 7;
-	}
 	lmi_json_text_object(j);
 	put_name(j, m->name);
 	put_modified(j, m);
 	lmi_http_json_put_int(j, "size", m->size);
-	lmi_http_json_put_str(j, "digest", digest);
+	put_digest(j, m->digest);
 	lmi_ollama_put_details(j, m->arch, m->format, "", 0);
 	lmi_json_text_end(j);
 }
@@ -111,7 +120,7 @@ static void put_resident(struct lmi_json_text *j, const struct lmi_wire_resident
 	lmi_json_text_object(j);
 	put_name(j, m->model);
 	lmi_http_json_put_int(j, "size", bytes);
-	lmi_http_json_put_text(j, "digest", "");
+	put_digest(j, (struct lmd_str){.ptr = ""});
 	lmi_ollama_put_details(j, (struct lmd_str){.ptr = ""}, (struct lmd_str){.ptr = ""}, "", 0);
 	lmi_http_json_put_text(j, "expires_at", expires);
 	lmi_http_json_put_int(j, "size_vram", cpu ? 0 : bytes);
@@ -161,8 +170,9 @@ static struct lmd_str name_of(struct lmi_http_exchange *x, const char *member, c
 
 	if (!body)
 		return s;
-	if (!v && older)
-		v = lmi_http_get(body, older);
+	/* the program ollama sends both, of which one is empty */
+	if (older && (!v || (json_is_string(v) && !json_string_length(v))))
+		v = lmi_http_get(body, older) ? lmi_http_get(body, older) : v;
 	s = lmi_http_read_line(&r, &at, v, 1, LMI_WIRE_LIMIT_NAME_BYTES);
 	if (r.status == LMD_OK)
 		return s;
@@ -266,9 +276,28 @@ static void put_meta(struct lmi_json_text *j, const struct lmi_wire_meta *m, con
 	lmi_http_json_put_str(j, key, m->value);
 }
 
+static bool has_key(const struct lmi_wire_rep_info *info, const char *key)
+{
+	for (uint32_t i = 0; i < info->n_meta; i++)
+		if (info->meta[i].key.len == strlen(key) &&
+		    !memcmp(info->meta[i].key.ptr, key, strlen(key)))
+			return true;
+	return false;
+}
+
+/* Writes a number that every model has there, if the file has no such key. */
+static void put_missing(struct lmi_json_text *j, const struct lmi_wire_rep_info *info, const char *key,
+			int64_t value)
+{
+	if (key && !has_key(info, key))
+		lmi_http_json_put_int(j, key, value);
+}
+
 static void put_model_info(struct lmi_json_text *j, const struct lmi_wire_rep_info *info,
 			   struct lmd_arena *arena)
 {
+	const struct lmd_str *arch = &info->model.arch;
+
 	lmi_json_text_key(j, "model_info");
 	lmi_json_text_object(j);
 	for (uint32_t i = 0; i < info->n_meta; i++) {
@@ -278,6 +307,13 @@ static void put_model_info(struct lmi_json_text *j, const struct lmi_wire_rep_in
 		if (key)
 			put_meta(j, m, key);
 	}
+	if (!has_key(info, "general.architecture"))
+		lmi_http_json_put_str(j, "general.architecture", *arch);
+	put_missing(j, info, "general.parameter_count", info->elements);
+	put_missing(j, info, lmi_arena_printf(arena, "%.*s.context_length", (int)arch->len, arch->ptr),
+		    info->n_ctx_train);
+	put_missing(j, info, lmi_arena_printf(arena, "%.*s.embedding_length", (int)arch->len, arch->ptr),
+		    info->n_embd);
 	lmi_json_text_end(j);
 }
 

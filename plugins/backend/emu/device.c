@@ -90,7 +90,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	for (uint32_t i = 0; i < s.devices && i < cap; i++) {
 		struct lmd_device_info info = {
 			.caps = LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE |
-				(s.peer ? LMD_DEV_PEER : 0),
+				(s.peer ? LMD_DEV_PEER : 0) | (s.best ? LMD_DEV_TOPN : 0),
 			.memory_bytes = s.memory,
 			.free_bytes = s.memory,
 			.act_dtype = LMD_DTYPE_F32,

@@ -32,6 +32,7 @@ struct emu_settings {
 	uint32_t fault;       /* enum emu_fault; 0 = none */
 	uint32_t page;        /* rows of its pages, no other number; 0 = 32, and any other */
 	bool peer;            /* a device copies from the memory of another one */
+	bool best;            /* a device finds the best candidates of rows of logits */
 	bool group;           /* devices form groups with collectives */
 };
 
@@ -58,6 +59,7 @@ enum emu_fault {
 	EMU_FAULT_PART = 19,        /* the second rank of a group does not get its tokens and inputs */
 	EMU_FAULT_RANKS = 20,       /* a group has its devices in the wrong order */
 	EMU_FAULT_FAILED = 21,      /* other ranks do not hear that one has failed */
+	EMU_FAULT_BEST = 22,        /* the best candidates of a row are not in order */
 	EMU_N_FAULT
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);

@@ -66,6 +66,7 @@ attn a block in segments
 device collectives of 2 ranks
 device collectives of 2 ranks
 device collectives with a cancelled rank
+-
 EOF
 # Groups, in each mode.
 for mode in late=0 late=1 late=1,seed=7 late=1,buckets=1; do

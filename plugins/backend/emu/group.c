@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups of devices.  The plans of all ranks that belong together are computed in one go when the first of
- * their queues gets to its own: the work before the others is done, then ref computes each plan in a
- * thread.  The other queues find their results when they get there. */
+ * Groups of devices. The plans of all ranks that belong together are computed in one go when the
+ * first of their queues gets to its own: the work before the others is done, then ref computes each
+ * plan in a thread. The other queues find their results when they get there. */
 #include <pthread.h>
 #include <string.h>
 

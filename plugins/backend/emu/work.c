@@ -219,6 +219,17 @@ enum lmd_status emu_plan_begin(struct emu_dev *dev, struct emu_work *w, struct l
 	return LMD_OK;
 }
 
+/* Exchanges the first two numbers of each row. */
+static void swap_first(const struct lmd_binding *b)
+{
+	for (uint32_t i = 0; i < b->n_row; i++) {
+		int32_t *v = (int32_t *)(void *)((char *)b->ptr + i * b->row_bytes), first = v[0];
+
+		v[0] = v[1];
+		v[1] = first;
+	}
+}
+
 enum lmd_status emu_plan_compute(struct emu_dev *dev, struct emu_work *w, const struct lmd_step *s,
 				 struct lmd_error *err)
 {
@@ -228,6 +239,9 @@ enum lmd_status emu_plan_compute(struct emu_dev *dev, struct emu_work *w, const 
 		return LMD_OK;
 	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, s, w->in, w->n_in, w->out,
 				      w->n_out, NULL);
+	for (uint32_t i = 0; i < w->n_out && dev->set.fault == EMU_FAULT_BEST; i++)
+		if (w->out[i].id == LMD_OUT_TOPN_LOGIT && w->out[i].row_bytes > 4)
+			swap_first(&w->out[i]);
 	dev->was_cancelled = st == LMD_CANCELLED && dev->set.fault == EMU_FAULT_CANCEL;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", ref_backend_ops.last_error(dev->ref));
 }

@@ -111,6 +111,53 @@ static bool vectors(const struct gpu_cache *c, uint32_t dtype, uint32_t width, u
 	       places % 16 == 0;
 }
 
+/* Is this attention one that kern/split.h or kern/nv/flash.h may compute? */
+static bool plain(const struct gpu_attn_args *a)
+{
+	return !a->tree && (a->bias == LMD_BIAS_NONE || a->bias == LMD_BIAS_ALIBI) &&
+	       a->src[0].kind == LMD_KV_CACHE && a->src[1].kind == LMD_KV_NONE &&
+	       !(a->src[0].list.flags & GPU_VIEW_SET);
+}
+
+static void heads_of(struct gpu_launch *l, const struct gpu_attn_args *a)
+{
+	l->n_kv_head = a->n_kv_head;
+	l->per_kv = a->q.n_head / a->n_kv_head;
+}
+
+/* Can the rows of long sequences be computed on matrix units? */
+static bool has_flash(const struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
+{
+	return b->p->dev->mma && plain(a) && most <= 128 && a->q.space == LMD_SPACE_TOKENS &&
+	       a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 && a->y.div == 1;
+}
+
+/* Computes them. */
+static void flash(struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
+{
+	const struct gpu_cache *c = &a->src[0].cache;
+	uint32_t width = most <= 64 ? 64 : 128, v_dtype = c->has_v ? c->v_dtype : c->k_dtype;
+	uint32_t kernel = most <= 64 ? GPU_K_flash_64_f16 : GPU_K_flash_128_f16;
+	bool as_is = c->k_dtype == v_dtype && (v_dtype == LMD_DTYPE_F16 || v_dtype == LMD_DTYPE_BF16) &&
+		     vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) &&
+		     vectors(c, v_dtype, a->y.width, c->v_off, c->v_row, c->v_head);
+	struct gpu_blocks x = {.space = a->y.space, .div = 1, .times = 1, .per = 1};
+	const struct gpu_blocks y = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
+	struct gpu_launch *last;
+
+	if (!as_is)
+		kernel += 2;
+	else if (v_dtype == LMD_DTYPE_BF16)
+		kernel += 1;
+	gpu_build_launch(b, kernel, a, sizeof(*a), SPLIT_THREADS, 32 * width * (as_is ? 4 : 8), x, y);
+	last = gpu_build_last(b);
+	if (!last)
+		return;
+	last->pick = GPU_PICK_FLASH;
+	last->lengths = GPU_LONG;
+	heads_of(last, a);
+}
+
 /* Divides the keys among blocks; false if this attention is none of kern/split.h. */
 static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 {
@@ -120,9 +167,7 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 	const struct gpu_cache *c = &a->src[0].cache;
 	struct gpu_launch *last;
 
-	if (most > 256 || a->tree || (a->bias != LMD_BIAS_NONE && a->bias != LMD_BIAS_ALIBI) ||
-	    a->src[0].kind != LMD_KV_CACHE || a->src[1].kind != LMD_KV_NONE ||
-	    (a->src[0].list.flags & GPU_VIEW_SET))
+	if (most > 256 || !plain(a))
 		return false;
 	if (!vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) ||
 	    (c->has_v ? !vectors(c, c->v_dtype, a->y.width, c->v_off, c->v_row, c->v_head)
@@ -139,11 +184,14 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 	last = gpu_build_last(b);
 	if (last) {
 		last->pick = GPU_PICK_PACK;
-		last->n_kv_head = a->n_kv_head;
-		last->per_kv = a->q.n_head / a->n_kv_head;
+		last->lengths = a->flash ? GPU_SHORT : 0;
+		heads_of(last, a);
 	}
 	gpu_build_block(b, GPU_K_merge, a, sizeof(*a), a->y.width <= 64 ? 64 : 128, 0, &a->y,
 			a->q.n_head);
+	last = gpu_build_last(b);
+	if (last)
+		last->lengths = a->flash ? GPU_SHORT : 0;
 	return true;
 }
 
@@ -169,11 +217,15 @@ void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 	};
 	uint32_t most = a.q.width > a.y.width ? a.q.width : a.y.width;
 	uint32_t warps = 128 / b->p->dev->warp;
+	struct gpu_launch *last;
 
 	if (o->bias == LMD_BIAS_ALIBI || o->bias == LMD_BIAS_BUCKET)
 		a.bias_w = gpu_build_flat(b, o->bias_w);
 	if (most > 1024)
 		gpu_build_fail(b, "heads of %u columns; at most 1024 are supported", most);
+	a.flash = has_flash(b, &a, most) ? GPU_LONG_ROW : 0;
+	if (a.flash)
+		flash(b, &a, most);
 	if (split(b, &a, most))
 		return;
 	gpu_build_block(b,
@@ -183,4 +235,7 @@ void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 				      : GPU_K_attn_1024,
 			&a, sizeof(a), 128, warps * (2 + a.y.width) * (uint32_t)sizeof(float), &a.y,
 			a.q.n_head);
+	last = gpu_build_last(b);
+	if (last)
+		last->lengths = a.flash ? GPU_SHORT : 0;
 }

@@ -212,15 +212,52 @@ static uint32_t split_of(const struct gpu_build *b, uint64_t outputs, uint32_t u
 	return split;
 }
 
+/* Can the launch p compute the product a as well?  Without residuals, so that no part reads what
+ * another one writes. */
+static bool can_join(const struct gpu_parts_args *p, const struct gpu_linear_args *a)
+{
+	const struct gpu_linear_args *f = &p->part[0];
+
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		if (p->part[i].e.r_out.flags & GPU_VIEW_SET)
+			return false;
+	}
+	return p->n_part < GPU_PARTS && !(a->e.r_out.flags & GPU_VIEW_SET) &&
+	       a->mode == GPU_LINEAR_FLAT && f->mode == a->mode && f->x == a->x && f->q8 == a->q8 &&
+	       f->halves == a->halves && f->x_stride == a->x_stride && f->x_div == a->x_div &&
+	       f->w.k == a->w.k && f->heads == a->heads && f->space == a->space &&
+	       f->fold == a->fold;
+}
+
+/* Adds a product to the launch of the one before it in the op; false if that is not possible. */
+static bool join(struct gpu_build *b, uint32_t kernel, const struct gpu_linear_args *a,
+		 uint32_t blocks)
+{
+	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_parts_args *p;
+
+	if (!last || last->op != b->op || last->kernel != kernel || last->pick != GPU_PICK_ROWS)
+		return false;
+	p = (struct gpu_parts_args *)(void *)(b->p->args + last->args);
+	if (!can_join(p, a))
+		return false;
+	p->part[p->n_part] = *a;
+	p->blocks[p->n_part++] = blocks;
+	last->x.times += blocks;
+	return true;
+}
+
 /* Launches the product of few rows whose loads are coalesced; false if there is none. */
 static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x,
 			  const struct gpu_view *like, uint64_t outputs, struct gpu_blocks gy)
 {
 	uint32_t unit, kernel = gpu_weight_fast(a->w.dtype, a->w.k, &unit);
-	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .times = outputs};
+	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .per = 1};
+	struct gpu_parts_args parts = {.n_part = 1};
 	uint32_t many = b->p->dev->mma && a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(a->w.dtype)
 								     : GPU_NO_KERNEL;
 	struct gpu_launch *last;
+	uint32_t per;
 
 	if (kernel == GPU_NO_KERNEL)
 		return false;
@@ -234,9 +271,13 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 		group_pairs(b, a, like);
 	a->q8 = x->q8;
 	a->split = split_of(b, outputs, a->w.k / unit);
-	gx.per = FAST_THREADS / b->p->dev->warp / a->split * FAST_OUTPUTS;
+	per = FAST_THREADS / b->p->dev->warp / a->split * FAST_OUTPUTS;
+	gx.times = parts.blocks[0] = (uint32_t)((outputs + per - 1) / per);
 	gy.per = 1;
-	gpu_build_launch(b, kernel, a, sizeof(*a), FAST_THREADS,
+	parts.part[0] = *a;
+	if (join(b, kernel, a, parts.blocks[0]))
+		return true;
+	gpu_build_launch(b, kernel, &parts, sizeof(parts), FAST_THREADS,
 			 FAST_THREADS / b->p->dev->warp * FAST_OUTPUTS * FAST_ROWS *
 				 (uint32_t)sizeof(float),
 			 gx, gy);
@@ -244,7 +285,6 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 	if (last && (a->mode == GPU_LINEAR_FLAT || a->groups)) {
 		last->pick = GPU_PICK_ROWS;
 		last->many = many;
-		last->outputs = outputs;
 		last->slices = a->groups ? a->w.n_stack + 1 : 0;
 	}
 	return true;

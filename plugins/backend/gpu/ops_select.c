@@ -5,6 +5,9 @@
 
 #include "plan.h"
 
+#define SAMPLE_THREADS 256u
+#define SAMPLE_SHARED  (SAMPLE_THREADS * 20 + 64) /* struct gpu_sample_shared */
+
 void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_index *o = &op->u.index;
@@ -58,6 +61,6 @@ void gpu_lower_sample(struct gpu_build *b, const struct lmd_op *op)
 	memcpy(a.param_col, o->param_col, sizeof(a.param_col));
 	a.work = gpu_build_temp(b, gpu_build_max_rows(b, &a.token),
 				16ull * a.logits.n_head * a.logits.width);
-	gpu_build_each(b, GPU_K_sample, &a, sizeof(a), &a.token, 1);
+	gpu_build_block(b, GPU_K_sample, &a, sizeof(a), SAMPLE_THREADS, SAMPLE_SHARED, &a.token, 1);
 	gpu_build_block(b, GPU_K_remember, &a, sizeof(a), 64, 0, &one, 1);
 }

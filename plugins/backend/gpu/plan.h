@@ -24,7 +24,8 @@ enum gpu_pick {
 			    * more rows */
 	GPU_PICK_PACK = 2, /* the first of three, for 1, 4 and 8 queries in a block; shared memory is
 			    * for one; x is the number of rows, y the parts of the keys */
-	GPU_PICK_MANY = 3  /* nothing, unless y is so many that GPU_PICK_ROWS uses `many` */
+	GPU_PICK_MANY = 3, /* nothing, unless y is so many that GPU_PICK_ROWS uses `many` */
+	GPU_PICK_FLASH = 4 /* x is the number of rows, blocks are those of kern/nv/flash.h */
 };
 
 struct gpu_launch {
@@ -32,7 +33,7 @@ struct gpu_launch {
 	uint32_t op;     /* index in the plan */
 	enum gpu_pick pick;
 	uint32_t many;   /* enum gpu_kernel of nv/tile*.h, or GPU_NO_KERNEL */
-	uint64_t outputs;
+	uint32_t lengths; /* launched if a sequence of the step is one of GPU_SHORT, GPU_LONG; 0 = always */
 	uint32_t slices; /* y are pairs, a row's y.times, that may choose so many; 0 = y are rows */
 	uint32_t threads, shared;
 	uint32_t n_kv_head, per_kv; /* GPU_PICK_PACK: heads that share a head of keys */
@@ -40,9 +41,15 @@ struct gpu_launch {
 	size_t args; /* where they are in `args` */
 };
 
+/* Lengths of sequences: attention of those with many rows has kernels of its own. */
+#define GPU_SHORT    1u
+#define GPU_LONG     2u
+#define GPU_LONG_ROW 16u /* rows in a step, at least */
+
 /* The live rows of a step. */
 struct gpu_live {
 	uint32_t rows[LMD_N_SPACE];
+	uint32_t lengths; /* GPU_SHORT, GPU_LONG or both */
 	uint32_t parts; /* of the keys of a row, at most: a power of two */
 };
 /* The launches of a plan as the driver's graph, with grids for so many rows (graph.c). */

@@ -17,6 +17,8 @@
 #define TILE_THREADS     256u
 #define TILE_SHARED      (40960u + TILE_ROWS * 4) /* up to GPU_TILE_LIST, and the list */
 
+#define FLASH_PACK 64u /* queries of a block of kern/nv/flash.h */
+
 /* ---- the step ---- */
 
 /* The most chunks of keys that a row of a group sees. */
@@ -37,6 +39,16 @@ static void count_parts(const struct lmd_compiled_plan *p, const struct lmd_step
 		       hi[i] - (int64_t)lo[i] > (int64_t)live->parts * GPU_CHUNK)
 			live->parts *= 2;
 	}
+}
+
+static uint32_t lengths(const struct lmd_step_layout *l, const struct lmd_step *step)
+{
+	const int32_t *len = (const int32_t *)(const void *)((const char *)step->head + l->q_len);
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; l->q_len && i < step->head->n_seq; i++)
+		all |= len[i] < (int32_t)GPU_LONG_ROW ? GPU_SHORT : GPU_LONG;
+	return all;
 }
 
 static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struct lmd_step *step,
@@ -63,7 +75,8 @@ static enum lmd_status count_rows(const struct lmd_compiled_plan *p, const struc
 					"%s: group %u has %u page table changes, at most %u fit",
 					p->dev->vendor->name, g, h->n_change[g], l->max_change);
 	}
-	*live = (struct gpu_live){.rows = {h->n_tok, h->n_out, h->n_seq}, .parts = 1};
+	*live = (struct gpu_live){
+		.rows = {h->n_tok, h->n_out, h->n_seq}, .lengths = lengths(l, step), .parts = 1};
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		uint32_t most = p->plan->max_rows[LMD_SPACE_X0 + k];
 		int32_t end = step->x_off[k] && l->x_off[k] ? step->x_off[k][h->n_seq] : 0;
@@ -153,21 +166,37 @@ static uint32_t queries(const struct gpu_launch *l, const struct gpu_live *live)
 	return decode && l->x.space == LMD_SPACE_TOKENS ? l->per_kv : 8;
 }
 
+/* Blocks for the queries of `rows` rows, of which each takes n. */
+static uint64_t packs(const struct gpu_launch *l, uint64_t rows, uint32_t n)
+{
+	uint32_t tile = n > l->per_kv ? n / l->per_kv : 1;
+
+	return (rows + tile - 1) / tile * l->n_kv_head * ((l->per_kv + n - 1) / n);
+}
+
 static bool many_rows(const struct gpu_launch *l, uint64_t y)
 {
 	return (l->slices ? y / l->y.times : y) > TILE_FROM;
 }
 
-/* A product of many rows: the shapes are those of kern/nv/tile.h. */
+/* Products of many rows, a launch for each: the shapes are those of kern/nv/tile.h. */
 static enum lmd_status launch_tile(struct lmd_compiled_plan *p, gpu_stream s,
 				   const struct gpu_launch *l, uint64_t rows, struct lmd_error *err)
 {
+	struct gpu_parts_args *a = (struct gpu_parts_args *)(void *)(p->args + l->args);
 	uint64_t outputs = rows <= TILE_ROWS ? TILE_OUTPUTS_FEW : TILE_OUTPUTS;
 	uint64_t parts = (rows + TILE_ROWS - 1) / TILE_ROWS; /* slices add incomplete ones */
+	enum lmd_status st = LMD_OK;
 
-	return launch(p->dev, s, l->many, (l->outputs + outputs - 1) / outputs,
-		      parts + (rows < l->slices ? rows : l->slices), TILE_THREADS, TILE_SHARED,
-		      p->args + l->args, err);
+	for (uint32_t i = 0; st == LMD_OK && i < a->n_part; i++) {
+		const struct gpu_weight *w = &a->part[i].w;
+		uint64_t n = l->slices ? w->n : (uint64_t)w->n_stack * w->n;
+
+		st = launch(p->dev, s, l->many, (n + outputs - 1) / outputs,
+			    parts + (rows < l->slices ? rows : l->slices), TILE_THREADS, TILE_SHARED,
+			    &a->part[i], err);
+	}
+	return st;
 }
 
 enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
@@ -175,8 +204,10 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 			       struct lmd_error *err)
 {
 	uint64_t x = blocks(&l->x, live), y = blocks(&l->y, live);
-	uint32_t kernel = l->kernel, shared = l->shared, n, tile;
+	uint32_t kernel = l->kernel, shared = l->shared, n;
 
+	if (l->lengths && !(l->lengths & live->lengths))
+		return LMD_OK;
 	switch (l->pick) {
 	case GPU_PICK_ONE:
 		break;
@@ -191,9 +222,11 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 	case GPU_PICK_PACK:
 		kernel += pick(queries(l, live), &n);
 		shared *= n;
-		tile = n > l->per_kv ? n / l->per_kv : 1;
-		x = (x + tile - 1) / tile * l->n_kv_head * ((l->per_kv + n - 1) / n);
+		x = packs(l, x, n);
 		y = live->parts;
+		break;
+	case GPU_PICK_FLASH:
+		x = packs(l, x, FLASH_PACK);
 		break;
 	case GPU_PICK_MANY:
 		if (!many_rows(l, y))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Groups of devices and their collectives.  Each rank's plan runs in a thread of its own; at a collective
- * the threads meet twice: when all operands are there, and when all results have been computed.  A rank
- * waits no longer than the others can still come: it stops when its step is cancelled, when another rank
- * has failed, and after GIVE_UP_NS. */
+ * the threads meet twice: when all operands are there, and when all results have been computed. A
+ * rank waits no longer than the others can still come: it stops when its step is cancelled, when
+ * another rank has failed, and after GIVE_UP_NS. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -211,8 +211,8 @@ enum lmd_status ref_group_exchange(struct lmd_devgroup *g, const struct ref_run 
 			reduce_row(g, &y, row);
 		else
 			gather_row(g, &y, row);
-	/* nobody goes on while another one reads its operand; all are on their way here, so that the step's
-	 * cancellation does not count */
+	/* nobody goes on while another one reads its operand; all are on their way here, so that
+	 * the step's cancellation does not count */
 	(void)pthread_mutex_lock(&g->lock);
 	left = meet(g, rank, NULL, err);
 	(void)pthread_mutex_unlock(&g->lock);

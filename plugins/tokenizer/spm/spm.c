@@ -57,24 +57,25 @@ static inline uint32_t score_key(const struct tok_vocab *v, uint32_t id)
 	return u & 0x80000000u ? ~u : u | 0x80000000u;
 }
 
+/* A part of a short text while it is merged. */
 struct part {
-	uint32_t at, len; /* in bytes; len 0 = merged into the previous one */
-	uint32_t prev, next;
+	uint32_t at, len; /* in bytes */
 	uint32_t id;   /* token, or TOK_NONE for a character without one */
 	uint32_t join; /* token of this and the next part, or TOK_NONE */
 };
 
-static void put_part(const struct spm_state *s, struct tok_encode_job *j, const char *text,
-		     const struct part *p)
+/* Emits a token, or if there is none the bytes of its text. */
+static void put_part(const struct spm_state *s, struct tok_encode_job *j, const char *text, size_t n,
+		     uint32_t token)
 {
 	bool unknown = false;
 
-	if (LMD_LIKELY(p->id != TOK_NONE)) {
-		tok_encode_job_put(j, p->id);
+	if (LMD_LIKELY(token != TOK_NONE)) {
+		tok_encode_job_put(j, token);
 		return;
 	}
-	for (uint32_t i = 0; i < p->len; i++) {
-		uint32_t id = s->byte_token[(unsigned char)text[p->at + i]];
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = s->byte_token[(unsigned char)text[i]];
 
 		if (id != TOK_NONE)
 			tok_encode_job_put(j, id);
@@ -102,8 +103,7 @@ static void merge_short(const struct spm_state *s, struct tok_encode_job *j, con
 	for (size_t i = 0, len; i < n; i += len) {
 		(void)char_at(text + i, n - i, &len);
 		p[k++] = (struct part){
-			(uint32_t)i, (uint32_t)len, 0, 0, tok_vocab_find(v, text + i, len),
-			TOK_NONE};
+			(uint32_t)i, (uint32_t)len, tok_vocab_find(v, text + i, len), TOK_NONE};
 	}
 #define RANK(i)                                                                                    \
 	(p[i].join = join_of(s, text, &p[i], &p[(i) + 1]),                                         \
@@ -133,109 +133,176 @@ static void merge_short(const struct spm_state *s, struct tok_encode_job *j, con
 	}
 #undef RANK
 	for (size_t i = 0; i < k; i++)
-		put_part(s, j, text, &p[i]);
+		put_part(s, j, text + p[i].at, p[i].len, p[i].id);
 }
 
-/* A heap of 64-bit keys, greatest first: best score, then leftmost. */
-struct heap {
-	struct tok_buf *buf;
-	const struct lmd_host *host;
-	size_t n;
+/* Characters of a long part of a text as a linked list, 12 bytes each. A link that was merged into the
+ * previous one is its own successor. */
+struct link {
+	uint32_t at; /* in bytes */
+	uint32_t prev, next; /* TOK_NONE = end */
 };
 
-static bool heap_push(struct heap *q, uint64_t x)
+/* A long part of a text while it is merged. Pairs stay queued when one of their characters is merged
+ * with another; such stale pairs are recognised when it is their turn, or removed when the queue is
+ * full. */
+struct long_part {
+	const struct spm_state *s;
+	struct tok_encode_job *j;
+	const char *text;
+	size_t bytes;
+	struct link *l;
+	uint64_t *heap; /* [cap] of which n are in use: score << 32 | UINT32_MAX - left */
+	size_t n, cap;
+};
+
+static void sift_down(uint64_t *h, size_t n, size_t i)
 {
-	uint64_t *h;
-	size_t i = q->n;
+	uint64_t x = h[i];
 
-	if (!tok_buf_reserve(q->buf, q->host, (q->n + 1) * sizeof(*h)))
-		return false;
-	h = q->buf->p;
-	for (q->n++; i && h[(i - 1) / 2] < x; i = (i - 1) / 2)
-		h[i] = h[(i - 1) / 2];
-	h[i] = x;
-	return true;
-}
-
-static uint64_t heap_pop(struct heap *q)
-{
-	uint64_t *h = q->buf->p, top = h[0], x = h[--q->n];
-	size_t i = 0;
-
-	for (size_t c; (c = 2 * i + 1) < q->n; i = c) {
-		if (c + 1 < q->n && h[c + 1] > h[c])
+	for (size_t c; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && h[c + 1] > h[c])
 			c++;
 		if (h[c] <= x)
 			break;
 		h[i] = h[c];
 	}
 	h[i] = x;
+}
+
+/* Returns the token of link i and, with `pair`, its successor; TOK_NONE if there is none. */
+static uint32_t token_at(const struct long_part *w, uint32_t i, bool pair)
+{
+	uint32_t next = w->l[i].next;
+
+	if (pair && (next == TOK_NONE || next == i))
+		return TOK_NONE;
+	if (pair)
+		next = w->l[next].next;
+	return tok_vocab_find(&w->s->tok.vocab, w->text + w->l[i].at,
+			      (next == TOK_NONE ? w->bytes : w->l[next].at) - w->l[i].at);
+}
+
+/* Returns the key of link i and its successor; greater keys are merged first: the best score, then
+ * the leftmost. 0 if they are no token; no pair has this key, as i is less than UINT32_MAX. */
+static uint64_t pair_key(const struct long_part *w, uint32_t i)
+{
+	uint32_t join = token_at(w, i, true);
+
+	if (join == TOK_NONE)
+		return 0;
+	return (uint64_t)score_key(&w->s->tok.vocab, join) << 32 | (UINT32_MAX - i);
+}
+
+/* Makes room in a full queue: removes the stale pairs. Where many tokens have the same score, stale
+ * pairs can look like those that took their place, and the queue grows. */
+static enum lmd_status make_room(struct long_part *w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (pair_key(w, UINT32_MAX - (uint32_t)w->heap[i]) == w->heap[i])
+			w->heap[n++] = w->heap[i];
+		if (!tok_encode_job_step(w->j, 2))
+			return LMD_CANCELLED;
+	}
+	w->n = n;
+	for (size_t i = n / 2; i-- > 0;)
+		sift_down(w->heap, n, i);
+	if (n <= w->cap - w->cap / 8)
+		return LMD_OK;
+	if (!tok_buf_reserve(&w->j->buf[BUF_HEAP], w->j->host, 2 * w->cap * sizeof(*w->heap)))
+		return LMD_NOMEM;
+	w->heap = w->j->buf[BUF_HEAP].p;
+	w->cap *= 2;
+	return LMD_OK;
+}
+
+/* Queues link i and its successor if they are a token. */
+static enum lmd_status queue_pair(struct long_part *w, uint32_t i)
+{
+	uint64_t x = pair_key(w, i);
+	size_t at;
+
+	if (!x)
+		return LMD_OK;
+	if (w->n == w->cap) {
+		enum lmd_status st = make_room(w);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	for (at = w->n++; at && w->heap[(at - 1) / 2] < x; at = (at - 1) / 2)
+		w->heap[at] = w->heap[(at - 1) / 2];
+	w->heap[at] = x;
+	return LMD_OK;
+}
+
+static uint64_t take_pair(struct long_part *w)
+{
+	uint64_t *h = w->heap, top = h[0];
+
+	h[0] = h[--w->n];
+	if (w->n)
+		sift_down(h, w->n, 0);
 	return top;
 }
 
-static inline uint64_t heap_key(const struct tok_vocab *v, uint32_t join, uint32_t at)
+/* Merges link i with its successor. */
+static enum lmd_status join_pair(struct long_part *w, uint32_t i)
 {
-	return (uint64_t)score_key(v, join) << 32 | (UINT32_MAX - at);
-}
+	struct link *l = &w->l[i];
+	uint32_t r = l->next;
+	enum lmd_status st;
 
-static bool offer(const struct spm_state *s, const char *text, struct heap *q, struct part *p,
-		  uint32_t i)
-{
-	p[i].join = TOK_NONE;
-	if (p[i].next == TOK_NONE)
-		return true;
-	p[i].join = join_of(s, text, &p[i], &p[p[i].next]);
-	return p[i].join == TOK_NONE || heap_push(q, heap_key(&s->tok.vocab, p[i].join, i));
+	l->next = w->l[r].next;
+	w->l[r].next = r;
+	if (l->next != TOK_NONE)
+		w->l[l->next].prev = i;
+	st = queue_pair(w, i);
+	return st != LMD_OK || l->prev == TOK_NONE ? st : queue_pair(w, l->prev);
 }
 
 static enum lmd_status merge_long(const struct spm_state *s, struct tok_encode_job *j,
-				  const char *text, size_t n)
+				  const char *text, size_t n, size_t n_chars)
 {
-	struct heap q = {&j->buf[BUF_HEAP], j->host, 0};
-	const struct tok_vocab *v = &s->tok.vocab;
-	struct part *p = NULL;
+	/* a quarter more than there can be pairs, so that few passes remove the stale ones */
+	struct long_part w = {
+		.s = s, .j = j, .text = text, .bytes = n, .cap = n_chars + n_chars / 4};
+	enum lmd_status st = LMD_OK;
 	uint32_t k = 0;
 
-	for (size_t i = 0, len; i < n; i += len) {
+	if (!tok_buf_reserve(&j->buf[BUF_LINKS], j->host, n_chars * sizeof(*w.l)) ||
+	    !tok_buf_reserve(&j->buf[BUF_HEAP], j->host, w.cap * sizeof(*w.heap)))
+		return LMD_NOMEM;
+	w.l = j->buf[BUF_LINKS].p;
+	w.heap = j->buf[BUF_HEAP].p;
+	for (size_t i = 0, len; i < n; i += len, k++) {
 		(void)char_at(text + i, n - i, &len);
-		if (!tok_buf_reserve(&j->buf[BUF_LINKS], j->host, ((size_t)k + 1) * sizeof(*p)))
-			return LMD_NOMEM;
-		p = j->buf[BUF_LINKS].p;
-		p[k] = (struct part){
-			(uint32_t)i, (uint32_t)len, k - 1, k + 1, tok_vocab_find(v, text + i, len),
-			TOK_NONE};
-		k++;
+		w.l[k] = (struct link){(uint32_t)i, k - 1, i + len < n ? k + 1 : TOK_NONE};
 		if (!tok_encode_job_step(j, 2))
 			return LMD_CANCELLED;
 	}
-	p[k - 1].next = TOK_NONE;
-	for (uint32_t i = 0; i < k; i++) {
-		if (!offer(s, text, &q, p, i))
-			return LMD_NOMEM;
+	for (uint32_t i = 0; i < k && st == LMD_OK; i++) {
+		st = queue_pair(&w, i);
 		if (!tok_encode_job_step(j, 2))
 			return LMD_CANCELLED;
 	}
-	while (q.n) {
-		uint64_t top = heap_pop(&q);
-		uint32_t i = UINT32_MAX - (uint32_t)top, r;
+	while (w.n && st == LMD_OK) {
+		uint64_t top = take_pair(&w);
+		uint32_t i = UINT32_MAX - (uint32_t)top;
 
 		if (!tok_encode_job_step(j, HEAP_STEPS))
 			return LMD_CANCELLED;
-		if (!p[i].len || p[i].join == TOK_NONE || heap_key(v, p[i].join, i) != top)
-			continue; /* one of the two has been merged in the meantime */
-		r = p[i].next;
-		p[i].id = p[i].join;
-		p[i].len += p[r].len;
-		p[i].next = p[r].next;
-		p[r].len = 0;
-		if (p[i].next != TOK_NONE)
-			p[p[i].next].prev = i;
-		if (!offer(s, text, &q, p, i) ||
-		    (p[i].prev != TOK_NONE && !offer(s, text, &q, p, p[i].prev)))
-			return LMD_NOMEM;
+		if (pair_key(&w, i) == top)
+			st = join_pair(&w, i);
 	}
-	for (uint32_t i = 0; i != TOK_NONE; i = p[i].next) {
-		put_part(s, j, text, &p[i]);
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t i = 0, next; i != TOK_NONE; i = next) {
+		next = w.l[i].next;
+		put_part(s, j, text + w.l[i].at,
+			 (next == TOK_NONE ? n : w.l[next].at) - w.l[i].at, token_at(&w, i, false));
 		if (!tok_encode_job_step(j, 1))
 			return LMD_CANCELLED;
 	}
@@ -281,7 +348,7 @@ static enum lmd_status put_word(const struct spm_state *s, struct tok_encode_job
 	if (tok_word_cache_emit(&word, j))
 		return LMD_OK;
 	if (n_chars > SHORT_MAX)
-		return merge_long(s, j, w, n);
+		return merge_long(s, j, w, n, n_chars);
 	merge_short(s, j, w, n);
 	tok_word_cache_store(&word, j);
 	return LMD_OK;

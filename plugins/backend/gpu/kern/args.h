@@ -176,6 +176,14 @@ struct gpu_linear_args {
 	uint32_t split, reserved; /* warps that share an output (fast.h) */
 };
 
+/* Products of the same rows with weights of a type, in one launch. */
+#define GPU_PARTS 3
+struct gpu_parts_args {
+	struct gpu_linear_args part[GPU_PARTS];
+	uint32_t blocks[GPU_PARTS]; /* blocks of x that each has, one after the other */
+	uint32_t n_part;
+};
+
 struct gpu_embed_args {
 	uint64_t run;
 	struct gpu_weight table, pos_table, type_table; /* data 0 = none */
@@ -244,7 +252,8 @@ struct gpu_attn_args {
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
-	uint32_t reserved;
+	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
+				   * never */
 };
 
 struct gpu_glu_args {
@@ -419,8 +428,8 @@ struct gpu_lora_args {
 
 /* Products whose loads are coalesced (fast.h): for 1, at most 4 and at most 8 rows. */
 #define GPU_FAST_KERNEL(X, name) \
-	X(fast_##name##_1, gpu_linear_args) X(fast_##name##_4, gpu_linear_args) \
-	X(fast_##name##_8, gpu_linear_args)
+	X(fast_##name##_1, gpu_parts_args) X(fast_##name##_4, gpu_parts_args) \
+	X(fast_##name##_8, gpu_parts_args)
 #define GPU_FAST_KERNELS(X) \
 	GPU_FAST_KERNEL(X, f32) GPU_FAST_KERNEL(X, f16) GPU_FAST_KERNEL(X, bf16) \
 	GPU_FAST_KERNEL(X, q4_0) GPU_FAST_KERNEL(X, q8_0) GPU_FAST_KERNEL(X, q4_k) \
@@ -435,14 +444,17 @@ struct gpu_lora_args {
 	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
 	X(merge, gpu_attn_args)
 
-/* Products of many rows on NVIDIA's matrix units (nv/tile.h, nv/tile16.h). */
+/* Products of many rows and attention on NVIDIA's matrix units (nv/). */
 #define GPU_NV_KERNELS(X) \
 	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
 	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
 	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
 	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args) \
 	X(tile_f16, gpu_linear_args) X(tile_bf16, gpu_linear_args) \
-	X(halves, gpu_halves_args) X(group, gpu_group_args)
+	X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
+	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
+	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \

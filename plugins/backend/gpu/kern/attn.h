@@ -17,6 +17,12 @@ struct gpu_attn_row {
 	uint32_t lane, warp, n_warp;
 };
 
+/* Does kern/nv/flash.h compute the rows of a sequence? */
+GPU_FN int gpu_attn_long(const struct gpu_attn_args *a, const struct gpu_run *r, uint32_t seq)
+{
+	return a->flash && (uint32_t)gpu_int(r->q_len, seq) >= a->flash;
+}
+
 /* Address of the K or V head of a key of a cache. */
 GPU_FN const uint8_t *gpu_attn_cached(const struct gpu_run *r, const struct gpu_attn_src *s,
 				      const struct gpu_attn_row *w, uint32_t key, int is_v)
@@ -290,6 +296,8 @@ GPU_FN void gpu_attn(struct gpu_attn_args *a, uint32_t cols)
 		w.head = item % heads;
 		w.kv_head = a->kv_map == 1 ? w.head % a->n_kv_head : w.head / per_kv;
 		w.seq = gpu_seq_of(r, a->q.space, w.row);
+		if (gpu_attn_long(a, r, w.seq))
+			continue;
 		t.most = GPU_LOWEST;
 		t.sum = 0;
 		for (uint32_t i = 0; i < cols; i++) {

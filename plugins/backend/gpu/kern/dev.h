@@ -6,7 +6,8 @@
  *
  * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP
  * threads; shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
- * GPU_SHARED(type).  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
+ * GPU_SHARED(type).  GPU_PARAM arguments stay where the launch
+ * put them.  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
  * GPU_BLOCK_OF(n, m) kernel is launched with blocks of at most n threads, of which a processor
  * should hold m.  Each kernel strides over its work by the size of the grid: any grid is right. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
@@ -19,6 +20,7 @@
 #define GPU_KERNEL  extern "C" __global__ void
 #define GPU_BLOCK_OF(threads, blocks)                                                              \
 	extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define GPU_PARAM   const __grid_constant__
 #define GPU_FN      static __device__ __forceinline__
 #define GPU_SLOW    static __device__ __noinline__
 #define GPU_CONST   static __device__ const
@@ -81,6 +83,12 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return __byte_perm(lo, hi, pick);
 }
 
+/* Adds 1 to a number in shared memory; returns what it was. */
+GPU_FN uint32_t gpu_count_up(uint32_t *n)
+{
+	return atomicAdd(n, 1u);
+}
+
 /* Numbers that are read once: they leave the cache to the others. */
 GPU_FN struct gpu_four gpu_stream16(const uint8_t *p)
 {
@@ -110,6 +118,7 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 
 #define GPU_KERNEL       extern "C" __global__ void
 #define GPU_BLOCK_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads)
+#define GPU_PARAM        const
 #define GPU_FN           static __device__ __forceinline__
 #define GPU_SLOW         static __device__ __noinline__
 #define GPU_CONST        static __device__ const
@@ -177,6 +186,12 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	pick = (pick & 0xff) | (pick & 0xff00) << 8;
 	pick = (pick | pick << 4) & 0x07070707u;
 	return __builtin_amdgcn_perm(hi, lo, pick);
+}
+
+/* Adds 1 to a number in shared memory; returns what it was. */
+GPU_FN uint32_t gpu_count_up(uint32_t *n)
+{
+	return atomicAdd(n, 1u);
 }
 
 typedef unsigned gpu_vector __attribute__((ext_vector_type(4)));

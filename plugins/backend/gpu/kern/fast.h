@@ -18,7 +18,8 @@
 #define GPU_FAST_THREADS 256
 #define GPU_OUTPUTS      4
 /* Types that need more registers than a third of a processor's. */
-#define GPU_FAST_LARGE(type) ((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_MXFP4)
+#define GPU_FAST_LARGE(type)                                                                       \
+	((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_Q6_K || (type) == GPU_MXFP4)
 
 /* Values of a unit. */
 GPU_FN uint32_t gpu_fast_unit(uint32_t type)
@@ -172,62 +173,73 @@ GPU_FN void gpu_fast_warp(const struct gpu_linear_args *a, uint32_t type, uint32
 /* The slice of item i; all slices of a flat weight are one. */
 GPU_FN uint32_t gpu_fast_slice(const struct gpu_linear_args *a, uint32_t i)
 {
+	struct gpu_view ids = a->ids;
+
 	if (a->mode == GPU_LINEAR_FLAT)
 		return 0;
-	return a->mode == GPU_LINEAR_HEAD
-		       ? i % a->heads
-		       : (uint32_t)gpu_cell_i32(&a->ids, i / a->heads, i % a->heads);
+	if (a->mode == GPU_LINEAR_HEAD)
+		return i % a->heads;
+	gpu_open(gpu_run_of(a->run), &ids);
+	return (uint32_t)gpu_cell_i32(&ids, i / a->heads, i % a->heads);
 }
 
-/* Shared: [warps][GPU_OUTPUTS][rows]. */
-GPU_FN void gpu_fast(struct gpu_linear_args *a, uint32_t type, uint32_t rows)
+/* Block `block` of a product.  Shared: [warps][GPU_OUTPUTS][rows]. */
+GPU_FN void gpu_fast_block(const struct gpu_linear_args *a, uint32_t type, uint32_t rows,
+			   uint32_t block)
 {
-	const struct gpu_run *r = gpu_run_of(a->run);
 	uint32_t warps = GPU_THREADS / GPU_WARP, warp = GPU_TID / GPU_WARP;
 	uint32_t outputs = a->mode == GPU_LINEAR_FLAT ? a->w.n_stack * a->w.n : a->w.n;
 	uint32_t tile = a->mode == GPU_LINEAR_FLAT ? rows : 1;
-	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
+	uint32_t items = gpu_space_rows(gpu_run_of(a->run), a->space) / a->fold * a->heads;
 	uint32_t per = warps / a->split * GPU_OUTPUTS, of_warp = GPU_OUTPUTS * rows;
+	uint32_t first = block * per;
 	float *red = GPU_SHARED(float);
 
-	gpu_open(r, &a->ids);
-	gpu_open(r, &a->e.r_in);
-	for (uint32_t first = GPU_BLOCK_X * per; first < outputs; first += GPU_GRID_X * per) {
-		for (uint32_t i = GPU_BLOCK_Y * tile; i < items; i += GPU_GRID_Y * tile) {
-			uint32_t count = items - i < tile ? items - i : tile;
-			uint32_t slice = gpu_fast_slice(a, i);
+	for (uint32_t i = GPU_BLOCK_Y * tile; i < items; i += GPU_GRID_Y * tile) {
+		uint32_t count = items - i < tile ? items - i : tile;
+		uint32_t slice = gpu_fast_slice(a, i);
 
-			if (slice < a->w.n_stack)
-				gpu_fast_warp(a, type, rows, first + warp / a->split * GPU_OUTPUTS,
-					      outputs, slice, i, count, warp % a->split,
-					      red + warp * of_warp);
-			gpu_sync();
-			for (uint32_t j = GPU_TID; j < per * count; j += GPU_THREADS) {
-				uint32_t o = j / count, t = j % count, n = first + o;
-				const float *part = red + o / GPU_OUTPUTS * a->split * of_warp +
-						    o % GPU_OUTPUTS * rows + t;
-				float v = 0;
+		if (slice < a->w.n_stack)
+			gpu_fast_warp(a, type, rows, first + warp / a->split * GPU_OUTPUTS, outputs,
+				      slice, i, count, warp % a->split, red + warp * of_warp);
+		gpu_sync();
+		for (uint32_t j = GPU_TID; j < per * count; j += GPU_THREADS) {
+			uint32_t o = j / count, t = j % count, n = first + o;
+			const float *part = red + o / GPU_OUTPUTS * a->split * of_warp +
+					    o % GPU_OUTPUTS * rows + t;
+			float v = 0;
 
-				if (n >= outputs)
-					continue;
-				if (slice >= a->w.n_stack) {
-					gpu_linear_skip(a, i, n);
-					continue;
-				}
-				for (uint32_t s = 0; s < a->split; s++)
-					v += part[s * of_warp];
-				gpu_linear_emit(a, i + t,
-						a->mode == GPU_LINEAR_FLAT ? n / a->w.n : slice,
-						a->mode == GPU_LINEAR_FLAT ? n % a->w.n : n, v);
+			if (n >= outputs)
+				continue;
+			if (slice >= a->w.n_stack) {
+				gpu_linear_skip(a, i, n);
+				continue;
 			}
-			gpu_sync();
+			for (uint32_t s = 0; s < a->split; s++)
+				v += part[s * of_warp];
+			gpu_linear_emit(a, i + t, a->mode == GPU_LINEAR_FLAT ? n / a->w.n : slice,
+					a->mode == GPU_LINEAR_FLAT ? n % a->w.n : n, v);
 		}
+		gpu_sync();
+	}
+}
+
+GPU_FN void gpu_fast(const struct gpu_parts_args *a, uint32_t type, uint32_t rows)
+{
+	for (uint32_t at = GPU_BLOCK_X;; at += GPU_GRID_X) {
+		uint32_t block = at, i = 0;
+
+		while (i < a->n_part && block >= a->blocks[i])
+			block -= a->blocks[i++];
+		if (i == a->n_part)
+			break;
+		gpu_fast_block(&a->part[i], type, rows, block);
 	}
 }
 
 #define GPU_FAST_ROWS(name, TYPE, rows)                                                            \
 	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : GPU_FAST_LARGE(TYPE) ? 2 : 3)                \
-	gpu_fast_##name##_##rows(struct gpu_linear_args a)                                         \
+	gpu_fast_##name##_##rows(GPU_PARAM struct gpu_parts_args a)                                \
 	{                                                                                          \
 		gpu_fast(&a, TYPE, rows);                                                          \
 	}

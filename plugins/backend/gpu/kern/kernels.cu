@@ -9,11 +9,13 @@
 #include "backend/gpu/kern/norm.h"
 #include "backend/gpu/kern/rope_kv.h"
 #include "backend/gpu/kern/rows.h"
+#include "backend/gpu/kern/sample.h"
 #include "backend/gpu/kern/select.h"
 #include "backend/gpu/kern/split.h"
 #include "backend/gpu/kern/state.h"
 /* Code for older devices does not have these kernels, and the host looks for them by name. */
 #if !defined(__HIP__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+#include "backend/gpu/kern/nv/flash.h"
 #include "backend/gpu/kern/nv/group.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"

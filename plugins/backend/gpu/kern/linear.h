@@ -10,6 +10,15 @@
 
 #define GPU_TILE 8
 
+GPU_FN float gpu_linear_residual(const struct gpu_linear_args *a, uint32_t row, uint32_t head,
+				 uint32_t col)
+{
+	struct gpu_view in = a->e.r_in;
+
+	gpu_open(gpu_run_of(a->run), &in);
+	return gpu_get(&in, row, head, col);
+}
+
 /* Stores an output of an item; v: the product alone. */
 GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint32_t slice,
 			    uint32_t n, float v)
@@ -34,7 +43,8 @@ GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint
 	if (gpu_is_set(&e->y))
 		gpu_put(&e->y, row, head, col, v);
 	if (gpu_is_set(&e->r_out))
-		gpu_put(&e->r_out, row, head, col, gpu_get(&e->r_in, row, head, col) + e->a * v);
+		gpu_put(&e->r_out, row, head, col,
+			gpu_linear_residual(a, row, head, col) + e->a * v);
 }
 
 /* An item whose id names no slice. */
@@ -45,7 +55,7 @@ GPU_FN void gpu_linear_skip(const struct gpu_linear_args *a, uint32_t item, uint
 	if (gpu_is_set(&a->e.y))
 		gpu_put(&a->e.y, row, head, n, 0.0f);
 	if (gpu_is_set(&a->e.r_out))
-		gpu_put(&a->e.r_out, row, head, n, gpu_get(&a->e.r_in, row, head, n));
+		gpu_put(&a->e.r_out, row, head, n, gpu_linear_residual(a, row, head, n));
 }
 
 /* Sum of the products of the first n values of 32. */
@@ -106,7 +116,6 @@ GPU_FN void gpu_linear(struct gpu_linear_args *a, uint32_t type)
 	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
 
 	gpu_open(r, &a->ids);
-	gpu_open(r, &a->e.r_in);
 	for (uint32_t o = GPU_BLOCK_X * warps + GPU_TID / GPU_WARP; o < outputs;
 	     o += GPU_GRID_X * warps) {
 		for (uint32_t i = GPU_BLOCK_Y * tile; i < items; i += GPU_GRID_Y * tile) {

@@ -280,10 +280,9 @@ GPU_FN uint32_t gpu_split_first(uint32_t lo, uint32_t part, uint32_t parts)
 	return lo + (part + parts - lo % parts) % parts;
 }
 
-/* Where the keys of a pack are, and its queries: q[pack][8 lanes]. */
-GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run *r,
-			    const struct gpu_pack *p, uint32_t width, uint32_t pack,
-			    struct gpu_keys *keys, float *q)
+/* Where the keys of a pack are. */
+GPU_FN void gpu_split_keys(const struct gpu_attn_args *a, const struct gpu_run *r,
+			   const struct gpu_pack *p, struct gpu_keys *keys)
 {
 	const struct gpu_group *g = &r->group[a->src[0].group];
 
@@ -293,6 +292,12 @@ GPU_FN void gpu_split_begin(const struct gpu_attn_args *a, const struct gpu_run 
 	keys->kv = p->kv;
 	for (keys->shift = 0; 1u << keys->shift < g->page_tokens; keys->shift++)
 		;
+}
+
+/* The queries of a pack: q[pack][width]. */
+GPU_FN void gpu_split_queries(const struct gpu_attn_args *a, const struct gpu_pack *p,
+			      uint32_t width, uint32_t pack, float *q)
+{
 	for (uint32_t i = GPU_TID; i < pack * width; i += GPU_THREADS) {
 		uint32_t j = i / width, c = i % width;
 
@@ -316,7 +321,8 @@ GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *
 	struct gpu_keys keys;
 
 	gpu_sync(); /* the last pack is done */
-	gpu_split_begin(a, r, p, 8 * lanes, pack, &keys, q);
+	gpu_split_keys(a, r, p, &keys);
+	gpu_split_queries(a, p, 8 * lanes, pack, q);
 	for (uint32_t part = GPU_BLOCK_Y; part < parts; part += GPU_GRID_Y) {
 		uint32_t c = gpu_split_first(lo, part, parts);
 
@@ -367,6 +373,19 @@ GPU_FN void gpu_split_range(const struct gpu_attn_args *a, const struct gpu_run 
 		p->lo = p->hi = 0;
 }
 
+/* The rows of one sequence among [at, end), from `at` on. */
+GPU_FN void gpu_split_run(const struct gpu_attn_args *a, const struct gpu_run *r, uint32_t at,
+			  uint32_t end, struct gpu_pack *p)
+{
+	p->row = at;
+	p->seq = gpu_seq_of(r, a->q.space, at);
+	for (p->n_row = 1; at + p->n_row < end; p->n_row++) {
+		if (gpu_seq_of(r, a->q.space, at + p->n_row) != p->seq)
+			break;
+	}
+	gpu_split_range(a, r, p);
+}
+
 GPU_FN void gpu_split(struct gpu_attn_args *a, uint32_t lanes, uint32_t pack)
 {
 	const struct gpu_run *r = gpu_run_of(a->run);
@@ -387,14 +406,9 @@ GPU_FN void gpu_split(struct gpu_attn_args *a, uint32_t lanes, uint32_t pack)
 		p.first = i % packs * pack;
 		p.heads = per_kv - p.first < pack ? per_kv - p.first : pack;
 		for (; at < end; at += p.n_row) { /* rows of one sequence at a time */
-			p.row = at;
-			p.seq = gpu_seq_of(r, a->q.space, at);
-			for (p.n_row = 1; at + p.n_row < end; p.n_row++) {
-				if (gpu_seq_of(r, a->q.space, at + p.n_row) != p.seq)
-					break;
-			}
-			gpu_split_range(a, r, &p);
-			gpu_split_pack(a, r, &p, lanes, pack, parts);
+			gpu_split_run(a, r, at, end, &p);
+			if (!gpu_attn_long(a, r, p.seq))
+				gpu_split_pack(a, r, &p, lanes, pack, parts);
 		}
 	}
 }
@@ -414,6 +428,8 @@ GPU_KERNEL gpu_merge(struct gpu_attn_args a)
 		const float *part = gpu_split_part(&a, parts, row, head, 0);
 		float most = a.sinks ? GPU_PTR(const float, a.sinks)[head] : GPU_LOWEST, sum = 0;
 
+		if (gpu_attn_long(&a, r, gpu_seq_of(r, a.q.space, row)))
+			continue;
 		n = n < parts ? n : parts;
 		for (uint32_t j = 0; j < n; j++)
 			most = fmaxf(most, part[(first + j) % parts * step + a.y.width]);

@@ -65,6 +65,15 @@ GPU_FN void gpu_ldmatrix(uint32_t *r, const void *row)
 		     : "memory");
 }
 
+/* The same matrices transposed: r[j] has row q of columns 2i and 2i+1 of what was loaded. */
+GPU_FN void gpu_ldmatrix_t(uint32_t *r, const void *row)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+		     : "r"((uint32_t)__cvta_generic_to_shared(row))
+		     : "memory");
+}
+
 /* Begins to copy 16 bytes to shared memory. */
 GPU_FN void gpu_async16(void *shared, const void *from)
 {

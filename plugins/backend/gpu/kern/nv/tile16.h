@@ -157,11 +157,9 @@ GPU_FN void gpu_tile16_block(const struct gpu_linear_args *a, int bf16, uint32_t
 
 GPU_FN void gpu_tile16(struct gpu_linear_args *a, int bf16)
 {
-	const struct gpu_run *r = gpu_run_of(a->run);
-	uint32_t items = gpu_space_rows(r, a->space) / a->fold * a->heads;
+	uint32_t items = gpu_space_rows(gpu_run_of(a->run), a->space) / a->fold * a->heads;
 	struct gpu_tile_work w;
 
-	gpu_open(r, &a->e.r_in);
 	w.outputs = gpu_tile_outputs(a);
 	w.share = items <= GPU_TILE_N ? 4 : 1;
 	for (w.first = GPU_BLOCK_X * (GPU_TILE_M / w.share); w.first < w.outputs;

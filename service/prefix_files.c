@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files of the disk tier. The index in memory is a hash table and a list by time of use; the time of
+ * change of a file keeps that order over a restart. A file is written under a temporary name and
+ * renamed, so that a killed daemon leaves whole files and temporary ones, which the next start
+ * removes. */
+#include "service/prefix_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/bytes.h"
+#include "core/base/file.h"
+
+#define N_BUCKET  65536u
+#define FILES_MAX 262144u /* files; more are not kept */
+
+/* Offsets in the head. */
+enum {
+	AT_MAGIC = 0,
+	AT_N_BYTES = 8,
+	AT_CHAIN = 16,
+	AT_GROUP = 48,
+	AT_DIGEST = 52, /* of the bytes before it and the rows */
+	HEAD_BYTES = 84
+};
+_Static_assert(AT_GROUP == AT_CHAIN + LMI_SHA256_BYTES &&
+		       HEAD_BYTES == AT_DIGEST + LMI_SHA256_BYTES,
+	       "the head has no gaps");
+
+static const char magic[8] = {'l', 'm', 'd', 'r', 'o', 'w', 's', '1'};
+
+struct entry {
+	struct lmi_svc_prefix_key key;
+	uint64_t bytes; /* of the file */
+	int64_t used_ns; /* when it was used; only for the order at the start */
+	struct entry *bucket_next;
+	struct entry *older, *newer; /* by time of use */
+};
+
+struct lmi_svc_prefix_files {
+	const char *state_dir;
+	pthread_mutex_t lock; /* of everything below */
+	uint64_t max_bytes, serial;
+	struct entry **bucket; /* [N_BUCKET] */
+	struct entry *oldest, *newest;
+	struct lmi_svc_prefix_files_stats stats;
+};
+
+/* ---- paths ---- */
+
+static void folder_of(char out[PATH_MAX], const struct lmi_svc_prefix_files *f, uint64_t tenant)
+{
+	(void)snprintf(out, PATH_MAX, "%s/prefixes/%016llx", f->state_dir,
+		       (unsigned long long)tenant);
+}
+
+/* serial: of a temporary file; 0: the file itself. */
+static enum lmd_status path_of(char out[PATH_MAX], const struct lmi_svc_prefix_files *f,
+			       const struct lmi_svc_prefix_key *key, uint64_t serial,
+			       struct lmd_error *err)
+{
+	char hex[LMI_SHA256_HEX], temp[32] = "";
+	int n;
+
+	lmi_sha256_hex(hex, key->chain);
+	if (serial)
+		(void)snprintf(temp, sizeof(temp), ".%llu", (unsigned long long)serial);
+	n = snprintf(out, PATH_MAX, "%s/prefixes/%016llx/%s-%u%s", f->state_dir,
+		     (unsigned long long)key->tenant, hex, key->group, temp);
+	return n > 0 && n < PATH_MAX
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_INVALID, "the path of the state folder is too long");
+}
+
+static enum lmd_status fail_errno(struct lmd_error *err, const char *path)
+{
+	int e = errno;
+
+	return lmd_fail(err, e == ENOSPC || e == EDQUOT ? LMD_BUSY : e == ENOENT ? LMD_NOTFOUND
+										 : LMD_IO,
+			"%s: %s", path, strerror(e));
+}
+
+/* ---- index; with the lock ---- */
+
+static struct entry **bucket_of(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *k)
+{
+	/* the chain is a SHA-256: its bits need no further hash */
+	return &f->bucket[(lmi_get_le32(k->chain) ^ k->group ^ (uint32_t)k->tenant) % N_BUCKET];
+}
+
+static bool same_key(const struct lmi_svc_prefix_key *a, const struct lmi_svc_prefix_key *b)
+{
+	return a->tenant == b->tenant && a->group == b->group &&
+	       !memcmp(a->chain, b->chain, sizeof(a->chain));
+}
+
+static struct entry *find(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
+{
+	struct entry *e = *bucket_of(f, key);
+
+	while (e && !same_key(&e->key, key))
+		e = e->bucket_next;
+	return e;
+}
+
+static void list_remove(struct lmi_svc_prefix_files *f, struct entry *e)
+{
+	*(e->older ? &e->older->newer : &f->oldest) = e->newer;
+	*(e->newer ? &e->newer->older : &f->newest) = e->older;
+}
+
+static void list_append(struct lmi_svc_prefix_files *f, struct entry *e)
+{
+	e->newer = NULL;
+	e->older = f->newest;
+	*(f->newest ? &f->newest->newer : &f->oldest) = e;
+	f->newest = e;
+}
+
+static void add(struct lmi_svc_prefix_files *f, struct entry *e)
+{
+	struct entry **b = bucket_of(f, &e->key);
+
+	e->bucket_next = *b;
+	*b = e;
+	list_append(f, e);
+	f->stats.n_file++;
+	f->stats.n_bytes += e->bytes;
+}
+
+static void take_out(struct lmi_svc_prefix_files *f, struct entry *e)
+{
+	struct entry **b = bucket_of(f, &e->key);
+
+	while (*b != e)
+		b = &(*b)->bucket_next;
+	*b = e->bucket_next;
+	list_remove(f, e);
+	f->stats.n_file--;
+	f->stats.n_bytes -= e->bytes;
+}
+
+/* Takes out what exceeds the limits; returns it as a list by `newer`. */
+static struct entry *take_excess(struct lmi_svc_prefix_files *f)
+{
+	struct entry *all = NULL, *e;
+
+	while ((e = f->oldest) && (f->stats.n_bytes > f->max_bytes || f->stats.n_file > FILES_MAX)) {
+		take_out(f, e);
+		f->stats.n_evicted++;
+		e->newer = all;
+		all = e;
+	}
+	return all;
+}
+
+/* Without the lock. */
+static void remove_all(struct lmi_svc_prefix_files *f, struct entry *all)
+{
+	char path[PATH_MAX];
+	struct entry *next;
+
+	for (struct entry *e = all; e; e = next) {
+		next = e->newer;
+		if (path_of(path, f, &e->key, 0, NULL) == LMD_OK)
+			(void)unlink(path);
+		lmi_free(e);
+	}
+}
+
+/* ---- what is there ---- */
+
+static bool parse_hex(const char *s, uint8_t *out, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < 2 * n; i++) {
+		const char *d = s[i] ? strchr(digits, s[i]) : NULL;
+
+		if (!d)
+			return false;
+		out[i / 2] = (uint8_t)(out[i / 2] << 4 | (d - digits));
+	}
+	return true;
+}
+
+/* Is it the name of a file of this tier? */
+static bool parse_name(const char *name, struct lmi_svc_prefix_key *key)
+{
+	char *end;
+	unsigned long group;
+
+	if (strlen(name) < LMI_SHA256_HEX + 1 || !parse_hex(name, key->chain, LMI_SHA256_BYTES) ||
+	    name[LMI_SHA256_HEX - 1] != '-' || name[LMI_SHA256_HEX] < '0' ||
+	    name[LMI_SHA256_HEX] > '9')
+		return false;
+	group = strtoul(name + LMI_SHA256_HEX, &end, 10);
+	key->group = (uint32_t)group;
+	return !*end && group <= UINT32_MAX;
+}
+
+struct scan {
+	struct entry **v; /* [n], room for cap */
+	size_t n, cap;
+};
+
+static void scan_file(struct scan *s, DIR *d, const char *name, uint64_t tenant)
+{
+	struct lmi_svc_prefix_key key = {.tenant = tenant};
+	struct entry *e = NULL;
+	struct stat sb;
+
+	if (fstatat(dirfd(d), name, &sb, AT_SYMLINK_NOFOLLOW) || !S_ISREG(sb.st_mode))
+		return;
+	if (parse_name(name, &key) && sb.st_size > HEAD_BYTES && s->n < FILES_MAX) {
+		if (s->n == s->cap) {
+			size_t cap = s->cap ? s->cap * 2 : 1024;
+			struct entry **v = lmi_realloc(s->v, cap, sizeof(*v));
+
+			if (v) {
+				s->v = v;
+				s->cap = cap;
+			}
+		}
+		e = s->n < s->cap ? lmi_alloc(1, sizeof(*e)) : NULL;
+	}
+	if (!e) { /* left of an interrupted write, or no room for it */
+		(void)unlinkat(dirfd(d), name, 0);
+		return;
+	}
+	e->key = key;
+	e->bytes = (uint64_t)sb.st_size;
+	e->used_ns = (int64_t)sb.st_mtim.tv_sec * 1000000000 + sb.st_mtim.tv_nsec;
+	s->v[s->n++] = e;
+}
+
+static DIR *open_folder(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		(void)close(fd);
+	return d;
+}
+
+static void scan_folders(struct scan *s, const char *root)
+{
+	DIR *all = open_folder(AT_FDCWD, root), *d;
+	const struct dirent *e, *f;
+
+	while (all && (e = readdir(all))) {
+		uint8_t b[8] = {0};
+		uint64_t tenant = 0;
+
+		if (strlen(e->d_name) != 16 || !parse_hex(e->d_name, b, sizeof(b)) ||
+		    !(d = open_folder(dirfd(all), e->d_name)))
+			continue;
+		for (size_t i = 0; i < sizeof(b); i++)
+			tenant = tenant << 8 | b[i];
+		while ((f = readdir(d)))
+			scan_file(s, d, f->d_name, tenant);
+		(void)closedir(d);
+	}
+	if (all)
+		(void)closedir(all);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+
+	return (x->used_ns > y->used_ns) - (x->used_ns < y->used_ns);
+}
+
+enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, const char *state_dir,
+					  uint64_t max_bytes, struct lmd_error *err)
+{
+	struct lmi_svc_prefix_files *f = lmi_alloc(1, sizeof(*f));
+	struct scan s = {0};
+	char root[PATH_MAX];
+
+	if (f)
+		f->bucket = lmi_alloc(N_BUCKET, sizeof(struct entry *));
+	if (!f || !f->bucket) {
+		lmi_free(f);
+		return lmd_fail(err, LMD_NOMEM, "no memory for the index of saved prefixes");
+	}
+	f->state_dir = state_dir;
+	f->max_bytes = max_bytes;
+	(void)pthread_mutex_init(&f->lock, NULL);
+	if (snprintf(root, sizeof(root), "%s/prefixes", state_dir) < (int)sizeof(root))
+		scan_folders(&s, root);
+	if (s.n)
+		qsort(s.v, s.n, sizeof(struct entry *), by_time);
+	for (size_t i = 0; i < s.n; i++)
+		add(f, s.v[i]);
+	lmi_free(s.v);
+	remove_all(f, take_excess(f));
+	*out = f;
+	return LMD_OK;
+}
+
+void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f)
+{
+	struct entry *e;
+
+	if (!f)
+		return;
+	while ((e = f->oldest)) {
+		take_out(f, e);
+		lmi_free(e);
+	}
+	(void)pthread_mutex_destroy(&f->lock);
+	lmi_free(f->bucket);
+	lmi_free(f);
+}
+
+void lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes)
+{
+	struct entry *excess;
+
+	(void)pthread_mutex_lock(&f->lock);
+	f->max_bytes = max_bytes;
+	excess = take_excess(f);
+	(void)pthread_mutex_unlock(&f->lock);
+	remove_all(f, excess);
+}
+
+void lmi_svc_prefix_files_stats(struct lmi_svc_prefix_files *f,
+				struct lmi_svc_prefix_files_stats *out)
+{
+	(void)pthread_mutex_lock(&f->lock);
+	*out = f->stats;
+	(void)pthread_mutex_unlock(&f->lock);
+}
+
+bool lmi_svc_prefix_files_has(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&f->lock);
+	has = find(f, key) != NULL;
+	(void)pthread_mutex_unlock(&f->lock);
+	return has;
+}
+
+void lmi_svc_prefix_files_touch(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
+{
+	char path[PATH_MAX];
+	struct entry *e;
+
+	(void)pthread_mutex_lock(&f->lock);
+	e = find(f, key);
+	if (e) {
+		list_remove(f, e);
+		list_append(f, e);
+	}
+	(void)pthread_mutex_unlock(&f->lock);
+	if (e && path_of(path, f, key, 0, NULL) == LMD_OK)
+		(void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+/* ---- writing ---- */
+
+static bool digest_of(uint8_t out[LMI_SHA256_BYTES], const uint8_t head[HEAD_BYTES],
+		      const void *bytes, size_t n)
+{
+	struct lmi_sha256 h;
+
+	if (!lmi_sha256_init(&h))
+		return false;
+	lmi_sha256_update(&h, head, AT_DIGEST);
+	lmi_sha256_update(&h, bytes, n);
+	return lmi_sha256_final(&h, out);
+}
+
+static enum lmd_status make_folders(const struct lmi_svc_prefix_files *f, uint64_t tenant,
+				    struct lmd_error *err)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/prefixes", f->state_dir) >= (int)sizeof(path) - 100)
+		return lmd_fail(err, LMD_INVALID, "the path of the state folder is too long");
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return fail_errno(err, path);
+	folder_of(path, f, tenant);
+	return mkdir(path, 0700) && errno != EEXIST ? fail_errno(err, path) : LMD_OK;
+}
+
+static enum lmd_status write_file(const struct lmi_svc_prefix_files *f,
+				  const struct lmi_svc_prefix_key *key, uint64_t serial,
+				  const void *bytes, size_t n, struct lmd_error *err)
+{
+	char temp[PATH_MAX], path[PATH_MAX];
+	uint8_t head[HEAD_BYTES];
+	enum lmd_status st = path_of(path, f, key, 0, err);
+	int fd;
+
+	memcpy(head + AT_MAGIC, magic, sizeof(magic));
+	lmi_put_le64(head + AT_N_BYTES, n);
+	memcpy(head + AT_CHAIN, key->chain, sizeof(key->chain));
+	lmi_put_le32(head + AT_GROUP, key->group);
+	if (st == LMD_OK && !digest_of(head + AT_DIGEST, head, bytes, n))
+		st = lmd_fail(err, LMD_CANCELLED, "the digest of a page was cancelled");
+	if (st == LMD_OK)
+		st = make_folders(f, key->tenant, err);
+	if (st == LMD_OK)
+		st = path_of(temp, f, key, serial, err);
+	if (st != LMD_OK)
+		return st;
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_errno(err, temp);
+	if (!lmi_file_write_all(fd, head, sizeof(head)) || !lmi_file_write_all(fd, bytes, n))
+		st = fail_errno(err, temp);
+	if (close(fd) && st == LMD_OK)
+		st = fail_errno(err, temp);
+	if (st == LMD_OK && rename(temp, path))
+		st = fail_errno(err, path);
+	if (st != LMD_OK)
+		(void)unlink(temp);
+	return st;
+}
+
+enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
+					 const struct lmi_svc_prefix_key *key, const void *bytes,
+					 size_t n, struct lmd_error *err)
+{
+	struct entry *e = lmi_alloc(1, sizeof(*e)), *old, *excess = NULL;
+	uint64_t most, serial;
+	enum lmd_status st;
+
+	if (!e)
+		return lmd_fail(err, LMD_NOMEM, "no memory for an entry of the index");
+	e->key = *key;
+	e->bytes = n + HEAD_BYTES;
+	(void)pthread_mutex_lock(&f->lock);
+	old = find(f, key);
+	most = f->max_bytes;
+	serial = ++f->serial;
+	(void)pthread_mutex_unlock(&f->lock);
+	if (old || e->bytes > most) {
+		lmi_free(e);
+		if (!old)
+			return lmd_fail(err, LMD_BUSY,
+					"a page of %zu bytes exceeds the limit prefix_disk_bytes of "
+					"%llu",
+					n, (unsigned long long)most);
+		lmi_svc_prefix_files_touch(f, key);
+		return LMD_OK;
+	}
+	st = write_file(f, key, serial, bytes, n, err);
+	if (st != LMD_OK) {
+		lmi_free(e);
+		return st;
+	}
+	(void)pthread_mutex_lock(&f->lock);
+	if (find(f, key)) { /* it has been written twice at the same time */
+		lmi_free(e);
+	} else {
+		add(f, e);
+		f->stats.n_put++;
+		excess = take_excess(f);
+	}
+	(void)pthread_mutex_unlock(&f->lock);
+	remove_all(f, excess);
+	return LMD_OK;
+}
+
+/* ---- reading ---- */
+
+static enum lmd_status read_file(const char *path, const struct lmi_svc_prefix_key *key, void *bytes,
+				 size_t n, struct lmd_error *err)
+{
+	uint8_t head[HEAD_BYTES], digest[LMI_SHA256_BYTES];
+	struct lmi_file file;
+	enum lmd_status st = lmi_file_open(&file, path, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (file.bytes != n + (uint64_t)HEAD_BYTES)
+		st = lmd_fail(err, LMD_CORRUPT, "%s: %llu bytes; its rows have %zu and its head %d",
+			      lmi_file_base_name(path), (unsigned long long)file.bytes, n,
+			      (int)HEAD_BYTES);
+	if (st == LMD_OK)
+		st = lmi_file_read(&file, 0, head, sizeof(head), err);
+	if (st == LMD_OK)
+		st = lmi_file_read(&file, HEAD_BYTES, bytes, n, err);
+	lmi_file_close(&file);
+	if (st != LMD_OK)
+		return st;
+	if (!digest_of(digest, head, bytes, n))
+		return lmd_fail(err, LMD_CANCELLED, "the digest of a page was cancelled");
+	if (memcmp(head, magic, sizeof(magic)) != 0 || lmi_get_le64(head + AT_N_BYTES) != n ||
+	    memcmp(head + AT_CHAIN, key->chain, sizeof(key->chain)) != 0 ||
+	    lmi_get_le32(head + AT_GROUP) != key->group ||
+	    memcmp(head + AT_DIGEST, digest, sizeof(digest)) != 0)
+		return lmd_fail(err, LMD_CORRUPT, "%s: damaged: its rows do not have their checksum",
+				lmi_file_base_name(path));
+	return LMD_OK;
+}
+
+enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
+					 const struct lmi_svc_prefix_key *key, void *bytes, size_t n,
+					 struct lmd_error *err)
+{
+	char path[PATH_MAX];
+	struct entry *e = NULL;
+	enum lmd_status st = path_of(path, f, key, 0, err);
+
+	if (st == LMD_OK && !lmi_svc_prefix_files_has(f, key))
+		st = lmd_fail(err, LMD_NOTFOUND, "the page is not on the disk");
+	if (st != LMD_OK)
+		return st;
+	st = read_file(path, key, bytes, n, err);
+	if (st == LMD_CANCELLED)
+		return st;
+	(void)pthread_mutex_lock(&f->lock);
+	f->stats.n_get += st == LMD_OK;
+	f->stats.n_damaged += st != LMD_OK && st != LMD_NOTFOUND;
+	if (st != LMD_OK && (e = find(f, key))) {
+		take_out(f, e);
+		e->newer = NULL;
+	}
+	(void)pthread_mutex_unlock(&f->lock);
+	remove_all(f, e);
+	return st;
+}
+
+void lmi_svc_prefix_files_forget(struct lmi_svc_prefix_files *f, uint64_t tenant)
+{
+	struct entry *all = NULL, *next;
+	char path[PATH_MAX];
+
+	(void)pthread_mutex_lock(&f->lock);
+	for (struct entry *e = f->oldest; e; e = next) {
+		next = e->newer;
+		if (e->key.tenant != tenant)
+			continue;
+		take_out(f, e);
+		e->newer = all;
+		all = e;
+	}
+	(void)pthread_mutex_unlock(&f->lock);
+	remove_all(f, all);
+	folder_of(path, f, tenant);
+	(void)rmdir(path);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefix_files.h - the disk tier of the prefix cache: pages and states of prompts as files.
+ *
+ *     state/prefixes/TENANT/CHAIN-GROUP    one page or state: head and rows
+ *
+ * TENANT is a number in hex, CHAIN the SHA-256 that names the tokens up to the end of the page, the
+ * model and all that the rows depend on (prefix_tier.c), GROUP the number of the group of caches. The
+ * folder is the list: nothing else has to agree with it after a crash. Files are not synced: every byte
+ * is covered by a SHA-256, so that what a power failure damages is dropped when it is read.
+ *
+ * What was used longest ago is removed first. Threads: any; only the index is locked, never while a
+ * file is read or written. */
+#ifndef LLAMAD_SERVICE_PREFIX_FILES_H
+#define LLAMAD_SERVICE_PREFIX_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/sha256.h"
+#include "llamad/status.h"
+
+struct lmi_svc_prefix_key {
+	uint64_t tenant;
+	uint32_t group;
+	uint8_t chain[LMI_SHA256_BYTES];
+};
+
+struct lmi_svc_prefix_files;
+
+/* Reads which files there are and removes what is left of interrupted writes and what exceeds
+ * max_bytes. The path of the state folder must live as long as the result. */
+enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, const char *state_dir,
+					  uint64_t max_bytes, struct lmd_error *err);
+/* f may be NULL. */
+void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f);
+/* Changes the limit and removes what exceeds it; 0: everything. */
+void lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes);
+
+bool lmi_svc_prefix_files_has(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key);
+/* It was used: it is removed later than the others. Does nothing if it is not there. */
+void lmi_svc_prefix_files_touch(struct lmi_svc_prefix_files *f,
+				const struct lmi_svc_prefix_key *key);
+/* Writes n bytes of rows, unless they are there. LMD_BUSY: they exceed the limit, or the disk is full. */
+enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
+					 const struct lmi_svc_prefix_key *key, const void *bytes,
+					 size_t n, struct lmd_error *err);
+/* Reads n bytes of rows. LMD_NOTFOUND; LMD_CORRUPT: the file is damaged, or has another length, and was
+ * removed. */
+enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
+					 const struct lmi_svc_prefix_key *key, void *bytes, size_t n,
+					 struct lmd_error *err);
+/* Removes everything of a tenant. */
+void lmi_svc_prefix_files_forget(struct lmi_svc_prefix_files *f, uint64_t tenant);
+
+struct lmi_svc_prefix_files_stats {
+	uint64_t n_file, n_bytes; /* now */
+	uint64_t n_put, n_get, n_evicted, n_damaged;
+};
+void lmi_svc_prefix_files_stats(struct lmi_svc_prefix_files *f,
+				struct lmi_svc_prefix_files_stats *out);
+
+#endif /* LLAMAD_SERVICE_PREFIX_FILES_H */

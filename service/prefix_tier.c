@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The queues of the disk tier. What a page's rows depend on is hashed into the first link of a chain
+ * of SHA-256; each further link adds the tokens of one page. So the name of a file says all that its
+ * rows depend on, and equal names mean equal rows.
+ *
+ * Only whole pages are kept, and states after a whole page. A save goes forward in pieces, each of
+ * which begins after the longest prefix that could be restored. */
+#include "service/prefix_tier.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/jobs.h"
+#include "core/engine/saved.h"
+#include "service/loaded_model.h"
+#include "service/rows_head.h"
+#include "service/service_state.h"
+
+/* The low 16 bits of a generation's command are its slot; none has this one. */
+#define NO_SLOT 0xffffu
+/* Pages of a prefix that are kept; the hashes of more would take too long. */
+#define PAGES_MAX 4096u
+/* Bytes that a save copies at a time, and that a restore may take in all. */
+#define SAVE_BYTES    (64u << 20)
+#define RESTORE_BYTES (1ull << 30)
+/* Saves that may wait. */
+#define SAVES_MAX 64u
+/* Fewer tokens that the disk does not have are computed again, unless others share their prefix. */
+#define SAVE_TOKENS 256u
+/* How long computing a token takes before it has been measured. */
+#define NS_PER_TOKEN 1000000u
+
+typedef uint8_t link[LMI_SHA256_BYTES];
+
+struct lmi_svc_prefix_work {
+	struct lmi_svc_prefix_work *next;
+	struct lmi_service *svc;
+	struct lmi_svc_loaded_model *loaded; /* held */
+	bool saves;
+	uint64_t tenant;
+	int32_t adapter; /* its slot is held while the work is queued */
+	lmd_token *tokens; /* [n_page * page_tokens] */
+	link *chain;	   /* [n_page] */
+	uint32_t n_page, page_tokens;
+	uint32_t n_skip; /* pages that are in memory, or on the disk if it saves */
+	uint32_t n_end;	 /* pages up to the end of the current piece */
+	/* for a restore */
+	lmi_svc_prefix_done_fn done; /* NULL: nobody waits */
+	void *arg;
+	uint64_t deadline_ns, begun_ns, bytes;
+	/* at work */
+	uint64_t command; /* of the engine; 0: none */
+	bool begun, finds, job_runs;
+	struct lmi_job job;
+	struct lmi_engine_saved *saved;
+	struct lmd_error err;
+};
+
+struct lmi_svc_prefix_tier {
+	struct lmi_svc_prefix_files *files;
+	struct lmi_svc_prefix_work *restores, *saves; /* the first one runs */
+	uint32_t n_save;
+	uint64_t ns_per_mib; /* of reading; 0: not measured */
+	struct lmi_svc_prefix_tier_stats stats;
+};
+
+static struct lmi_svc_prefix_work **queue_of(const struct lmi_svc_prefix_work *w)
+{
+	struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+
+	return w->saves ? &t->saves : &t->restores;
+}
+
+static void free_work(struct lmi_svc_prefix_work *w)
+{
+	lmi_engine_saved_destroy(w->saved);
+	lmi_free(w->tokens);
+	lmi_free(w->chain);
+	lmi_free(w);
+}
+
+/* Ends the first one of its queue; the next tick begins the next one. */
+static void end(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	struct lmi_service *svc = w->svc;
+
+	if (w->err.status != LMD_OK && w->err.status != LMD_NOTFOUND &&
+	    w->err.status != LMD_CANCELLED)
+		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
+				 "a prefix of %u tokens was not %s: %s", w->n_page * w->page_tokens,
+				 w->saves ? "saved" : "restored", w->err.text);
+	*queue_of(w) = w->next;
+	svc->prefix_tier->n_save -= w->saves;
+	lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
+	lmi_svc_loaded_model_unref(w->loaded, now);
+	if (w->done)
+		w->done(w->arg, now);
+	free_work(w);
+}
+
+/* ---- names ---- */
+
+/* The first link; kept for rows without an adapter. */
+static bool first_link(link out, struct lmi_svc_loaded_model *r, int32_t adapter)
+{
+	struct lmi_engine_saved_head h;
+	struct lmi_engine_info info;
+	struct lmi_sha256 sha;
+
+	if (!adapter && r->has_rows_digest) {
+		memcpy(out, r->rows_digest, sizeof(link));
+		return true;
+	}
+	if (lmi_svc_rows_head(&h, r, adapter, NULL) != LMD_OK || !lmi_sha256_init(&sha))
+		return false;
+	lmi_engine_info(r->engine, &info);
+	lmi_sha256_update(&sha, h.model, sizeof(h.model));
+	lmi_sha256_update(&sha, h.adapter, sizeof(h.adapter));
+	lmi_sha256_update(&sha, h.layout.digest, sizeof(h.layout.digest));
+	/* another backend or version may compute other bits */
+	lmi_sha256_update(&sha, info.backend, strlen(info.backend) + 1);
+	lmi_sha256_update(&sha, r->svc->o.version, strlen(r->svc->o.version) + 1);
+	if (!lmi_sha256_final(&sha, out))
+		return false;
+	if (!adapter) {
+		memcpy(r->rows_digest, out, sizeof(link));
+		r->has_rows_digest = true;
+	}
+	return true;
+}
+
+static bool next_link(link out, const link before, const lmd_token *tokens, uint32_t n)
+{
+	struct lmi_sha256 sha;
+	uint8_t b[4];
+
+	if (!lmi_sha256_init(&sha))
+		return false;
+	lmi_sha256_update(&sha, before, sizeof(link));
+	for (uint32_t i = 0; i < n; i++) {
+		lmi_put_le32(b, (uint32_t)tokens[i]);
+		lmi_sha256_update(&sha, b, sizeof(b));
+	}
+	return lmi_sha256_final(&sha, out);
+}
+
+static bool make_chain(struct lmi_svc_prefix_work *w)
+{
+	link first;
+	bool ok = first_link(first, w->loaded, w->adapter);
+
+	for (uint32_t i = 0; i < w->n_page && ok; i++)
+		ok = next_link(w->chain[i], i ? w->chain[i - 1] : first,
+			       w->tokens + (size_t)i * w->page_tokens, w->page_tokens);
+	return ok;
+}
+
+static struct lmi_svc_prefix_key key_of(const struct lmi_svc_prefix_work *w,
+					const struct lmi_engine_saved_part *p)
+{
+	struct lmi_svc_prefix_key key = {.tenant = w->tenant, .group = p->group};
+
+	memcpy(key.chain, w->chain[p->index], sizeof(link));
+	return key;
+}
+
+static bool has_part(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
+{
+	const struct lmi_svc_prefix_key key = key_of(w, p);
+
+	return lmi_svc_prefix_files_has(w->svc->prefix_tier->files, &key);
+}
+
+/* Lists the parts of the first n pages; NULL: out of memory. */
+static struct lmi_engine_saved_part *list_parts(const struct lmi_svc_prefix_work *w, uint32_t n,
+						uint32_t *n_part)
+{
+	const struct lmi_engine *e = w->loaded->engine;
+	struct lmi_engine_saved_part *v;
+
+	*n_part = lmi_engine_saved_parts(e, n * w->page_tokens, NULL);
+	v = lmi_alloc(*n_part + (size_t)1, sizeof(*v));
+	if (v && lmi_engine_saved_parts(e, n * w->page_tokens, v) == *n_part)
+		return v;
+	lmi_free(v);
+	return NULL;
+}
+
+static bool is_skipped(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
+{
+	return !p->is_state && p->index < w->n_skip;
+}
+
+/* Returns with how many pages a restore could end, at most n: the disk has all their parts. A longer
+ * prefix than that before a missing page needs the page as well; a state may be there earlier. */
+static uint32_t n_on_disk(const struct lmi_svc_prefix_work *w, uint32_t n)
+{
+	while (n) {
+		uint32_t n_part, i = 0;
+		struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
+
+		if (!v)
+			return 0;
+		while (i < n_part && has_part(w, &v[i]))
+			i++;
+		if (i == n_part) {
+			lmi_free(v);
+			return n;
+		}
+		if (v[i].is_state)
+			while (--n && (v[i].index = n - 1, !has_part(w, &v[i])))
+				;
+		else
+			n = v[i].index;
+		lmi_free(v);
+	}
+	return 0;
+}
+
+/* ---- jobs ---- */
+
+/* The last ones first: so the beginning of a prefix, which others share, is removed last. */
+static void write_parts(struct lmi_svc_prefix_work *w)
+{
+	uint32_t n_part, n = w->saved->n_token / w->page_tokens;
+	struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
+
+	w->err.status = v ? LMD_OK : lmd_fail(&w->err, LMD_NOMEM, "no memory for a list of pages");
+	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
+		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
+
+		if (is_skipped(w, &v[i]))
+			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
+		else
+			w->err.status = lmi_svc_prefix_files_put(w->svc->prefix_tier->files, &key,
+								 w->saved->bytes + v[i].at,
+								 (size_t)v[i].n_bytes, &w->err);
+	}
+	lmi_free(v);
+}
+
+static void read_parts(struct lmi_svc_prefix_work *w)
+{
+	uint32_t n_part;
+	struct lmi_engine_saved_part *v = list_parts(w, w->n_end, &n_part);
+	uint64_t bytes = lmi_engine_saved_bytes(w->loaded->engine, w->n_end * w->page_tokens);
+
+	w->saved = v ? lmi_engine_saved_create(w->n_end * w->page_tokens, bytes) : NULL;
+	w->err.status = w->saved ? LMD_OK
+				 : lmd_fail(&w->err, LMD_NOMEM, "no memory for %llu bytes of rows",
+					    (unsigned long long)bytes);
+	if (w->saved)
+		memcpy(w->saved->tokens, w->tokens,
+		       (size_t)w->n_end * w->page_tokens * sizeof(*w->tokens));
+	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
+		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
+
+		if (lmi_cancel_is_set(&w->job.cancel))
+			w->err.status = lmd_fail(&w->err, LMD_CANCELLED, "nobody waits for it");
+		else if (!is_skipped(w, &v[i]))
+			w->err.status = lmi_svc_prefix_files_get(w->svc->prefix_tier->files, &key,
+								 w->saved->bytes + v[i].at,
+								 (size_t)v[i].n_bytes, &w->err);
+		if (w->err.status == LMD_OK)
+			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
+	}
+	lmi_free(v);
+}
+
+static void job_run(void *arg)
+{
+	struct lmi_svc_prefix_work *w = arg;
+
+	if (w->saves)
+		write_parts(w);
+	else
+		read_parts(w);
+}
+
+/* ---- restores ---- */
+
+static void restore_rows(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	const struct lmi_engine_restore cmd = {.id = ++w->svc->serial << 16 | NO_SLOT,
+					       .tenant = w->tenant,
+					       .adapter = w->adapter,
+					       .n_skip = w->n_skip * w->page_tokens};
+	struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	struct lmi_engine_saved *saved = w->saved;
+	uint64_t rate = (now - w->begun_ns) * (1u << 20) / (w->bytes + 1);
+
+	t->ns_per_mib = t->ns_per_mib ? (3 * t->ns_per_mib + rate) / 4 : rate;
+	w->saved = NULL;
+	w->command = cmd.id;
+	w->err.status = lmi_engine_restore(w->loaded->engine, &cmd, saved, &w->err);
+	if (w->err.status != LMD_OK) {
+		w->command = 0;
+		end(w, now);
+	}
+}
+
+static uint64_t ns_per_token(const struct lmi_svc_loaded_model *r)
+{
+	return r->ns_per_token ? r->ns_per_token : NS_PER_TOKEN;
+}
+
+/* ---- saves ---- */
+
+/* Asks the engine for the next piece, or ends. */
+static void save_piece(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	const struct lmi_engine *e = w->loaded->engine;
+	uint64_t page = lmi_engine_saved_bytes(e, w->page_tokens) + 1;
+	uint64_t most = SAVE_BYTES / page ? SAVE_BYTES / page : 1;
+	struct lmi_engine_save cmd = {.id = ++w->svc->serial << 16 | NO_SLOT,
+				      .tokens = w->tokens,
+				      .tenant = w->tenant,
+				      .adapter = w->adapter,
+				      .max_bytes = UINT64_MAX,
+				      .whole_pages = true};
+
+	if (w->n_end <= w->n_skip) /* otherwise it had no state, and more is asked for */
+		w->n_end = w->n_page - w->n_skip > most ? w->n_skip + (uint32_t)most : w->n_page;
+	if (w->n_skip >= w->n_page || (w->n_end - w->n_skip) * page > RESTORE_BYTES) {
+		end(w, now);
+		return;
+	}
+	cmd.n_skip = w->n_skip * w->page_tokens;
+	cmd.n_tokens = w->n_end * w->page_tokens;
+	w->command = cmd.id;
+	w->err.status = lmi_engine_save(w->loaded->engine, &cmd, &w->err);
+	if (w->err.status != LMD_OK) {
+		w->command = 0;
+		end(w, now);
+	}
+}
+
+static void piece_written(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	uint32_t n = w->saved->n_token / w->page_tokens;
+
+	lmi_engine_saved_destroy(w->saved);
+	w->saved = NULL;
+	if (n > w->n_skip)
+		w->n_skip = w->n_end = n;
+	else if (w->n_end < w->n_page) /* no state in this piece */
+		w->n_end = w->n_page;
+	else
+		w->n_skip = w->n_page;
+	save_piece(w, now);
+}
+
+/* ---- both ---- */
+
+static void job_done(void *arg)
+{
+	struct lmi_svc_prefix_work *w = arg;
+	struct lmi_service *svc = w->svc;
+
+	svc->n_job--;
+	w->job_runs = false;
+	if (lmi_cancel_is_set(&w->job.cancel) && w->err.status == LMD_OK)
+		w->err.status = LMD_CANCELLED; /* it may not have run */
+	if (w->err.status != LMD_OK)
+		end(w, svc->now);
+	else if (w->saves)
+		piece_written(w, svc->now);
+	else
+		restore_rows(w, svc->now);
+}
+
+static void submit_job(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	struct lmd_error err;
+
+	w->job = (struct lmi_job){.run = job_run, .done = job_done, .arg = w};
+	w->job_runs = true; /* from here on w->err belongs to the job */
+	if (lmi_jobs_submit(w->svc->o.io, &w->job, &err) == LMD_OK) {
+		w->svc->n_job++;
+		return;
+	}
+	w->job_runs = false;
+	w->err = err;
+	end(w, now);
+}
+
+/* Memory has n_token of the tokens: is reading the others worth it? */
+static void found(struct lmi_svc_prefix_work *w, uint64_t now, uint32_t n_token)
+{
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	uint32_t n_part, n = w->n_end * w->page_tokens;
+	struct lmi_engine_saved_part *v;
+	uint64_t cost;
+
+	v = n_token < n ? list_parts(w, w->n_end, &n_part) : NULL;
+	if (!v) {
+		end(w, now);
+		return;
+	}
+	w->n_skip = n_token / w->page_tokens;
+	for (uint32_t i = 0; i < n_part; i++)
+		w->bytes += is_skipped(w, &v[i]) ? 0 : v[i].n_bytes;
+	lmi_free(v);
+	cost = (n - n_token) * ns_per_token(w->loaded);
+	if (now + cost < w->deadline_ns)
+		w->deadline_ns = now + cost;
+	if (w->bytes > RESTORE_BYTES || (w->bytes >> 20) * t->ns_per_mib > cost) {
+		w->svc->prefix_tier->stats.n_timed_out++;
+		end(w, now);
+		return;
+	}
+	w->begun_ns = now;
+	submit_job(w, now);
+}
+
+static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	struct lmi_engine_save cmd = {.id = ++w->svc->serial << 16 | NO_SLOT,
+				      .tokens = w->tokens,
+				      .n_tokens = w->n_end * w->page_tokens,
+				      .tenant = w->tenant,
+				      .adapter = w->adapter};
+
+	w->begun = true;
+	if (w->saves) {
+		/* what was queued before may have saved it */
+		w->n_skip = w->n_end = n_on_disk(w, w->n_page);
+		save_piece(w, now);
+		return;
+	}
+	if (!w->done) {
+		end(w, now);
+		return;
+	}
+	w->finds = true;
+	w->command = cmd.id;
+	w->err.status = lmi_engine_find(w->loaded->engine, &cmd, &w->err);
+	if (w->err.status != LMD_OK) {
+		w->command = 0;
+		end(w, now);
+	}
+}
+
+bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi_engine_event *ev)
+{
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmi_svc_prefix_work *w = NULL;
+
+	if (t && t->restores && t->restores->command == ev->id)
+		w = t->restores;
+	else if (t && t->saves && t->saves->command == ev->id)
+		w = t->saves;
+	if (!w)
+		return false;
+	w->command = 0;
+	if (ev->kind == LMI_ENGINE_EV_FAILED)
+		w->err = ev->u.error;
+	else if (ev->kind != LMI_ENGINE_EV_MOVED)
+		w->err.status = LMD_CANCELLED; /* the engine is being stopped */
+	if (w->err.status == LMD_OK && w->saves) {
+		w->saved = ev->u.moved.saved;
+		ev->u.moved.saved = NULL;
+		submit_job(w, now);
+	} else if (w->err.status == LMD_OK && w->finds && w->done) {
+		w->finds = false;
+		found(w, now, ev->u.moved.n_token);
+	} else {
+		if (w->err.status == LMD_OK && !w->finds)
+			t->stats.n_restored +=
+				(uint64_t)(w->n_end - w->n_skip) * w->page_tokens;
+		end(w, now);
+	}
+	return true;
+}
+
+/* ---- the queues ---- */
+
+/* Creates work with its chain; NULL: no whole page, no prefix cache, or no memory. */
+static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
+					  const struct lmi_svc_prefix_rows *r, bool saves)
+{
+	struct lmi_engine_saved_layout layout;
+	struct lmi_svc_prefix_work *w;
+	size_t n;
+
+	if (!lmi_svc_prefix_tier_is_on(svc) || svc->stopping ||
+	    lmi_engine_saved_layout(r->loaded->engine, &layout, NULL) != LMD_OK ||
+	    r->n_tokens < layout.page_tokens || !(w = lmi_alloc(1, sizeof(*w))))
+		return NULL;
+	w->svc = svc;
+	w->loaded = r->loaded;
+	w->saves = saves;
+	w->tenant = r->tenant;
+	w->adapter = r->adapter;
+	w->page_tokens = layout.page_tokens;
+	w->n_page = r->n_tokens / layout.page_tokens;
+	w->n_page = w->n_page < PAGES_MAX ? w->n_page : PAGES_MAX;
+	n = (size_t)w->n_page * w->page_tokens;
+	w->tokens = lmi_alloc(n, sizeof(*w->tokens));
+	w->chain = lmi_alloc(w->n_page, sizeof(link));
+	if (w->tokens && w->chain) {
+		memcpy(w->tokens, r->tokens, n * sizeof(*w->tokens));
+		if (make_chain(w))
+			return w;
+	}
+	free_work(w);
+	return NULL;
+}
+
+static void queue(struct lmi_svc_prefix_work *w)
+{
+	struct lmi_svc_prefix_work **p = queue_of(w);
+
+	while (*p)
+		p = &(*p)->next;
+	*p = w;
+	lmi_svc_loaded_model_ref(w->loaded);
+	lmi_svc_adapter_slots_hold(w->loaded, w->adapter);
+}
+
+struct lmi_svc_prefix_work *lmi_svc_prefix_tier_restore(struct lmi_service *svc, uint64_t now,
+							const struct lmi_svc_prefix_rows *rows,
+							lmi_svc_prefix_done_fn done, void *arg)
+{
+	struct lmi_svc_prefix_work *w = create(svc, rows, false);
+
+	if (!w)
+		return NULL;
+	w->n_end = n_on_disk(w, w->n_page);
+	if (!w->n_end) {
+		free_work(w);
+		return NULL;
+	}
+	w->done = done;
+	w->arg = arg;
+	w->deadline_ns = now + (uint64_t)w->n_end * w->page_tokens * ns_per_token(w->loaded);
+	queue(w);
+	return w;
+}
+
+void lmi_svc_prefix_tier_leave(struct lmi_svc_prefix_work *w)
+{
+	w->done = NULL;
+	if (w->job_runs)
+		lmi_jobs_cancel(&w->job);
+}
+
+void lmi_svc_prefix_tier_save(struct lmi_service *svc, const struct lmi_svc_prefix_rows *rows,
+			      bool shared)
+{
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmi_svc_prefix_work *w = create(svc, rows, true);
+	uint32_t n;
+
+	if (!w)
+		return;
+	n = w->n_page - n_on_disk(w, w->n_page);
+	if (t->n_save >= SAVES_MAX)
+		t->stats.n_dropped++;
+	if (t->n_save >= SAVES_MAX || !n || (!shared && n * w->page_tokens < SAVE_TOKENS)) {
+		free_work(w);
+		return;
+	}
+	t->n_save++;
+	queue(w);
+}
+
+void lmi_svc_prefix_tier_measure(struct lmi_svc_loaded_model *r, uint64_t n_row, uint64_t ns)
+{
+	uint64_t v = n_row ? ns / n_row : 0;
+
+	if (n_row >= 32 && v) /* a few rows take as long as one */
+		r->ns_per_token = r->ns_per_token ? (3 * r->ns_per_token + v) / 4 : v;
+}
+
+void lmi_svc_prefix_tier_tick(struct lmi_service *svc, uint64_t now)
+{
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmi_svc_prefix_work *next;
+
+	for (struct lmi_svc_prefix_work *w = t ? t->restores : NULL; w; w = next) {
+		lmi_svc_prefix_done_fn done = w->done;
+
+		next = w->next;
+		if (!done || w->deadline_ns > now)
+			continue;
+		t->stats.n_timed_out++;
+		lmi_svc_prefix_tier_leave(w);
+		done(w->arg, now);
+	}
+	while (t && t->restores && !t->restores->begun)
+		begin(t->restores, now);
+	while (t && t->saves && !t->saves->begun)
+		begin(t->saves, now);
+}
+
+uint64_t lmi_svc_prefix_tier_deadline(const struct lmi_service *svc)
+{
+	const struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	uint64_t when = UINT64_MAX;
+
+	if (t && ((t->restores && !t->restores->begun) || (t->saves && !t->saves->begun)))
+		return svc->now;
+	for (const struct lmi_svc_prefix_work *w = t ? t->restores : NULL; w; w = w->next)
+		when = w->done && w->deadline_ns < when ? w->deadline_ns : when;
+	return when;
+}
+
+/* ---- life ---- */
+
+enum lmd_status lmi_svc_prefix_tier_create(struct lmi_service *svc, struct lmd_error *err)
+{
+	struct lmi_svc_prefix_tier *t = lmi_alloc(1, sizeof(*t));
+	enum lmd_status st;
+
+	if (!t)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the disk tier of the prefix cache");
+	st = lmi_svc_prefix_files_open(&t->files, lmi_store_dir(svc->o.store),
+				       svc->limits.prefix_disk_bytes, err);
+	if (st != LMD_OK)
+		lmi_free(t);
+	else
+		svc->prefix_tier = t;
+	return st;
+}
+
+void lmi_svc_prefix_tier_destroy(struct lmi_service *svc)
+{
+	if (!svc->prefix_tier)
+		return;
+	lmi_svc_prefix_files_close(svc->prefix_tier->files);
+	lmi_free(svc->prefix_tier);
+	svc->prefix_tier = NULL;
+}
+
+bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc)
+{
+	return svc->prefix_tier && svc->limits.prefix_disk_bytes;
+}
+
+void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc)
+{
+	if (svc->prefix_tier)
+		lmi_svc_prefix_files_limit(svc->prefix_tier->files, svc->limits.prefix_disk_bytes);
+}
+
+/* What runs ends soon; a save then goes on with no further piece. */
+void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now)
+{
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmi_svc_prefix_work *w;
+
+	if (!t || !t->saves)
+		return;
+	while ((w = t->saves->next)) {
+		t->saves->next = w->next;
+		t->n_save--;
+		lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
+		lmi_svc_loaded_model_unref(w->loaded, now);
+		free_work(w);
+	}
+	t->saves->n_page = t->saves->n_end;
+}
+
+bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc)
+{
+	return svc->prefix_tier && (svc->prefix_tier->restores || svc->prefix_tier->saves);
+}
+
+void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t tenant)
+{
+	if (svc->prefix_tier)
+		lmi_svc_prefix_files_forget(svc->prefix_tier->files, tenant);
+}
+
+void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_prefix_tier_stats *out)
+{
+	*out = (struct lmi_svc_prefix_tier_stats){0};
+	if (!svc->prefix_tier)
+		return;
+	*out = svc->prefix_tier->stats;
+	lmi_svc_prefix_files_stats(svc->prefix_tier->files, &out->files);
+}

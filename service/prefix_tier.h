@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefix_tier.h - the disk tier of the prefix cache: which prefixes are written, and reading them back.
+ *
+ *     restore  before a generation is queued: if the disk has more whole pages of its prompt than
+ *              memory, a job reads them and the engine takes the rows. The generation waits for that
+ *              no longer than computing them would take.
+ *     save     after its first token and at its end: the engine copies the pages that the disk does not
+ *              have, and a job writes them, a bounded number of bytes at a time. Nobody waits for it.
+ *
+ * One restore and one save run at a time; others wait in two queues. Files: prefix_files.h. All functions
+ * belong to the loop's thread. */
+#ifndef LLAMAD_SERVICE_PREFIX_TIER_H
+#define LLAMAD_SERVICE_PREFIX_TIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/engine/engine.h"
+#include "service/prefix_files.h"
+#include "service/service.h"
+
+struct lmi_svc_loaded_model;
+struct lmi_svc_prefix_tier;
+struct lmi_svc_prefix_work;
+
+/* The rows of a text. */
+struct lmi_svc_prefix_rows {
+	struct lmi_svc_loaded_model *loaded;
+	uint64_t tenant;
+	int32_t adapter;
+	const lmd_token *tokens; /* [n_tokens] */
+	uint32_t n_tokens;
+};
+
+/* Of a service with a store; its limit may be 0, which removes the files of earlier runs. */
+enum lmd_status lmi_svc_prefix_tier_create(struct lmi_service *svc, struct lmd_error *err);
+/* Nothing may be queued any more. */
+void lmi_svc_prefix_tier_destroy(struct lmi_service *svc);
+bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc);
+/* The limits of the service have changed. */
+void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc);
+/* Drops what has not begun. */
+void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now);
+/* Returns whether something is queued or running. */
+bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc);
+/* Removes what was saved of a tenant. */
+void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t tenant);
+
+/* Begins to bring rows back. Returns NULL if there is nothing to wait for; otherwise `done` is called once,
+ * later, unless the caller leaves. */
+typedef void (*lmi_svc_prefix_done_fn)(void *arg, uint64_t now);
+struct lmi_svc_prefix_work *lmi_svc_prefix_tier_restore(struct lmi_service *svc, uint64_t now,
+							const struct lmi_svc_prefix_rows *rows,
+							lmi_svc_prefix_done_fn done, void *arg);
+/* The caller no longer waits: `done` is not called. */
+void lmi_svc_prefix_tier_leave(struct lmi_svc_prefix_work *w);
+/* Queues rows to be saved if they are worth it: many that the disk does not have, or `shared`: some were
+ * found in the cache, so that others will follow. */
+void lmi_svc_prefix_tier_save(struct lmi_service *svc, const struct lmi_svc_prefix_rows *rows,
+			      bool shared);
+/* A prompt was computed: n_row rows in so many ns. */
+void lmi_svc_prefix_tier_measure(struct lmi_svc_loaded_model *loaded, uint64_t n_row, uint64_t ns);
+
+/* Takes an event of an engine; returns false if it belongs to something else. */
+bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi_engine_event *ev);
+/* Ends waits that have become longer than computing would be. */
+void lmi_svc_prefix_tier_tick(struct lmi_service *svc, uint64_t now);
+uint64_t lmi_svc_prefix_tier_deadline(const struct lmi_service *svc);
+
+struct lmi_svc_prefix_tier_stats {
+	struct lmi_svc_prefix_files_stats files;
+	uint64_t n_restored; /* tokens that were brought back into memory */
+	uint64_t n_timed_out; /* requests for which reading would have taken longer than computing */
+	uint64_t n_dropped;   /* saves that were not made because too many were waiting */
+};
+void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_prefix_tier_stats *out);
+
+#endif /* LLAMAD_SERVICE_PREFIX_TIER_H */
