@@ -2,7 +2,8 @@
  *
  * Adapters of an engine that runs. Commands are handled one after the other: the memory is claimed in the
  * ledger of each device, the slot is emptied, and a few MiB are bound in each turn. Nothing may run on the
- * devices during that, so a turn finishes the submitted steps first. */
+ * devices during that, so a turn finishes the submitted steps first. If a device is lost in one of them, all
+ * commands fail: so no pointer to a command is kept while steps are finished. */
 #include "core/engine/adapter_bind.h"
 
 #include <string.h>
@@ -138,19 +139,18 @@ static void end(struct lmi_engine *e)
 	atomic_fetch_sub(&e->n_live, 1);
 }
 
-/* Empties the slot of the first command, which nothing uses. */
+/* Empties the slot of the first command, which nothing uses. No step may be running. */
 static enum lmd_status empty(struct lmi_engine *e, struct lmd_error *err)
 {
 	uint32_t slot = e->bindings->slot;
-	enum lmd_status st;
+	enum lmd_status st = lmi_inst_empty_slot(e->inst, slot, err);
 
-	lmi_engine_finish_steps(e);
-	st = lmi_inst_empty_slot(e->inst, slot, err);
 	e->inst->adapter_slots[slot].binding = true;
 	return st;
 }
 
-/* Ends the first command; what it has bound is unbound. A device whose slot cannot be emptied is lost. */
+/* Ends the first command; what it has bound is unbound. A device whose slot cannot be emptied is lost.
+ * No step may be running. */
 static void undo(struct lmi_engine *e)
 {
 	struct lmi_engine_adapter_binding *b = e->bindings;
@@ -223,16 +223,19 @@ void lmi_engine_adapter_begin(struct lmi_engine *e, struct lmi_engine_adapter_bi
 
 bool lmi_engine_adapter_step(struct lmi_engine *e)
 {
-	struct lmi_engine_adapter_binding *b = e->bindings;
+	struct lmi_engine_adapter_binding *b;
 	enum lmd_status st = LMD_OK;
 	struct lmd_error err;
 	bool done = true;
 
-	if (!b)
+	if (!e->bindings)
 		return false;
+	lmi_engine_finish_steps(e);
+	b = e->bindings;
+	if (!b) /* they have failed with the steps */
+		return true;
 	if (!b->begun)
 		st = begin(e, b, &err);
-	lmi_engine_finish_steps(e);
 	lmi_inst_hold(e->inst);
 	if (st == LMD_OK && b->data)
 		st = lmi_inst_bind_some(e->inst, b->data, b->slot, TURN_BYTES, &done, &err);
@@ -248,6 +251,8 @@ void lmi_engine_adapter_cancel(struct lmi_engine *e, uint64_t id)
 {
 	struct lmi_engine_adapter_binding **p = &e->bindings, *b;
 
+	if (e->bindings)
+		lmi_engine_finish_steps(e);
 	while ((b = *p)) {
 		if (id && b->id != id) {
 			p = &b->next;
@@ -268,6 +273,8 @@ void lmi_engine_adapter_cancel(struct lmi_engine *e, uint64_t id)
 
 void lmi_engine_adapter_fail(struct lmi_engine *e, const struct lmd_error *err)
 {
+	if (e->bindings)
+		lmi_engine_finish_steps(e); /* which may get here again */
 	while (e->bindings)
 		fail(e, err);
 }

@@ -273,6 +273,34 @@ START_TEST(memory_has_a_bound)
 }
 END_TEST
 
+/* A device is lost in a step, perhaps one that a command waits for: each command ends once. */
+START_TEST(a_lost_device)
+{
+	struct lmi_engine_opts o = opts("emu");
+
+	for (uint32_t k = 2; k <= 16; k++) {
+		struct lmi_engine_generate cmd = story_command(1, prompt, N_PROMPT, 24);
+		struct lmi_engine_event ev = {0};
+		struct story have = {0};
+		struct lmi_engine *e;
+		struct lmd_error err;
+		char settings[64];
+
+		snprintf(settings, sizeof(settings), "late=1,lose_step=%u", k);
+		ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+		e = story_engine(&o);
+		ck_assert_msg(lmi_engine_generate(e, &cmd, &err) == LMD_OK, "%s", err.text);
+		for (uint32_t i = 0; i < 100 && ev.kind != LMI_ENGINE_EV_FAILED; i++)
+			ev = bind(e, read_file(e, i % N_FILE, 1), &have);
+		ck_assert_int_eq(ev.kind, LMI_ENGINE_EV_FAILED);
+		ck_assert_int_eq(ev.u.error.status, LMD_DEVICE);
+		ck_assert_uint_eq(have.n_final, 1);
+		ck_assert_int_eq(have.end, LMI_ENGINE_EV_FAILED);
+		lmi_engine_fini(e);
+	}
+}
+END_TEST
+
 /* ---- activated from tokens on ---- */
 
 static const lmd_token invocation[] = {7, 8, 9};
@@ -449,6 +477,7 @@ int main(void)
 	tcase_add_loop_test(c, beside_a_generation, 0, (int)LMD_LEN(backends));
 	tcase_add_test(c, a_used_slot_does_not_change);
 	tcase_add_loop_test(c, memory_has_a_bound, 0, 2);
+	tcase_add_test(c, a_lost_device);
 	tcase_add_loop_test(c, activated_by_tokens, 0, (int)LMD_LEN(backends));
 	tcase_add_test(c, activated_ones_apply_alone);
 	tcase_add_test(c, errors);
