@@ -51,18 +51,39 @@ enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
 	return st;
 }
 
-/* Finds the file with the numbers; a missing one is another adapter. */
-static void find_file(const char *path, struct stat *sb)
+/* Adds a file to a key; a missing one has zeros. */
+static void add_file(uint64_t key[2], const char *path)
 {
-	char inner[PATH_MAX];
-	int n;
+	struct stat sb = {0};
+	uint64_t v[5];
 
-	*sb = (struct stat){0};
-	if (stat(path, sb) || !S_ISDIR(sb->st_mode))
-		return;
-	n = snprintf(inner, sizeof(inner), "%s/adapter_model.safetensors", path);
-	if (n > 0 && (size_t)n < sizeof(inner))
-		(void)stat(inner, sb);
+	if (stat(path, &sb) || S_ISDIR(sb.st_mode))
+		sb = (struct stat){0};
+	v[0] = (uint64_t)sb.st_dev;
+	v[1] = (uint64_t)sb.st_ino;
+	v[2] = (uint64_t)sb.st_size;
+	v[3] = (uint64_t)sb.st_mtim.tv_sec;
+	v[4] = (uint64_t)sb.st_mtim.tv_nsec;
+	key[0] = lmi_siphash(key, v, sizeof(v));
+}
+
+/* Adds what a PEFT adapter at this path has: scale and activation are in the file of settings. */
+static void add_folder(uint64_t key[2], const char *path)
+{
+	static const char *const names[] = {"adapter_model.safetensors", "adapter_config.json"};
+	const char *slash = strrchr(path, '/');
+	struct stat sb;
+	bool is_folder = !stat(path, &sb) && S_ISDIR(sb.st_mode);
+	int n_dir = (int)(is_folder ? strlen(path) : slash ? (size_t)(slash - path) + 1 : 0);
+	char file[PATH_MAX];
+
+	for (size_t i = 0; i < LMD_LEN(names); i++) {
+		int n = snprintf(file, sizeof(file), "%.*s%s%s", n_dir, path, is_folder ? "/" : "",
+				 names[i]);
+
+		if (n > 0 && (size_t)n < sizeof(file))
+			add_file(key, file);
+	}
 }
 
 uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint32_t n)
@@ -70,17 +91,11 @@ uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint3
 	uint64_t key[2] = {0, n};
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct stat sb;
-		uint64_t v[6];
+		uint64_t scale = lmi_f32_bits(refs[i].scale);
 
-		find_file(refs[i].path, &sb);
-		v[0] = (uint64_t)sb.st_dev;
-		v[1] = (uint64_t)sb.st_ino;
-		v[2] = (uint64_t)sb.st_size;
-		v[3] = (uint64_t)sb.st_mtim.tv_sec;
-		v[4] = (uint64_t)sb.st_mtim.tv_nsec;
-		v[5] = lmi_f32_bits(refs[i].scale);
-		key[0] = lmi_siphash(key, v, sizeof(v));
+		add_file(key, refs[i].path);
+		add_folder(key, refs[i].path);
+		key[0] = lmi_siphash(key, &scale, sizeof(scale));
 	}
 	return key[0] ? key[0] : 1;
 }

@@ -15,9 +15,10 @@ LMD_NODISCARD enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_ada
 							   const struct lmd_str *text,
 							   struct lmd_error *err);
 
-/* Returns a number, not 0, that changes with the files and with their scales: the device, inode, size and
- * time of change of each, of a folder those of its adapter_model.safetensors. Rows of the KV cache that
- * were computed with adapters have this number as part of their identity. Accesses the files' folders. */
+/* Returns a number, not 0, that changes with the files and with their scales: device, inode, size and
+ * time of change of each file, and of adapter_model.safetensors and adapter_config.json in its
+ * folder. Rows of the KV cache that were computed with adapters have this number as part of their
+ * identity. Accesses the files' folders. */
 uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint32_t n);
 
 #endif /* LLAMAD_CORE_ENGINE_ADAPTER_REF_H */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Paths with colons and blanks, and scales on both sides of their bounds. */
+ * Paths with colons and blanks, and scales on both sides of their bounds; keys of files. */
 #include "core/engine/adapter_ref.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"
+#include "tests/temp_dir.h"
 
 static struct lmi_engine_adapter_ref ref;
 static struct lmd_error err;
@@ -59,13 +61,51 @@ START_TEST(refused)
 }
 END_TEST
 
+static uint64_t key_of(const char *name, float scale)
+{
+	const struct lmi_engine_adapter_ref r = {.path = temp_path(name), .scale = scale};
+
+	return lmi_engine_adapter_key(&r, 1);
+}
+
+/* Whatever of an adapter changes changes its key, and nothing else does. */
+START_TEST(keys)
+{
+	static const struct {
+		const char *adapter, *file;
+	} t[] = {
+		{"a.gguf", "a.gguf"},
+		{"peft", "peft/adapter_model.safetensors"},
+		{"peft", "peft/adapter_config.json"},
+		{"peft/adapter_config.json", "peft/adapter_config.json"},
+		{"peft/adapter_config.json", "peft/adapter_model.safetensors"},
+		{"peft/adapter_model.safetensors", "peft/adapter_config.json"},
+	};
+
+	ck_assert_int_eq(mkdir(temp_path("peft"), 0700), 0);
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		uint64_t before = key_of(t[i].adapter, 1), key;
+
+		ck_assert_uint_ne(before, 0);
+		temp_write(t[i].file, "0123456789", i + 1); /* another size */
+		key = key_of(t[i].adapter, 1);
+		ck_assert_msg(key != before, "%s: %s was written", t[i].adapter, t[i].file);
+		temp_write("other", "x", 1);
+		ck_assert_uint_eq(key_of(t[i].adapter, 1), key);
+		ck_assert_uint_ne(key_of(t[i].adapter, 0.5f), key);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("adapter_ref");
 	TCase *t = tcase_create("adapter_ref");
 
+	tcase_add_checked_fixture(t, temp_dir_make, temp_dir_remove);
 	tcase_add_test(t, accepted);
 	tcase_add_test(t, refused);
+	tcase_add_test(t, keys);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
