@@ -40,8 +40,9 @@ static const struct lmi_adapter_pair *find(const struct lmi_adapter_file *f, con
 }
 
 /* Adds up the sizes of all pairs at a site; n_pairs counts the pairs. */
-static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs, const struct lmi_adapter_pair *p,
-			     uint32_t *rank, uint32_t *n_pairs, struct lmd_error *err)
+static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs,
+			     const struct lmi_adapter_pair *p, uint32_t *rank, uint32_t *n_pairs,
+			     struct lmd_error *err)
 {
 	*rank = *n_pairs = 0;
 	for (uint32_t i = 0; i < fs->n; i++) {
@@ -60,8 +61,8 @@ static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs, const str
 }
 
 /* Concatenates the ranks. */
-static void join(const struct lmi_engine_adapter_data *fs, const struct lmi_adapter_pair *p, uint32_t rank, float *a,
-		 float *b)
+static void join(const struct lmi_engine_adapter_data *fs, const struct lmi_adapter_pair *p,
+		 uint32_t rank, float *a, float *b)
 {
 	uint32_t at = 0;
 
@@ -203,6 +204,10 @@ static enum lmd_status read_files(struct lmi_engine_adapter_data **out, const st
 		st = open_one(fs, inst, &refs[i], n, sizes_only, err);
 	if (st == LMD_OK)
 		st = measure(fs, err);
+	/* otherwise rows of the files that were there before would be found for these */
+	if (st == LMD_OK && lmi_engine_adapter_key(refs, n) != fs->key)
+		st = lmd_fail(err, LMD_BUSY, "%s: the file was changed while it was read; try again",
+			      refs[0].path);
 	if (st != LMD_OK) {
 		lmi_engine_adapter_data_destroy(fs);
 		return st;
