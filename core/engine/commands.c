@@ -139,7 +139,8 @@ static void use_cache(const struct lmi_engine *e, const struct lmi_engine_seq *q
 	else if (q->adapter > 0 && e->inst->adapter_slots[q->adapter].n_invocation)
 		return; /* its first row is one of the adapter */
 	o->tokens = q->tokens;
-	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
+	o->identity = (struct lmi_kv_identity){
+		.tenant = s->tenant, .adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
 }
 
 static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
@@ -149,10 +150,8 @@ static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
 	return s->class == LMI_ENGINE_CLASS_BATCH ? LMI_SCHED_BATCH : LMI_SCHED_NORMAL;
 }
 
-/* Finds the first row with the adapter of a sequence: 0, or where the last invocation in its prompt begins
- * (aLoRA, arXiv 2504.12397). Without one the adapter is not used. */
-static enum lmd_status activate(const struct lmi_engine *e, struct lmi_engine_seq *q,
-				struct lmd_error *err)
+enum lmd_status lmi_engine_activate(const struct lmi_engine *e, struct lmi_engine_seq *q,
+				    struct lmd_error *err)
 {
 	const struct lmi_inst_adapter_slot *s =
 		q->adapter > 0 ? &e->inst->adapter_slots[q->adapter] : NULL;
@@ -220,7 +219,7 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++) {
 		st = check_slot(e, s->seqs[i].adapter, &err);
 		if (st == LMD_OK)
-			st = activate(e, &s->seqs[i], &err);
+			st = lmi_engine_activate(e, &s->seqs[i], &err);
 	}
 	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
 	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
@@ -295,10 +294,12 @@ static void cancel_id(struct lmi_engine *e, uint64_t id)
 {
 	struct lmi_engine_job *s = find_session(e, id);
 
-	if (s)
+	if (s) {
 		cancel_session(e, s);
-	else
-		lmi_engine_transfer_cancel(e, id), lmi_engine_adapter_cancel(e, id);
+		return;
+	}
+	lmi_engine_transfer_cancel(e, id);
+	lmi_engine_adapter_cancel(e, id);
 }
 
 void lmi_engine_commands_take(struct lmi_engine *e)
@@ -328,5 +329,6 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !e->transfers && !e->bindings && !e->n_pending && !atomic_load(&e->commands.n);
+	return !e->sessions && !e->transfers && !e->bindings && !e->n_pending &&
+	       !atomic_load(&e->commands.n);
 }

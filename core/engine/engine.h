@@ -57,7 +57,7 @@ struct lmi_engine_memory {
 	uint64_t file;	    /* mapped files; shared with other readers */
 	uint64_t copied;    /* files read into memory */
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
-	uint64_t adapters;  /* of adapter_files and slot_adapters */
+	uint64_t adapters;  /* of adapter_files and slot_adapters, and of those bound since */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */

@@ -28,7 +28,9 @@ static struct lmi_engine_rows rows_of(const struct lmi_engine_seq *q, uint32_t k
 				    .encode = encode,
 				    .tokens = encode ? q->enc : q->tokens,
 				    .ext = encode ? NULL : q->ext,
-				    .lora_slot = q->adapter};
+				    .lora_slot = q->adapter,
+				    .lora_from = encode && q->adapter_from ? UINT32_MAX
+									   : q->adapter_from};
 
 	for (int k = 0; k < 4 && !encode; k++)
 		r.pos[k] = lmi_engine_seq_pos(q, k);
@@ -108,6 +110,8 @@ enum lmd_status lmi_engine_observe(struct lmi_engine *e, const struct lmi_engine
 	if (st != LMD_OK)
 		return st;
 	st = e->driver->check(inst, r.s, err);
+	for (uint32_t i = 0; i < r.s->n_seq && st == LMD_OK; i++)
+		st = lmi_engine_activate(e, &r.s->seqs[i], err);
 	r.parts = lmi_alloc(r.s->n_seq, sizeof(*r.parts));
 	if (!r.parts)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", r.s->n_seq);

@@ -48,7 +48,7 @@ void lmi_adapter_close(struct lmi_adapter_file *f);
 uint32_t lmi_adapter_n(const struct lmi_adapter_file *f);
 /* Pair i, ordered by site; each site occurs once. */
 const struct lmi_adapter_pair *lmi_adapter_pair(const struct lmi_adapter_file *f, uint32_t i);
-/* The tokens after which the adapter becomes active (aLoRA); with *n == 0 it is always active. */
+/* The tokens from which on the adapter is active (aLoRA); with *n == 0 it always is. */
 const int32_t *lmi_adapter_invocation(const struct lmi_adapter_file *f, uint32_t *n);
 
 #endif /* LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H */
