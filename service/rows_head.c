@@ -8,19 +8,29 @@
 
 #include "core/base/bytes.h"
 #include "core/base/sha256.h"
+#include "core/engine/adapter_ref.h"
 #include "service/service_state.h"
 
-static void add_file(struct lmi_sha256 *h, const struct lmi_engine_adapter_ref *r)
+static void add_file(struct lmi_sha256 *h, const char *path, float scale)
 {
 	struct stat sb = {0};
 	uint8_t b[20];
 
-	(void)stat(r->path, &sb); /* a missing one is another adapter */
-	lmi_put_le32(b, lmi_f32_bits(r->scale));
+	if (stat(path, &sb)) /* a missing one is another adapter */
+		sb = (struct stat){0};
+	lmi_put_le32(b, lmi_f32_bits(scale));
 	lmi_put_le64(b + 4, (uint64_t)sb.st_size);
 	lmi_put_le64(b + 12, (uint64_t)sb.st_mtim.tv_sec * 1000000000u + (uint64_t)sb.st_mtim.tv_nsec);
 	lmi_sha256_update(h, b, sizeof(b));
-	lmi_sha256_update(h, r->path, strlen(r->path) + 1);
+	lmi_sha256_update(h, path, strlen(path) + 1);
+}
+
+static void add_adapter(struct lmi_sha256 *h, const struct lmi_engine_adapter_ref *r)
+{
+	char file[PATH_MAX];
+
+	for (uint32_t i = 0; lmi_engine_adapter_part(r->path, i, file); i++)
+		add_file(h, file, r->scale);
 }
 
 /* The digest of the adapters of the rows; zeros: none. */
@@ -34,12 +44,16 @@ static enum lmd_status digest_adapters(uint8_t *out, const struct lmi_svc_loaded
 	memset(out, 0, LMI_ENGINE_DIGEST_BYTES);
 	if (!adapter && !o->n_adapter_files)
 		return LMD_OK;
+	/* the rows are those of the files that were read */
+	if (c && lmi_engine_adapter_key(c->refs, c->n) != c->key)
+		return lmd_fail(err, LMD_BUSY, "adapter %.300s: its files have changed since they were read",
+				c->text);
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
 	for (uint32_t i = 0; c && i < c->n; i++)
-		add_file(&h, &c->refs[i]);
+		add_adapter(&h, &c->refs[i]);
 	for (uint32_t i = 0; !adapter && i < o->n_adapter_files; i++)
-		add_file(&h, &o->adapter_files[i]);
+		add_adapter(&h, &o->adapter_files[i]);
 	return lmi_sha256_final(&h, out) ? LMD_OK
 					 : lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
 }
@@ -62,11 +76,8 @@ enum lmd_status lmi_svc_rows_head(struct lmi_engine_saved_head *out,
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
 	lmi_sha256_update(&h, m->digest, strlen(m->digest));
-	for (uint32_t i = 0; i < m->n_files && !*m->digest; i++) {
-		const struct lmi_engine_adapter_ref file = {.path = m->files[i].path};
-
-		add_file(&h, &file);
-	}
+	for (uint32_t i = 0; i < m->n_files && !*m->digest; i++)
+		add_file(&h, m->files[i].path, 0);
 	if (!lmi_sha256_final(&h, out->model))
 		return lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
 	return digest_adapters(out->adapter, loaded, adapter, err);

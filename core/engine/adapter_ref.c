@@ -51,13 +51,28 @@ enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
 	return st;
 }
 
+bool lmi_engine_adapter_part(const char *path, uint32_t i, char out[PATH_MAX])
+{
+	static const char *const names[] = {"adapter_model.safetensors", "adapter_config.json"};
+	const char *slash = strrchr(path, '/');
+	struct stat sb;
+	bool is_folder = !stat(path, &sb) && S_ISDIR(sb.st_mode);
+	int n_dir = (int)(is_folder ? strlen(path) : slash ? (size_t)(slash - path) + 1 : 0), n;
+
+	if (i < LMD_LEN(names))
+		n = snprintf(out, PATH_MAX, "%.*s%s%s", n_dir, path, is_folder ? "/" : "", names[i]);
+	else
+		n = snprintf(out, PATH_MAX, "%s", path);
+	return n > 0 && n < PATH_MAX && i < LMD_LEN(names) + !is_folder;
+}
+
 /* Adds a file to a key; a missing one has zeros. */
 static void add_file(uint64_t key[2], const char *path)
 {
 	struct stat sb = {0};
 	uint64_t v[5];
 
-	if (stat(path, &sb) || S_ISDIR(sb.st_mode))
+	if (stat(path, &sb))
 		sb = (struct stat){0};
 	v[0] = (uint64_t)sb.st_dev;
 	v[1] = (uint64_t)sb.st_ino;
@@ -67,34 +82,16 @@ static void add_file(uint64_t key[2], const char *path)
 	key[0] = lmi_siphash(key, v, sizeof(v));
 }
 
-/* Adds what a PEFT adapter at this path has: scale and activation are in the file of settings. */
-static void add_folder(uint64_t key[2], const char *path)
-{
-	static const char *const names[] = {"adapter_model.safetensors", "adapter_config.json"};
-	const char *slash = strrchr(path, '/');
-	struct stat sb;
-	bool is_folder = !stat(path, &sb) && S_ISDIR(sb.st_mode);
-	int n_dir = (int)(is_folder ? strlen(path) : slash ? (size_t)(slash - path) + 1 : 0);
-	char file[PATH_MAX];
-
-	for (size_t i = 0; i < LMD_LEN(names); i++) {
-		int n = snprintf(file, sizeof(file), "%.*s%s%s", n_dir, path, is_folder ? "/" : "",
-				 names[i]);
-
-		if (n > 0 && (size_t)n < sizeof(file))
-			add_file(key, file);
-	}
-}
-
 uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint32_t n)
 {
 	uint64_t key[2] = {0, n};
+	char file[PATH_MAX];
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t scale = lmi_f32_bits(refs[i].scale);
 
-		add_file(key, refs[i].path);
-		add_folder(key, refs[i].path);
+		for (uint32_t k = 0; lmi_engine_adapter_part(refs[i].path, k, file); k++)
+			add_file(key, file);
 		key[0] = lmi_siphash(key, &scale, sizeof(scale));
 	}
 	return key[0] ? key[0] : 1;

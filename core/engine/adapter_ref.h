@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_ENGINE_ADAPTER_REF_H
 #define LLAMAD_CORE_ENGINE_ADAPTER_REF_H
 
+#include <limits.h>
+
 #include "core/engine/engine.h"
 
 #define LMI_ENGINE_ADAPTER_SCALE_MAX 1e6f
@@ -15,10 +17,14 @@ LMD_NODISCARD enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_ada
 							   const struct lmd_str *text,
 							   struct lmd_error *err);
 
+/* Writes the path of file i of those that an adapter may consist of: adapter_model.safetensors and
+ * adapter_config.json in its folder, and the file itself if `path` is no folder. They need not exist.
+ * Returns false if there is no such number. */
+bool lmi_engine_adapter_part(const char *path, uint32_t i, char out[PATH_MAX]);
+
 /* Returns a number, not 0, that changes with the files and with their scales: device, inode, size and
- * time of change of each file, and of adapter_model.safetensors and adapter_config.json in its
- * folder. Rows of the KV cache that were computed with adapters have this number as part of their
- * identity. Accesses the files' folders. */
+ * time of change of each part. Rows of the KV cache that were computed with adapters have this
+ * number as part of their identity. Accesses the files' folders. */
 uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint32_t n);
 
 #endif /* LLAMAD_CORE_ENGINE_ADAPTER_REF_H */
