@@ -215,7 +215,8 @@ ask 200 '' "/v1/files/$out/content"
 holds "the answers" cmp -s "$dir/answers" "$dir/body"
 completed
 holds "$n_completed lines are done, before it were $before" [ "$n_completed" -ge "$before" ]
-completes $((n_completed + 2))
+# (all 200 may be done when the machine is busy)
+completes $((n_completed < 198 ? n_completed + 2 : 200))
 before=$n_completed
 kill -9 "$daemon"
 wait "$daemon" 2>"$dir/err"

@@ -204,6 +204,11 @@ def gguf_adapter(t, tmp):
     for backend in BACKENDS:
         t.same(f"GGUF on {backend}", t.logits(base, model, "--lora", path + ":2", backend=backend),
                want)
+    # active from its tokens on
+    for name, at, expected in [("from the first token", model["tokens"][:2], want),
+                               ("without its tokens", [2, 1], t.logits(base, model))]:
+        gguf(path, keys + [("adapter.alora.invocation_tokens", at)], tensors)
+        t.same(f"aLoRA, {name}", t.logits(base, model, "--lora", path + ":2"), expected)
     # errors
     args = ("debug", "logits", base, "--tokens", "1", "-o", os.path.join(tmp, "o"), "--lora")
 
@@ -223,8 +228,6 @@ def gguf_adapter(t, tmp):
     bad("strange name", ["lora_a"], v=[("x", [64], [0.0] * 64)])
     bad("empty", ["no adapter pairs"], v=[])
     bad("not lora", ["adapter.type"], [x for x in keys if x[0] != "adapter.type"])
-    bad("aLoRA", ["sequence of 2 tokens"],
-        keys + [("adapter.alora.invocation_tokens", [1, 2])])
     bad("aLoRA beyond", ["token 4800"], keys + [("adapter.alora.invocation_tokens", [4800])])
     bad("a model", ["neither an adapter"], [("general.architecture", "qwen2")])
     t.refused("no file", ["nothing.gguf"], *args, os.path.join(tmp, "nothing.gguf"))
