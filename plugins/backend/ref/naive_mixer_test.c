@@ -464,8 +464,10 @@ void naive_sample(struct naive *n, const struct lmd_op *op)
 	const struct lmd_op_sample *o = &op->u.sample;
 
 	for (uint32_t r = 0; r < n->s->head->n_out; r++) {
-		struct cand v[256], best[256];
 		uint32_t count = cols(&o->logits), first = 0;
+		struct cand *v = malloc(2 * count * sizeof(*v)), *best = v + count;
+
+		ck_assert_ptr_nonnull(v);
 
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t word =
@@ -477,7 +479,7 @@ void naive_sample(struct naive *n, const struct lmd_op *op)
 		}
 		if (o->stage[0] == LMD_STAGE_PENALTIES)
 			count = stage(n, o, r, first++, v, count);
-		memcpy(best, v, sizeof(best));
+		memcpy(best, v, count * sizeof(*best));
 		qsort(best, count, sizeof(*best), by_logit);
 		for (uint32_t i = 0; i < cols(&o->top_id); i++) {
 			put_flat(n, &o->top_id, r, i, best[i].id);
@@ -486,5 +488,6 @@ void naive_sample(struct naive *n, const struct lmd_op *op)
 		for (uint32_t i = first; i < o->n_stage; i++)
 			count = stage(n, o, r, i, v, count);
 		put_flat(n, &o->token, r, 0, v[0].id);
+		free(v);
 	}
 }
