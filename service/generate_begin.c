@@ -264,7 +264,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->loaded = r;
 	g->adapter_waiter.ready = slot_ready;
 	if (choice->n)
-		lmi_svc_adapter_slots_wait(r, now, &g->adapter_waiter);
+		lmi_svc_adapter_slots_wait(r, &g->adapter_waiter);
 	else
 		adapter_ready(g, now);
 }

@@ -127,7 +127,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		lmi_jobs_cancel(&g->job);
 	if (g->loaded) {
 		lmi_svc_adapter_slots_leave(g->loaded, &g->adapter_waiter);
-		lmi_svc_adapter_slots_give(g->loaded, now, g->adapter);
+		lmi_svc_adapter_slots_give(g->loaded, g->adapter);
 		lmi_svc_loaded_model_unref(g->loaded, now);
 	}
 	g->adapter = 0;

@@ -94,7 +94,7 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 				 w->saves ? "saved" : "restored", w->err.text);
 	*queue_of(w) = w->next;
 	svc->prefix_tier->n_save -= w->saves;
-	lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
+	lmi_svc_adapter_slots_give(w->loaded, w->adapter);
 	lmi_svc_loaded_model_unref(w->loaded, now);
 	if (w->done)
 		w->done(w->arg, now);
@@ -658,7 +658,7 @@ void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now)
 	while ((w = t->saves->next)) {
 		t->saves->next = w->next;
 		t->n_save--;
-		lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
+		lmi_svc_adapter_slots_give(w->loaded, w->adapter);
 		lmi_svc_loaded_model_unref(w->loaded, now);
 		free_work(w);
 	}

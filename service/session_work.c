@@ -50,8 +50,10 @@ static void finish(struct lmi_svc_session_work *w, uint64_t now)
 	lmi_engine_saved_destroy(w->saved);
 	w->saved = NULL;
 	svc->session_work = w->next;
-	if (w->loaded)
+	if (w->loaded) {
+		lmi_svc_adapter_slots_give(w->loaded, w->adapter);
 		lmi_svc_loaded_model_unref(w->loaded, now);
+	}
 	w->loaded = NULL;
 	svc->session_runs = false;
 	w->done(w, now);
@@ -224,8 +226,10 @@ void lmi_svc_session_submit(struct lmi_service *svc, struct lmi_svc_session_work
 	w->svc = svc;
 	w->next = NULL;
 	w->err.status = LMD_OK;
-	if (w->loaded)
+	if (w->loaded) {
 		lmi_svc_loaded_model_ref(w->loaded);
+		lmi_svc_adapter_slots_hold(w->loaded, w->adapter);
+	}
 	while (*p)
 		p = &(*p)->next;
 	*p = w;
