@@ -4,18 +4,18 @@
 #include "service/rows_head.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/bytes.h"
 #include "core/base/sha256.h"
+#include "core/engine/adapter_ref.h"
 #include "service/service_state.h"
 
 static void add_file(struct lmi_sha256 *h, const struct lmi_engine_adapter_ref *r)
 {
-	struct stat sb = {0};
+	struct stat sb;
 	uint8_t b[20];
 
-	(void)stat(r->path, &sb); /* a missing one is another adapter */
+	lmi_engine_adapter_stat(&sb, r->path); /* a missing one is another adapter */
 	lmi_put_le32(b, lmi_f32_bits(r->scale));
 	lmi_put_le64(b + 4, (uint64_t)sb.st_size);
 	lmi_put_le64(b + 12, (uint64_t)sb.st_mtim.tv_sec * 1000000000u + (uint64_t)sb.st_mtim.tv_nsec);
@@ -34,6 +34,9 @@ static enum lmd_status digest_adapters(uint8_t *out, const struct lmi_svc_loaded
 	memset(out, 0, LMI_ENGINE_DIGEST_BYTES);
 	if (!adapter && !o->n_adapter_files)
 		return LMD_OK;
+	if (c && lmi_engine_adapter_key(c->refs, c->n) != c->key)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"the file of an adapter has changed since it was loaded: %.300s", c->text);
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
 	for (uint32_t i = 0; c && i < c->n; i++)

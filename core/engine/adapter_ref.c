@@ -51,8 +51,7 @@ enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
 	return st;
 }
 
-/* Finds the file with the numbers; a missing one is another adapter. */
-static void find_file(const char *path, struct stat *sb)
+void lmi_engine_adapter_stat(struct stat *sb, const char *path)
 {
 	char inner[PATH_MAX];
 	int n;
@@ -73,7 +72,7 @@ uint64_t lmi_engine_adapter_key(const struct lmi_engine_adapter_ref *refs, uint3
 		struct stat sb;
 		uint64_t v[6];
 
-		find_file(refs[i].path, &sb);
+		lmi_engine_adapter_stat(&sb, refs[i].path);
 		v[0] = (uint64_t)sb.st_dev;
 		v[1] = (uint64_t)sb.st_ino;
 		v[2] = (uint64_t)sb.st_size;

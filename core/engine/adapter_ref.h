@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_ENGINE_ADAPTER_REF_H
 #define LLAMAD_CORE_ENGINE_ADAPTER_REF_H
 
+#include <sys/stat.h>
+
 #include "core/engine/engine.h"
 
 #define LMI_ENGINE_ADAPTER_SCALE_MAX 1e6f
@@ -14,6 +16,9 @@
 LMD_NODISCARD enum lmd_status lmi_engine_adapter_ref_parse(struct lmi_engine_adapter_ref *out,
 							   const struct lmd_str *text,
 							   struct lmd_error *err);
+
+/* Looks at the file with the numbers: of a folder its adapter_model.safetensors. Zeros: it is missing. */
+void lmi_engine_adapter_stat(struct stat *out, const char *path);
 
 /* Returns a number, not 0, that changes with the files and with their scales: the device, inode, size and
  * time of change of each, of a folder those of its adapter_model.safetensors. Rows of the KV cache that
