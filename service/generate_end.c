@@ -194,6 +194,8 @@ enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now,
 	*was_paused = g->paused_until_ns != 0;
 	if (paused != *was_paused && runs && lmi_engine_pause(g->loaded->engine, g->cmd, paused) != LMD_OK)
 		return lmd_fail(err, LMD_BUSY, "the model's queue of commands is full; try again");
+	if (paused != *was_paused && g->state == LMI_SVC_GEN_RUN)
+		lmi_svc_usage_count(g, now);
 	if (paused && !*was_paused)
 		g->paused_until_ns =
 			now + g->request.svc->limits.pause_max * LMI_NS_PER_MS;
