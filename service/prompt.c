@@ -213,9 +213,11 @@ static enum lmd_status require_call(struct lmi_engine *e, const struct lmi_wire_
 		st = lmd_fail(err, LMD_NOMEM, "no memory for the grammar of tool calls");
 	for (size_t i = 0; st == LMD_OK && i < n; i++) {
 		tokens[i].id = answer->shown.id[i];
+		size_t len = lmi_tokenizer_piece(tok, answer->shown.id[i], LMD_DECODE_UNPARSE_SPECIAL,
+						 bytes + i * cap, cap);
+
 		tokens[i].text.ptr = bytes + i * cap;
-		tokens[i].text.len = lmi_tokenizer_piece(tok, tokens[i].id, LMD_DECODE_UNPARSE_SPECIAL,
-							 bytes + i * cap, cap);
+		tokens[i].text.len = len < cap ? len : cap; /* a plugin may understate max_piece_bytes */
 	}
 	if (st == LMD_OK)
 		st = lmi_svc_required_call_make(out, q, answer, tokens, n, err);

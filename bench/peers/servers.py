@@ -45,6 +45,7 @@ class Server:
                                           stdin=subprocess.DEVNULL)
 
     def fail(self, why):
+        self.close()
         with open(self.log, encoding="utf-8", errors="replace") as f:
             sys.exit(f"{self.name}: {why}; the end of its log:\n{f.read()[-2000:]}")
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of frames to send, and reading, with TLS between them and the stream if the link has it.  Operations of nng are started without the lock, since
- * they may call back at once; n_user keeps the stream alive meanwhile.  A broken link is destroyed
- * by a caller's thread, because nng cannot free an operation within its own callback. */
+ * The queue of frames to send, and reading, with TLS between them and the stream if the link has it.
+ * Operations of nng are started without the lock, since they may call back at once; n_user keeps the
+ * stream alive meanwhile.  A broken link is destroyed by a caller's thread, because nng cannot free an
+ * operation within its own callback. */
 #include "client/lib/link.h"
 
 #include <string.h>
@@ -244,7 +245,8 @@ struct lmi_client_link *lmi_client_link_create(nng_stream *own_stream, bool ipc,
 		l->tls = lmi_client_tls_create(tls);
 		l->sealed = lmi_alloc(LMI_CLIENT_LINK_READ_BYTES, 1);
 	}
-	if ((!tls || (l->tls && l->sealed)) && !nng_aio_alloc(&l->send, on_send, l) && !nng_aio_alloc(&l->recv, on_recv, l))
+	if ((!tls || (l->tls && l->sealed)) && !nng_aio_alloc(&l->send, on_send, l) &&
+	    !nng_aio_alloc(&l->recv, on_recv, l))
 		return l;
 	lmi_client_link_destroy(l);
 	return NULL;

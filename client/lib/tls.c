@@ -119,14 +119,14 @@ void lmi_client_tls_config_destroy(struct lmi_client_tls_config *c)
 	lmi_free(c);
 }
 
-/* The server has to have this name or address, and is told the name. */
+/* The server has to have this name or address as a subjectAltName, and is told the name. */
 static bool set_host(const struct lmi_client_tls *t)
 {
 	const struct lmi_client_tls_config *c = t->config;
 
 	if (c->is_address)
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), c->host) == 1;
-	SSL_set_hostflags(t->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	SSL_set_hostflags(t->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set1_host(t->ssl, c->host) == 1 && SSL_set_tlsext_host_name(t->ssl, c->host) == 1;
 }
 

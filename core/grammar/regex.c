@@ -13,7 +13,6 @@
 #include "core/base/utf8.h"
 #include "llamad/attr.h"
 
-
 struct regex {
 	const struct lmi_gr_regex_use *use;
 	struct lmi_grammar_builder *b;

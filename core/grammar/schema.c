@@ -11,7 +11,6 @@
 #include "core/base/printable.h"
 #include "core/grammar/schema_read.h"
 
-
 /* Error messages */
 
 /* Writes the JSON pointer of a node, by descending again and again into the child that contains

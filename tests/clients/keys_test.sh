@@ -56,7 +56,7 @@ asks() {
 port=${LMD_TEST_TLS##*:}
 asks 'the certificate is not for the address 127.0.0.1$' "tls+tcp://127.0.0.1:$port" "$LMD_TEST_CA"
 asks 'the server .*TLS' "tls+$LMD_TEST_TCP" "$LMD_TEST_CA"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=llamad \
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost \
 	-addext subjectAltName=IP:127.0.0.1,IP:::1 -keyout "$dir/other.key" -out "$dir/other.pem" 2>"$dir/err" ||
 	bad "a certificate for an address: $(cat "$dir/err")"
 asks 'the certificate is not trusted: self-signed certificate$' "$LMD_TEST_TLS" "$dir/other.pem"
@@ -67,6 +67,7 @@ chmod 600 "$dir/other.key"
 start --listen tls+tcp://127.0.0.1:0 --tls-cert "$dir/other.pem" --tls-key "$dir/other.key"
 at=$(sed -n 's/.*listening on \(tls+tcp:.*\)/\1/p' "$dir/log")
 asks '' "$at" "$dir/other.pem"
+# its common name does not count
 asks 'the certificate is not for the name localhost$' "tls+tcp://localhost:${at##*:}" "$dir/other.pem"
 LLAMAD_KEY=$LMD_TEST_KEY "$build/llamactl" --socket "$at" --ca "$dir/other.pem" \
 	generate full -p "$LMD_TEST_PROMPT" -n $LMD_TEST_N --temp 0 >"$dir/got" 2>"$dir/err"

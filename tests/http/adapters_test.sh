@@ -21,6 +21,9 @@ adapter = one
 adapters_dir = $dir/folder
 [model onshelf]
 adapter = other
+[model fixed]
+adapters = one=$dir/one.gguf
+adapter = one
 [model broken]
 adapters = bad=$dir/missing.gguf
 EOF
@@ -159,6 +162,15 @@ fetch 400 "no adapter '7'" --unix-socket "$dir/http.sock" -d '[{"id":7,"scale":1
 fetch 200 '"success":true' --unix-socket "$dir/http.sock" -d '[]' "$lora"
 generate named >"$dir/out"
 holds "an empty list" cmp "$dir/out" "$dir/base.txt"
+does add fixed "$dir/m.gguf"
+generate fixed >"$dir/out"
+holds "the adapter of the configuration" cmp "$dir/out" "$dir/one.txt"
+fetch 200 '"success":true' --unix-socket "$dir/http.sock" -d '[{"id":0,"scale":0}]' "${lora%named}fixed"
+generate fixed >"$dir/out"
+holds "scale 0 in place of it" cmp "$dir/out" "$dir/base.txt"
+fetch 200 '"success":true' --unix-socket "$dir/http.sock" -d '[]' "${lora%named}fixed"
+generate fixed >"$dir/out"
+holds "an empty list stands for it" cmp "$dir/out" "$dir/one.txt"
 does lora rm named uno
 refused 1 "no adapter the name 'uno'" lora rm named uno
 refused 1 "model named has no adapter 'uno'" generate named --adapter uno -p x

@@ -2,7 +2,8 @@
  *
  * Converts parameters that are written one by one between markers to the members of a JSON object.
  * A value that is JSON other than a string is copied as JSON; any other value becomes a string, and so does
- * every value of a parameter that its tool says is a string. */
+ * every value of a parameter that its tool says is a string.  In formats that mark JSON, a JSON string is copied
+ * as well. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,9 @@ enum kind {
 	TEXT
 };
 
-static json_t *value_of(const struct lmi_answer_parser *p, enum kind kind, const char *s, size_t n)
+/* is_text: the tool says that the value is a string. */
+static json_t *value_of(const struct lmi_answer_parser *p, enum kind kind, bool is_text, const char *s,
+			size_t n)
 {
 	json_t *v;
 
@@ -48,7 +51,7 @@ static json_t *value_of(const struct lmi_answer_parser *p, enum kind kind, const
 			n--;
 	}
 	v = kind == TEXT ? NULL : json_loadb(s, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-	if (v && (!json_is_string(v) || p->f->json_value))
+	if (v && (json_is_string(v) ? p->f->json_value != NULL : !is_text))
 		return v;
 	json_decref(v);
 	return json_stringn(s, n);
@@ -72,7 +75,8 @@ static bool is_string(const struct lmi_answer_parser *p, struct lmd_str key)
 static bool give_member(struct lmi_answer_parser *p, struct lmd_str key, enum kind kind,
 			struct lmd_str value, size_t n_raw)
 {
-	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, is_string(p, key) ? TEXT : kind, value.ptr, value.len);
+	json_t *k = json_stringn(key.ptr, key.len);
+	json_t *v = value_of(p, kind, is_string(p, key), value.ptr, value.len);
 	char *kt = k ? json_dumps(k, JSON_ENCODE_ANY) : NULL;
 	char *vt = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
 	struct lmi_text_byte_buf t = {0};

@@ -201,16 +201,21 @@ START_TEST(strings_by_schema)
 				   "<arg_key>x</arg_key>\n<arg_value>true</arg_value>\n</tool_call>"
 				   "<tool_call>g\n<arg_key>s</arg_key>\n<arg_value>12</arg_value>\n</tool_call>";
 	static const char want[] = "[F:f]{\"s\": \"12\", \"n\": 12, \"x\": true}[.][F:g]{\"s\": 12}[.]";
+	/* a format that marks JSON: a string that is written as JSON has no quotes of its own */
+	static const char marked[] =
+		"<｜DSML｜function_calls><｜DSML｜invoke name=\"f\">"
+		"<｜DSML｜parameter name=\"s\" string=\"false\">\"a\"</｜DSML｜parameter></｜DSML｜invoke>"
+		"<｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"s\" string=\"false\">12</｜DSML｜parameter>"
+		"<｜DSML｜parameter name=\"n\" string=\"false\">12</｜DSML｜parameter></｜DSML｜invoke>"
+		"</｜DSML｜function_calls>";
+	static const char want_marked[] = "[F:f]{\"s\": \"a\"}[.][F:f]{\"s\": \"12\", \"n\": 12}[.]";
 
 	tools = json_loads("[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":"
 			   "{\"properties\":{\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"number\"}}}}},7,{}]",
 			   0, NULL);
 	ck_assert_ptr_nonnull(tools);
-	for (size_t step = 0; step < 4; step++) {
-		run(&g, "glm", text, strlen(text), step, step, false);
-		ck_assert_msg(g.text.n == strlen(want) && !memcmp(g.text.p, want, g.text.n), "gave %.*s",
-			      (int)g.text.n, g.text.p);
-	}
+	check_written(format("glm"), text, want);
+	check_written(format("deepseek-v3.2"), marked, want_marked);
 	json_decref(tools);
 	tools = NULL;
 }

@@ -2,7 +2,7 @@
  *
  * /lora-adapters: the adapters of the model of the query `model`, or else the default model. Their numbers
  * are those that the member `lora` of a request names. POST sets the adapters of requests that name
- * none. */
+ * none; an empty list stands for those of the configuration. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +129,24 @@ static void set_of_model(struct lmi_http_exchange *x, const char *model, void *a
 	lmi_http_call_model(x, req, &req->u.adapter_set.model, reply_set, NULL);
 }
 
+/* Returns the adapters of the list.  Where it gives all of them the scale 0, that is not the empty text, which
+ * would mean those of the configuration. */
+static struct lmd_str chosen_of(struct lmi_http_reader *r, const json_t *list)
+{
+	struct lmd_str s = lmi_http_read_lora(r, NULL, list);
+	char *text;
+
+	if (r->status != LMD_OK || s.len || !json_array_size(list))
+		return s;
+	text = lmi_http_alloc(r, 16, 1);
+	if (text) {
+		s.ptr = text;
+		s.len = (size_t)snprintf(text, 16, "%d:0",
+					 (int)json_integer_value(json_object_get(json_array_get(list, 0), "id")));
+	}
+	return s;
+}
+
 void lmi_llamacpp_adapters_set(struct lmi_http_exchange *x)
 {
 	struct lmd_error err = {0};
@@ -142,7 +160,7 @@ void lmi_llamacpp_adapters_set(struct lmi_http_exchange *x)
 	if (req) {
 		lmi_wire_request_init(req, LMI_WIRE_OP_ADAPTER_SET);
 		req->u.adapter_set.has_chosen = true;
-		req->u.adapter_set.chosen = lmi_http_read_lora(&r, NULL, body);
+		req->u.adapter_set.chosen = chosen_of(&r, body);
 	}
 	if (r.status != LMD_OK)
 		lmi_http_reply_status(x, &err, 0);
