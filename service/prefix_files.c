@@ -21,9 +21,9 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 
-#define N_BUCKET  65536u
-#define FILES_MAX 262144u /* files; more are not kept */
-#define EXCESS_MAX 1024u  /* files that are removed at a time */
+#define N_BUCKET   65536u
+#define FILES_MAX  262144u /* files; more are not kept */
+#define EXCESS_MAX 1024u   /* files that are removed at a time */
 
 /* Offsets in the head. */
 enum {
