@@ -302,8 +302,7 @@ static void pump(struct lmi_svc_adapter_slots *s, uint64_t now)
 	s->pumping = false;
 }
 
-void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, uint64_t now,
-				struct lmi_svc_adapter_waiter *w)
+void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, struct lmi_svc_adapter_waiter *w)
 {
 	struct lmi_svc_adapter_waiter **end = &r->slots.waiters;
 
@@ -313,9 +312,7 @@ void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, uint64_t now,
 	w->next = NULL;
 	w->in_list = true;
 	*end = w;
-	lmi_svc_loaded_model_ref(r); /* during the callbacks */
-	pump(&r->slots, now);
-	lmi_svc_loaded_model_unref(r, now);
+	r->slots.changed = true;
 }
 
 void lmi_svc_adapter_slots_leave(struct lmi_svc_loaded_model *r, struct lmi_svc_adapter_waiter *w)
@@ -336,7 +333,7 @@ void lmi_svc_adapter_slots_hold(struct lmi_svc_loaded_model *r, int32_t slot)
 		r->slots.v[slot - LMI_ENGINE_FIRST_ADAPTER_SLOT].n_user++;
 }
 
-void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, uint64_t now, int32_t slot)
+void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, int32_t slot)
 {
 	struct lmi_svc_adapter_slot *v;
 
@@ -345,7 +342,13 @@ void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, uint64_t now, in
 	v = &r->slots.v[slot - LMI_ENGINE_FIRST_ADAPTER_SLOT];
 	assert(v->n_user);
 	v->n_user--;
-	lmi_svc_loaded_model_ref(r);
+	r->slots.changed |= r->slots.waiters != NULL;
+}
+
+void lmi_svc_adapter_slots_tick(struct lmi_svc_loaded_model *r, uint64_t now)
+{
+	if (!r->slots.changed)
+		return;
+	r->slots.changed = false;
 	pump(&r->slots, now);
-	lmi_svc_loaded_model_unref(r, now);
 }

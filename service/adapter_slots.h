@@ -48,7 +48,8 @@ struct lmi_svc_adapter_slots {
 	uint64_t serial;
 	uint32_t n_loaded, n_evicted; /* so far */
 	struct lmi_svc_adapter_waiter *waiters;
-	bool pumping, again;
+	bool pumping;
+	bool changed; /* a waiter came or a slot was given back: the next tick looks at the waiters */
 	/* the load in progress, for `choice` */
 	enum lmi_svc_adapter_load state;
 	struct lmi_svc_adapter_choice choice;
@@ -65,16 +66,17 @@ LMD_NODISCARD enum lmd_status lmi_svc_adapter_slots_init(struct lmi_svc_adapter_
 							 struct lmd_error *err);
 void lmi_svc_adapter_slots_fini(struct lmi_svc_adapter_slots *s);
 
-/* Calls w->ready for w->choice, which is not empty, during the call or later. The model must be ready and
- * its slots open. */
-void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, uint64_t now,
-				struct lmi_svc_adapter_waiter *w);
+/* Calls w->ready for w->choice, which is not empty, later. The model must be ready and its slots open. */
+void lmi_svc_adapter_slots_wait(struct lmi_svc_loaded_model *r, struct lmi_svc_adapter_waiter *w);
 /* Removes a waiter, if it is in the list. */
 void lmi_svc_adapter_slots_leave(struct lmi_svc_loaded_model *r, struct lmi_svc_adapter_waiter *w);
 /* Holds a slot once more that is held already; 0: nothing to do. */
 void lmi_svc_adapter_slots_hold(struct lmi_svc_loaded_model *r, int32_t slot);
-/* Gives a slot back; 0: nothing to do. */
-void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, uint64_t now, int32_t slot);
+/* Gives a slot back; 0: nothing to do. Calls nobody: the next tick serves those that wait, so that lists of
+ * generations may be walked meanwhile. */
+void lmi_svc_adapter_slots_give(struct lmi_svc_loaded_model *r, int32_t slot);
+/* Serves those that wait if something has changed. The caller holds the model. */
+void lmi_svc_adapter_slots_tick(struct lmi_svc_loaded_model *r, uint64_t now);
 /* Takes an event of the engine. Returns false if it is none of a load. */
 bool lmi_svc_adapter_slots_event(struct lmi_svc_loaded_model *r, uint64_t now,
 				 const struct lmi_engine_event *ev);

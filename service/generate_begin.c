@@ -208,12 +208,16 @@ static void slot_ready(struct lmi_svc_adapter_waiter *w, uint64_t now, int32_t s
 	struct lmi_svc_generation *g =
 		(struct lmi_svc_generation *)((char *)w -
 					      offsetof(struct lmi_svc_generation, adapter_waiter));
+	struct lmi_svc_loaded_model *r = g->loaded;
 
 	g->adapter = slot;
-	if (err)
-		refuse(g, now, err, err->status == LMD_BUSY ? AGAIN_MS : 0);
-	else
+	if (!err) {
 		adapter_ready(g, now);
+		return;
+	}
+	g->loaded = NULL; /* it may be tried again, from the beginning */
+	refuse(g, now, err, err->status == LMD_BUSY ? AGAIN_MS : 0);
+	lmi_svc_loaded_model_unref(r, now);
 }
 
 /* Has the model loaded again, with slots for adapters. */
@@ -264,7 +268,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->loaded = r;
 	g->adapter_waiter.ready = slot_ready;
 	if (choice->n)
-		lmi_svc_adapter_slots_wait(r, now, &g->adapter_waiter);
+		lmi_svc_adapter_slots_wait(r, &g->adapter_waiter);
 	else
 		adapter_ready(g, now);
 }

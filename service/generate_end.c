@@ -127,7 +127,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		lmi_jobs_cancel(&g->job);
 	if (g->loaded) {
 		lmi_svc_adapter_slots_leave(g->loaded, &g->adapter_waiter);
-		lmi_svc_adapter_slots_give(g->loaded, now, g->adapter);
+		lmi_svc_adapter_slots_give(g->loaded, g->adapter);
 		lmi_svc_loaded_model_unref(g->loaded, now);
 	}
 	g->adapter = 0;
@@ -194,6 +194,8 @@ enum lmd_status lmi_svc_gen_pause(struct lmi_svc_stream_writer *w, uint64_t now,
 	*was_paused = g->paused_until_ns != 0;
 	if (paused != *was_paused && runs && lmi_engine_pause(g->loaded->engine, g->cmd, paused) != LMD_OK)
 		return lmd_fail(err, LMD_BUSY, "the model's queue of commands is full; try again");
+	if (paused != *was_paused && g->state == LMI_SVC_GEN_RUN)
+		lmi_svc_usage_count(g, now);
 	if (paused && !*was_paused)
 		g->paused_until_ns =
 			now + g->request.svc->limits.pause_max * LMI_NS_PER_MS;

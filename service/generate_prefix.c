@@ -65,6 +65,14 @@ void lmi_svc_gen_prefix_end(struct lmi_svc_generation *g, const struct lmi_svc_e
 		save(g, end->n_cached > 0);
 }
 
+void lmi_svc_gen_prefix_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant)
+{
+	for (struct lmi_svc_generation *g = svc->generations; g; g = g->next)
+		if (lmi_svc_gen_tenant(g) == tenant)
+			lmi_text_token_buf_fini(&g->rows);
+	lmi_svc_prefix_tier_forget(svc, now, tenant);
+}
+
 void lmi_svc_gen_prefix_leave(struct lmi_svc_generation *g)
 {
 	if (g->prefix_work)

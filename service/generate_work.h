@@ -152,6 +152,8 @@ void lmi_svc_gen_prefix_restore(struct lmi_svc_generation *g, uint64_t now);
 void lmi_svc_gen_prefix_token(struct lmi_svc_generation *g, lmd_token token);
 /* The engine is done: prompt and answer can be saved. */
 void lmi_svc_gen_prefix_end(struct lmi_svc_generation *g, const struct lmi_svc_end *end);
+/* Saves nothing more of a tenant, whose files are removed next. */
+void lmi_svc_gen_prefix_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant);
 /* The generation has ended: it waits for nothing. */
 void lmi_svc_gen_prefix_leave(struct lmi_svc_generation *g);
 

@@ -546,6 +546,8 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		uint64_t end = r->job_waits ? svc->now + 10 * LMI_NS_PER_MS : keep_end(r);
 
+		if (r->slots.changed && r->slots.waiters)
+			end = svc->now;
 		when = end < when ? end : when;
 	}
 	for (const struct lmi_svc_model *m = svc->models; m; m = m->next) {

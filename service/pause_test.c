@@ -128,6 +128,32 @@ START_TEST(bounds)
 }
 END_TEST
 
+/* Its time is not counted as that of a request that runs. */
+START_TEST(usage)
+{
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	char text[64];
+
+	fx_start(&fx);
+	fx_load(&fx);
+	id = fx_begin(&fx, &fx_user, "it was a dark", 20);
+	fx_step(&fx, 5);
+	ck_assert(call(LMI_WIRE_OP_PAUSE, &id, &fx_user));
+	fx.now += 9000 * FX_MS;
+	lmi_wire_request_init(&q, LMI_WIRE_OP_USAGE);
+	ck_assert(fx_call(&fx, &fx_user, &q)); /* counts what runs */
+	fx.now += 8000 * FX_MS;
+	ck_assert(call(LMI_WIRE_OP_UNPAUSE, &id, &fx_user));
+	fx.now += 700 * FX_MS;
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.r.u.usage.n_usage, 1);
+	ck_assert_int_ge(fx.a.r.u.usage.usage[0].run_ms, 700);
+	ck_assert_int_lt(fx.a.r.u.usage.usage[0].run_ms, 5000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("pause");
@@ -137,6 +163,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_same_answer, 0, 4);
 	tcase_add_test(t, bounds);
+	tcase_add_test(t, usage);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -21,8 +21,9 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 
-#define N_BUCKET  65536u
-#define FILES_MAX 262144u /* files; more are not kept */
+#define N_BUCKET   65536u
+#define FILES_MAX  262144u /* files; more are not kept */
+#define EXCESS_MAX 1024u   /* files that are removed at a time */
 
 /* Offsets in the head. */
 enum {
@@ -151,12 +152,17 @@ static void take_out(struct lmi_svc_prefix_files *f, struct entry *e)
 	f->stats.n_bytes -= e->bytes;
 }
 
-/* Takes out what exceeds the limits; returns it as a list by `newer`. */
+static bool is_full(const struct lmi_svc_prefix_files *f)
+{
+	return f->stats.n_bytes > f->max_bytes || f->stats.n_file > FILES_MAX;
+}
+
+/* Takes out what exceeds the limits, but at most EXCESS_MAX files; returns it as a list by `newer`. */
 static struct entry *take_excess(struct lmi_svc_prefix_files *f)
 {
 	struct entry *all = NULL, *e;
 
-	while ((e = f->oldest) && (f->stats.n_bytes > f->max_bytes || f->stats.n_file > FILES_MAX)) {
+	for (uint32_t n = 0; n < EXCESS_MAX && (e = f->oldest) && is_full(f); n++) {
 		take_out(f, e);
 		f->stats.n_evicted++;
 		e->newer = all;
@@ -245,9 +251,9 @@ static void scan_file(struct scan *s, DIR *d, const char *name, uint64_t tenant)
 	s->v[s->n++] = e;
 }
 
-static DIR *open_folder(int at, const char *path)
+static DIR *open_folder(int at, const char *path, int flags)
 {
-	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d && fd >= 0)
@@ -257,7 +263,7 @@ static DIR *open_folder(int at, const char *path)
 
 static void scan_folders(struct scan *s, const char *root)
 {
-	DIR *all = open_folder(AT_FDCWD, root), *d;
+	DIR *all = open_folder(AT_FDCWD, root, 0), *d; /* may be a link to another disk */
 	const struct dirent *e, *f;
 
 	while (all && (e = readdir(all))) {
@@ -265,7 +271,7 @@ static void scan_folders(struct scan *s, const char *root)
 		uint64_t tenant = 0;
 
 		if (strlen(e->d_name) != 16 || !parse_hex(e->d_name, b, sizeof(b)) ||
-		    !(d = open_folder(dirfd(all), e->d_name)))
+		    !(d = open_folder(dirfd(all), e->d_name, O_NOFOLLOW)))
 			continue;
 		for (size_t i = 0; i < sizeof(b); i++)
 			tenant = tenant << 8 | b[i];
@@ -307,7 +313,7 @@ enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, con
 	for (size_t i = 0; i < s.n; i++)
 		add(f, s.v[i]);
 	lmi_free(s.v);
-	remove_all(f, take_excess(f));
+	lmi_svc_prefix_files_trim(f);
 	*out = f;
 	return LMD_OK;
 }
@@ -327,15 +333,27 @@ void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f)
 	lmi_free(f);
 }
 
-void lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes)
+bool lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes)
 {
-	struct entry *excess;
+	bool full;
 
 	(void)pthread_mutex_lock(&f->lock);
 	f->max_bytes = max_bytes;
-	excess = take_excess(f);
+	full = is_full(f);
 	(void)pthread_mutex_unlock(&f->lock);
-	remove_all(f, excess);
+	return full;
+}
+
+void lmi_svc_prefix_files_trim(struct lmi_svc_prefix_files *f)
+{
+	struct entry *excess;
+
+	do {
+		(void)pthread_mutex_lock(&f->lock);
+		excess = take_excess(f);
+		(void)pthread_mutex_unlock(&f->lock);
+		remove_all(f, excess);
+	} while (excess);
 }
 
 void lmi_svc_prefix_files_stats(struct lmi_svc_prefix_files *f,
@@ -390,13 +408,20 @@ static enum lmd_status make_folders(const struct lmi_svc_prefix_files *f, uint64
 				    struct lmd_error *err)
 {
 	char path[PATH_MAX];
+	struct stat sb;
 
 	if (snprintf(path, sizeof(path), "%s/prefixes", f->state_dir) >= (int)sizeof(path) - 100)
 		return lmd_fail(err, LMD_INVALID, "the path of the state folder is too long");
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return fail_errno(err, path);
 	folder_of(path, f, tenant);
-	return mkdir(path, 0700) && errno != EEXIST ? fail_errno(err, path) : LMD_OK;
+	if (!mkdir(path, 0700))
+		return LMD_OK;
+	if (errno != EEXIST || lstat(path, &sb))
+		return fail_errno(err, path);
+	/* the next start looks into folders only */
+	return S_ISDIR(sb.st_mode) ? LMD_OK
+				   : lmd_fail(err, LMD_IO, "%s: it is not a folder; remove it", path);
 }
 
 static enum lmd_status write_file(const struct lmi_svc_prefix_files *f,

@@ -35,8 +35,10 @@ enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, con
 					  uint64_t max_bytes, struct lmd_error *err);
 /* f may be NULL. */
 void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f);
-/* Changes the limit and removes what exceeds it; 0: everything. */
-void lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes);
+/* Changes the limit; 0: nothing is kept. Returns true if there is more now: call lmi_svc_prefix_files_trim. */
+bool lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes);
+/* Removes what exceeds the limit. */
+void lmi_svc_prefix_files_trim(struct lmi_svc_prefix_files *f);
 
 bool lmi_svc_prefix_files_has(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key);
 /* It was used: it is removed later than the others. Does nothing if it is not there. */

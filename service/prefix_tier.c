@@ -54,6 +54,7 @@ struct lmi_svc_prefix_work {
 	/* at work */
 	uint64_t command; /* of the engine; 0: none */
 	bool begun, finds, job_runs;
+	bool forgotten; /* its tenant is removed meanwhile */
 	struct lmi_job job;
 	struct lmi_engine_saved *saved;
 	struct lmd_error err;
@@ -65,6 +66,8 @@ struct lmi_svc_prefix_tier {
 	uint32_t n_save;
 	uint64_t ns_per_mib; /* of reading; 0: not measured */
 	struct lmi_svc_prefix_tier_stats stats;
+	struct lmi_job trim; /* removes files when the limit was lowered */
+	bool trims, trims_again;
 };
 
 static struct lmi_svc_prefix_work **queue_of(const struct lmi_svc_prefix_work *w)
@@ -92,9 +95,11 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
 				 "a prefix of %u tokens was not %s: %s", w->n_page * w->page_tokens,
 				 w->saves ? "saved" : "restored", w->err.text);
+	if (w->forgotten)
+		lmi_svc_prefix_files_forget(svc->prefix_tier->files, w->tenant);
 	*queue_of(w) = w->next;
 	svc->prefix_tier->n_save -= w->saves;
-	lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
+	lmi_svc_adapter_slots_give(w->loaded, w->adapter);
 	lmi_svc_loaded_model_unref(w->loaded, now);
 	if (w->done)
 		w->done(w->arg, now);
@@ -641,36 +646,100 @@ bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc)
 	return svc->prefix_tier && svc->limits.prefix_disk_bytes;
 }
 
+static void trim_run(void *arg)
+{
+	const struct lmi_service *svc = arg;
+
+	lmi_svc_prefix_files_trim(svc->prefix_tier->files);
+}
+
+static void submit_trim(struct lmi_service *svc);
+
+static void trim_done(void *arg)
+{
+	struct lmi_service *svc = arg;
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+
+	svc->n_job--;
+	t->trims = false;
+	if (t->trims_again)
+		submit_trim(svc);
+}
+
+static void submit_trim(struct lmi_service *svc)
+{
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmd_error err;
+
+	t->trims_again = t->trims;
+	if (t->trims)
+		return;
+	t->trim = (struct lmi_job){.run = trim_run, .done = trim_done, .arg = svc};
+	t->trims = lmi_jobs_submit(svc->o.io, &t->trim, &err) == LMD_OK;
+	if (t->trims)
+		svc->n_job++;
+	else /* the next save or start removes them */
+		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
+				 "saved prefixes over the new limit were not removed yet: %s", err.text);
+}
+
 void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc)
 {
-	if (svc->prefix_tier)
-		lmi_svc_prefix_files_limit(svc->prefix_tier->files, svc->limits.prefix_disk_bytes);
+	if (svc->prefix_tier && lmi_svc_prefix_files_limit(svc->prefix_tier->files,
+							   svc->limits.prefix_disk_bytes))
+		submit_trim(svc);
+}
+
+/* Drops a save that is not the first one of its queue. */
+static void drop(struct lmi_svc_prefix_work **at, uint64_t now)
+{
+	struct lmi_svc_prefix_work *w = *at;
+
+	*at = w->next;
+	w->svc->prefix_tier->n_save--;
+	lmi_svc_adapter_slots_give(w->loaded, w->adapter);
+	lmi_svc_loaded_model_unref(w->loaded, now);
+	free_work(w);
 }
 
 /* What runs ends soon; a save then goes on with no further piece. */
 void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
-	struct lmi_svc_prefix_work *w;
 
 	if (!t || !t->saves)
 		return;
-	while ((w = t->saves->next)) {
-		t->saves->next = w->next;
-		t->n_save--;
-		lmi_svc_adapter_slots_give(w->loaded, now, w->adapter);
-		lmi_svc_loaded_model_unref(w->loaded, now);
-		free_work(w);
-	}
+	while (t->saves->next)
+		drop(&t->saves->next, now);
 	t->saves->n_page = t->saves->n_end;
 }
 
 bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc)
 {
-	return svc->prefix_tier && (svc->prefix_tier->restores || svc->prefix_tier->saves);
+	const struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+
+	return t && (t->restores || t->saves || t->trims);
 }
 
-void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t tenant)
+void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant)
+{
+	struct lmi_svc_prefix_work *first = svc->prefix_tier ? svc->prefix_tier->saves : NULL;
+
+	if (!first)
+		return;
+	for (struct lmi_svc_prefix_work **p = &first->next; *p;) {
+		if ((*p)->tenant == tenant)
+			drop(p, now);
+		else
+			p = &(*p)->next;
+	}
+	if (first->tenant == tenant) {
+		first->forgotten = true;
+		first->n_page = first->n_end;
+	}
+}
+
+void lmi_svc_prefix_tier_forget_files(const struct lmi_service *svc, uint64_t tenant)
 {
 	if (svc->prefix_tier)
 		lmi_svc_prefix_files_forget(svc->prefix_tier->files, tenant);

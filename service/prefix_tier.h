@@ -44,8 +44,10 @@ void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc);
 void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now);
 /* Returns whether something is queued or running. */
 bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc);
-/* Removes what was saved of a tenant. */
-void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t tenant);
+/* Saves nothing more of what is queued of a tenant. Then lmi_svc_prefix_tier_forget_files, on any thread,
+ * removes what was saved of it. */
+void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant);
+void lmi_svc_prefix_tier_forget_files(const struct lmi_service *svc, uint64_t tenant);
 
 /* Begins to bring rows back. Returns NULL if there is nothing to wait for; otherwise `done` is called once,
  * later, unless the caller leaves. */

@@ -61,8 +61,8 @@ static void settle(void)
 	ck_assert(!lmi_svc_prefix_tier_is_busy(fx.svc));
 }
 
-static struct lmi_wire_item ask(const struct lmi_svc_principal *who, const char *model,
-				const lmd_token *v, uint32_t n, char *text, size_t n_text)
+static void begin(const struct lmi_svc_principal *who, const char *model, const lmd_token *v,
+		  uint32_t n)
 {
 	struct lmi_wire_request q = fx_generate(&fx, model, "", 8);
 	int32_t copy[N_CTX];
@@ -74,6 +74,12 @@ static struct lmi_wire_item ask(const struct lmi_svc_principal *who, const char 
 	q.u.generate.n_tokens = n;
 	q.u.generate.has_tokens = true;
 	ck_assert_msg(fx_call(&fx, who, &q), "%s", fx.a.err.text);
+}
+
+static struct lmi_wire_item ask(const struct lmi_svc_principal *who, const char *model,
+				const lmd_token *v, uint32_t n, char *text, size_t n_text)
+{
+	begin(who, model, v, n);
 	return fx_read(&fx, who, &fx.a.r.u.generate.id, text, n_text);
 }
 
@@ -295,6 +301,7 @@ START_TEST(limits)
 	settle();
 	l.prefix_disk_bytes = 0;
 	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &l, NULL), LMD_OK);
+	settle();
 	ck_assert_uint_eq(disk_bytes(&n, one), 0);
 	(void)ask(&fx_user, "tiny", tokens + 9, 1200, text, sizeof(text));
 	ck_assert(!lmi_svc_prefix_tier_is_busy(fx.svc));
@@ -394,7 +401,7 @@ START_TEST(a_slow_disk)
 }
 END_TEST
 
-/* What a key has saved goes with the key. */
+/* What a key has saved goes with the key, and what is being saved. */
 START_TEST(a_removed_key)
 {
 	struct lmi_svc_principal app = {
@@ -418,20 +425,29 @@ START_TEST(a_removed_key)
 	settle();
 	(void)disk_bytes(&n, one);
 	ck_assert_uint_eq(n, 2 * of_user);
+	begin(&app, "tiny", tokens + 700, 600);
+	begin(&app, "tiny", tokens + 1400, 600);
+	for (int i = 0; i < 100000 && !lmi_svc_prefix_tier_is_busy(fx.svc); i++) {
+		(void)lmi_jobs_run_one(fx.work);
+		fx_turn(&fx);
+	}
+	ck_assert(lmi_svc_prefix_tier_is_busy(fx.svc));
 	lmi_wire_request_init(&q, LMI_WIRE_OP_KEY_RM);
 	q.u.key_rm.label = (struct lmd_str){.ptr = "app", .len = 3};
 	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
 	fx_settle(&fx);
+	settle();
 	(void)disk_bytes(&n, one);
 	ck_assert_uint_eq(n, of_user);
 }
 END_TEST
 
-/* Leftovers of a killed daemon are removed, and names that are none of the tier's. */
+/* Leftovers of a killed daemon are removed, and names that are none of the tier's. The folder may be a link,
+ * that of a user may not. */
 START_TEST(leftovers)
 {
 	struct lmi_svc_prefix_key key = {.tenant = 0x1234, .group = 3, .chain = {1, 2, 3}};
-	char root[600], path[700], back[16];
+	char root[600], path[700], moved[700], back[16];
 	struct lmi_svc_prefix_files_stats s;
 	struct lmi_svc_prefix_files *f;
 	struct lmd_error err;
@@ -453,6 +469,14 @@ START_TEST(leftovers)
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
+	snprintf(back, sizeof(back), "elsewhere");
+	snprintf(moved, sizeof(moved), "%.500s/%s", root, back);
+	snprintf(path, sizeof(path), "%.500s/prefixes", root);
+	ck_assert_int_eq(rename(path, moved), 0);
+	ck_assert_int_eq(symlink(back, path), 0);
+	snprintf(path, sizeof(path), "%.500s/0000000000000099", moved);
+	ck_assert_int_eq(symlink("0000000000001234", path), 0);
+	snprintf(path, sizeof(path), "%.500s/0000000000001234/00.17", moved);
 	ck_assert_int_eq(lmi_svc_prefix_files_open(&f, root, 1000, &err), LMD_OK);
 	ck_assert_int_ne(access(path, F_OK), 0);
 	lmi_svc_prefix_files_stats(f, &s);
@@ -461,6 +485,9 @@ START_TEST(leftovers)
 	ck_assert_int_eq(lmi_svc_prefix_files_get(f, &key, back, 5, &err), LMD_OK);
 	key.chain[5] = 1;
 	ck_assert_int_eq(lmi_svc_prefix_files_get(f, &key, back, 5, &err), LMD_NOTFOUND);
+	key.tenant = 0x99;
+	ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, "hello", 5, &err), LMD_IO);
+	ck_assert_ptr_nonnull(strstr(err.text, "not a folder"));
 	lmi_svc_prefix_files_close(f);
 	ck_assert_int_eq(lmi_svc_prefix_files_open(&f, root, 0, &err), LMD_OK);
 	lmi_svc_prefix_files_stats(f, &s);

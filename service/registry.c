@@ -495,14 +495,16 @@ static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
 	return p ? p : lmi_svc_preset_find(c->request.svc, name, strlen(name));
 }
 
-/* Returns the model as it is loaded; NULL: it is not ready. */
+/* Returns the model as it is loaded; NULL: it is not ready, or is loaded from what the name had before. */
 static struct lmi_svc_loaded_model *ready_model(const struct lmi_svc_call *c)
 {
 	struct lmi_svc_loaded_model *r = c->request.svc->loaded_models;
 	const struct found *f = c->data;
+	const struct lmi_store_model *m = &f->models.v[0];
 
 	while (r && (r->state != LMI_SVC_MODEL_READY ||
-		     strcmp(lmi_svc_model_name(r->model), f->models.v[0].name)))
+		     strcmp(lmi_svc_model_name(r->model), m->name) != 0 ||
+		     strcmp(r->record->m.v[0].digest, m->digest) != 0))
 		r = r->next;
 	return r;
 }

@@ -9,8 +9,8 @@
 #include "service/loaded_model.h"
 
 /* Fills in what the caller of saved_file.h has to. adapter: slot of the engine, which is held;
- * 0: none.  LMD_UNSUPPORTED: the model has no prefix cache. Looks at files if the model has no digest; any
- * thread. */
+ * 0: none.  LMD_UNSUPPORTED: the model has no prefix cache, or the file of an adapter has changed since it
+ * was loaded. Looks at the files of adapters, and at those of a model without a digest; any thread. */
 enum lmd_status lmi_svc_rows_head(struct lmi_engine_saved_head *out,
 				  const struct lmi_svc_loaded_model *loaded, int32_t adapter,
 				  struct lmd_error *err);

@@ -104,6 +104,7 @@ static void engines(struct lmi_service *svc, uint64_t now)
 		used = r->n_user > 0;
 		lmi_svc_loaded_model_ref(r); /* keeps r alive if its last user leaves */
 		lmi_svc_generate_events(svc, now, r);
+		lmi_svc_adapter_slots_tick(r, now);
 		if (lmi_engine_is_broken(r->engine, &lost))
 			lmi_svc_model_lost(svc, r, &lost);
 		lmi_svc_loaded_model_unref(r, used ? now : r->idle_ns);

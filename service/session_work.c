@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "service/generate_work.h"
 #include "service/prefix_tier.h"
 #include "service/rows_head.h"
 #include "service/service_state.h"
@@ -50,8 +51,10 @@ static void finish(struct lmi_svc_session_work *w, uint64_t now)
 	lmi_engine_saved_destroy(w->saved);
 	w->saved = NULL;
 	svc->session_work = w->next;
-	if (w->loaded)
+	if (w->loaded) {
+		lmi_svc_adapter_slots_give(w->loaded, w->adapter);
 		lmi_svc_loaded_model_unref(w->loaded, now);
+	}
 	w->loaded = NULL;
 	svc->session_runs = false;
 	w->done(w, now);
@@ -224,8 +227,10 @@ void lmi_svc_session_submit(struct lmi_service *svc, struct lmi_svc_session_work
 	w->svc = svc;
 	w->next = NULL;
 	w->err.status = LMD_OK;
-	if (w->loaded)
+	if (w->loaded) {
 		lmi_svc_loaded_model_ref(w->loaded);
+		lmi_svc_adapter_slots_hold(w->loaded, w->adapter);
+	}
 	while (*p)
 		p = &(*p)->next;
 	*p = w;
@@ -250,6 +255,7 @@ void lmi_svc_sessions_clean(const struct lmi_service *svc)
 static void forget(struct lmi_svc_session_work *w)
 {
 	lmi_svc_session_rm_all(&w->files);
+	lmi_svc_prefix_tier_forget_files(w->svc, w->tenant);
 }
 
 static void forgotten(struct lmi_svc_session_work *w, uint64_t now)
@@ -266,16 +272,17 @@ void lmi_svc_sessions_forget_key(struct lmi_service *svc, const char *label)
 	if (!svc->o.store)
 		return;
 	(void)memcpy(owner.key_label, label, strnlen(label, sizeof(owner.key_label) - 1));
-	lmi_svc_prefix_tier_forget(svc, lmi_svc_owner_tenant(&owner));
+	lmi_svc_gen_prefix_forget(svc, svc->now, lmi_svc_owner_tenant(&owner));
 	w = lmi_alloc(1, sizeof(*w));
 	if (!w || !lmi_svc_session_owner(w->files.owner, &owner)) {
 		lmi_free(w);
 		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
-				 "no memory to remove the sessions of key %s", label);
+				 "no memory to remove the sessions and saved prefixes of key %s", label);
 		return;
 	}
 	w->kind = LMI_SVC_SESSION_FILES;
 	w->files.state_dir = lmi_store_dir(svc->o.store);
+	w->tenant = lmi_svc_owner_tenant(&owner);
 	w->run = forget;
 	w->done = forgotten;
 	lmi_svc_session_submit(svc, w);

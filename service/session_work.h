@@ -30,7 +30,7 @@ struct lmi_svc_session_work {
 	const lmd_token *tokens;	     /* [n_tokens] of the caller */
 	uint32_t n_tokens;
 	uint64_t tenant;
-	int32_t adapter;
+	int32_t adapter; /* its slot is held by the work as well */
 	/* FILES; any thread.  Sets w->err.status. */
 	void (*run)(struct lmi_svc_session_work *w);
 	void (*done)(struct lmi_svc_session_work *w, uint64_t now);

@@ -147,10 +147,10 @@ void lmi_svc_usage_started(struct lmi_svc_generation *g, uint64_t now)
 	add_of(g, &used);
 }
 
-static void count(struct lmi_svc_generation *g, uint64_t now)
+void lmi_svc_usage_count(struct lmi_svc_generation *g, uint64_t now)
 {
 	const struct lmi_svc_used used = {.n_out = g->n_out - g->counted.n_out,
-					  .run_ns = now - g->counted.until_ns};
+					  .run_ns = g->paused_until_ns ? 0 : now - g->counted.until_ns};
 
 	g->counted.n_out = g->n_out;
 	g->counted.until_ns = now;
@@ -162,7 +162,7 @@ void lmi_svc_usage_ended(struct lmi_svc_generation *g, uint64_t now, const struc
 {
 	struct lmi_svc_used used = {.n_cached = end->n_cached};
 
-	count(g, now);
+	lmi_svc_usage_count(g, now);
 	if (end->n_out > g->counted.n_out)
 		used.n_out = end->n_out - g->counted.n_out;
 	if (end->n_prompt > g->counted.n_prompt)
@@ -174,7 +174,7 @@ void lmi_svc_usage_count_running(struct lmi_service *svc, uint64_t now)
 {
 	for (struct lmi_svc_generation *g = svc->generations; g; g = g->next)
 		if (g->state == LMI_SVC_GEN_RUN)
-			count(g, now);
+			lmi_svc_usage_count(g, now);
 }
 
 /* ---- batches ---- */

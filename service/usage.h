@@ -46,7 +46,10 @@ uint64_t lmi_svc_usage_unwritten(const struct lmi_service *svc, const char *key,
 /* A generation starts to run, and has ended; it must have a loaded model. */
 void lmi_svc_usage_started(struct lmi_svc_generation *g, uint64_t now);
 void lmi_svc_usage_ended(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end);
-/* Counts the latest tokens of all running generations. */
+/* Counts the latest tokens of a running generation, and the time that it ran unless it is paused: call it
+ * before that changes. */
+void lmi_svc_usage_count(struct lmi_svc_generation *g, uint64_t now);
+/* Counts those of all running generations. */
 void lmi_svc_usage_count_running(struct lmi_service *svc, uint64_t now);
 
 /* Submits a batch if there is one and it is due. */
