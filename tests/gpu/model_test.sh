@@ -53,6 +53,23 @@ for backend in ref cuda; do
 	cp "$dir/out" "$dir/$backend.txt"
 done
 holds "$(cat "$dir/cuda.txt") instead of $(cat "$dir/ref.txt")" cmp -s "$dir/ref.txt" "$dir/cuda.txt"
+# The device chooses tokens, which the next steps read there, unless guesses need the logits.
+for seed in 5 6 7; do
+	for backend in ref cuda; do
+		LLAMAD_FAKE_GPU=count=$dir/count-sample
+		export LLAMAD_FAKE_GPU
+		call run "$dir/full.gguf" --raw -n 12 --seed $seed --chain '["top_k","top_p","temp","dist"]' \
+			-p "A B" --draft-max 0 --backend $backend --activations f32 --kv-type f32 \
+			--plugin-dir "$plugins"
+		holds "seed $seed on $backend: $(cat "$dir/err")" test $got -eq 0
+		cp "$dir/out" "$dir/$backend.txt"
+	done
+	holds "seed $seed: $(cat "$dir/cuda.txt") instead of $(cat "$dir/ref.txt")" \
+		cmp -s "$dir/ref.txt" "$dir/cuda.txt"
+	holds "seed $seed: the device chose tokens" grep -q '^ *[1-9][0-9]* gpu_sample$' "$dir/count-sample"
+	rm -f "$dir/count-sample"
+done
+LLAMAD_FAKE_GPU=
 # Launches one by one, and as graphs once a number of rows comes again.
 for graphs in 0 1; do
 	LLAMAD_FAKE_GPU=graphs=$graphs

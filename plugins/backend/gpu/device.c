@@ -55,6 +55,7 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 	info->act_dtype = LMD_DTYPE_F32;
 	info->page_tokens = 32;
 	info->kv_dtype = LMD_DTYPE_F16;
+	info->caps = LMD_DEV_SAMPLE;
 	return true;
 }
 

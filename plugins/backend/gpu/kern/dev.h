@@ -32,7 +32,8 @@
 #define GPU_GRID_Y  gridDim.y
 #define GPU_WARP    32u
 #define GPU_UNROLL  _Pragma("unroll")
-extern __shared__ unsigned long long gpu_shared_memory[];
+/* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes */
+extern __shared__ __align__(16) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 
 GPU_FN void gpu_sync(void)
