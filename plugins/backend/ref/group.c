@@ -108,7 +108,7 @@ static enum lmd_status meet(struct lmd_devgroup *g, uint32_t rank, const struct 
 	const struct lmd_host *h = g->host;
 	const uint64_t meeting = g->n_meeting, start = h->now_ns(h->ctx);
 	struct timespec now;
-	uint32_t failed;
+	uint32_t failed = g->n; /* none */
 
 	if (++g->n_here == g->n) {
 		g->n_here = 0;
