@@ -162,6 +162,8 @@ enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struc
 	struct emu_work *w, now = *given;
 	enum lmd_status st = emu_alive(dev, err);
 
+	if (st != LMD_OK)
+		emu_drain(dev); /* no event can be recorded to wait for what was accepted before */
 	if (st == LMD_OK && !q) {
 		emu_enter(&dev->mem);
 		st = emu_work_run(dev, &now, err);
