@@ -145,7 +145,8 @@ static enum lmd_status start(uint32_t n, int n_token, struct lmd_error *err)
 			     "input_file_id", input, "errors", "endpoint", "/v1/completions",
 			     "expires_at", (json_int_t)1700003600);
 	o.own_input = lmi_alloc(text.n + 1, 1);
-	memcpy(o.own_input, text.p, text.n);
+	if (text.n)
+		memcpy(o.own_input, text.p, text.n);
 	o.n_input = text.n;
 	st = lmi_openai_batch_start(&o, err);
 	json_decref(o.object);
