@@ -100,6 +100,7 @@ void lmi_plan_shape_linear(struct lmi_plan_shape *s)
 	struct lmd_op_linear *o = &s->op->u.linear;
 	uint64_t n_ids = o->ids.src ? lmi_plan_operand_cols(&o->ids) : 0;
 	uint64_t heads = n_ids ? n_ids : o->x.n_head;
+	uint64_t n_stack = n_ids ? 0 : 1; /* with ids: that of the first weight */
 
 	lmi_plan_shape_range(s, "n_w", o->n_w, 1, LMD_LINEAR_MAX);
 	if (n_ids)
@@ -115,11 +116,12 @@ void lmi_plan_shape_linear(struct lmi_plan_shape *s)
 				    (double)o->clamp_hi);
 	for (uint32_t i = 0; i < o->n_w && s->st == LMD_OK; i++) {
 		const struct lmd_weight_ref *w =
-			lmi_plan_shape_weight(s, "w", o->w[i], n_ids ? 0 : 1, 0, o->x.width);
+			lmi_plan_shape_weight(s, "w", o->w[i], n_stack, 0, o->x.width);
 
-		if (w)
-			lmi_plan_shape_residual(s, &o->y[i], &o->r_in[i], &o->r_out[i], heads,
-						w->n);
+		if (!w)
+			continue;
+		n_stack = w->n_stack;
+		lmi_plan_shape_residual(s, &o->y[i], &o->r_in[i], &o->r_out[i], heads, w->n);
 	}
 }
 
