@@ -23,12 +23,14 @@ class State:
 
     def __init__(self):
         self.lock = threading.Condition()
+        self.run = 0
         self.reset()
 
     def reset(self, mode="ok", gate=0):
         self.mode, self.gate = mode, gate
         self.bodies, self.paths, self.keys = [], [], []
         self.inside = self.most = 0
+        self.run += 1
 
 
 state = State()
@@ -72,6 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with state.lock:
+            run = state.run
             state.bodies.append(body)
             state.paths.append(self.path)
             state.keys.append(self.headers.get("Authorization"))
@@ -85,7 +88,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.stream(body)
         with state.lock:
-            state.inside -= 1
+            if run == state.run:  # the answer may have been read before this, and the next run have begun
+                state.inside -= 1
 
 
 class Server(http.server.ThreadingHTTPServer):
