@@ -10,24 +10,17 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/sample_stages.h"
+#include "core/engine/tail_plan.h"
 
+enum { IN, TOKENS };
 enum { IN_LOGITS, IN_PARAMS, IN_RNG, N_INPUT };
 
 #define RNG_WIDTH 4u
 #define RNG_BYTES (RNG_WIDTH * sizeof(int32_t))
 #define PARAM_BYTES (LMI_SAMPLER_N_STAGE * sizeof(float))
 
-struct tail_slot {
-	struct lmi_plan_step *step;
-	struct lmi_engine_shared block, in, tokens;
-};
-
 struct lmi_engine_tail {
-	uint32_t device, n_vocab, n_row; /* rows of a step at most */
-	struct lmi_plan *plan;
-	struct lmd_step_layout layout;
-	struct lmd_compiled_plan *compiled_plan;
-	struct tail_slot slot[LMI_ENGINE_MAX_STEP];
+	struct lmi_engine_tail_plan p;
 };
 
 /* ---- the plan ---- */
@@ -68,102 +61,41 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
-static enum lmd_status build_plan(struct lmi_engine_tail *t, const struct lmi_inst *inst,
-				  struct lmd_error *err)
+/* Prepares t and what is asked of it; LMD_UNSUPPORTED: the device leaves it to the host. */
+static enum lmd_status init(struct lmi_engine_tail *t, struct lmi_engine_tail_spec *spec,
+			    const struct lmi_inst *inst, uint32_t device, uint32_t n_vocab,
+			    struct lmd_error *err)
 {
-	static const struct lmd_arch_ops ops = {.struct_size = sizeof(ops), .build = build};
-	const struct lmi_inst_device *d = &inst->devices[t->device];
-	const struct lmd_arch_desc desc = {.struct_size = sizeof(desc), .state = &t->n_vocab};
-	const struct lmi_plan_params p = {
-		.host = inst->host,
-		.model = inst->model,
-		.arch = &ops,
-		.desc = &desc,
-		.key = {.struct_size = sizeof(p.key),
-			.kind = LMD_PLAN_TAIL,
-			.pooling = LMD_POOL_UNSET,
-			.bucket = d->info->n_bucket ? t->n_row : 0},
-		.act_dtype = d->info->act_dtype,
-		.max_rows = {[LMD_SPACE_TOKENS] = t->n_row,
-			     [LMD_SPACE_OUTPUTS] = t->n_row,
-			     [LMD_SPACE_SEQS] = t->n_row},
-	};
-	struct lmd_support support = {.struct_size = sizeof(support)};
-	const struct lmd_plan *view;
-	enum lmd_status st;
+	const struct lmi_inst_device *d = &inst->devices[device];
 
-	if (!(d->info->caps & LMD_DEV_SAMPLE))
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: the device leaves it to the host", d->name);
-	st = lmi_plan_build(&t->plan, &p, err);
-	if (st == LMD_OK)
-		st = lmi_plan_layout(t->plan, err);
-	if (st == LMD_OK)
-		st = lmi_plan_step_layout(&t->layout, lmi_plan_view(t->plan), 0, err);
-	if (st != LMD_OK)
-		return st;
-	view = lmi_plan_view(t->plan);
-	d->ops->op_support(d->state, view, &view->ops[0], &support);
-	return support.native ? LMD_OK
-			      : lmd_fail(err, LMD_UNSUPPORTED, "%s: %.95s", d->name,
-					 support.reason[0] ? support.reason
-							   : "the device does not choose tokens");
-}
-
-static enum lmd_status compile(struct lmi_engine_tail *t, struct lmi_inst *inst,
-			       struct lmd_error *err)
-{
-	struct lmi_inst_device *d = &inst->devices[t->device];
-	const struct lmd_compile c = {.struct_size = sizeof(c),
-				      .n_seq = inst->n_seq,
-				      .plan = lmi_plan_view(t->plan),
-				      .layout = &t->layout,
-				      .pools = d->pools,
-				      .scratch = lmi_inst_scratch(d, lmi_plan_view(t->plan))};
-
-	return d->ops->plan_compile(d->state, &c, &t->compiled_plan, err);
-}
-
-static enum lmd_status open_slot(struct lmi_engine_tail *t, struct lmi_inst_device *d,
-				 struct tail_slot *s, struct lmd_error *err)
-{
-	enum lmd_status st = lmi_engine_shared_create(d, &s->block, t->layout.bytes,
-						      LMI_ENGINE_SHARED_HOST, err);
-
-	if (st == LMD_OK)
-		st = lmi_engine_shared_create(d, &s->in, t->n_row * (RNG_BYTES + PARAM_BYTES),
-					      LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
-					      err);
-	if (st == LMD_OK)
-		st = lmi_engine_shared_create(d, &s->tokens, t->n_row * sizeof(int32_t),
-					      LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
-					      err);
-	if (st == LMD_OK)
-		st = lmi_plan_step_create_at(&s->step, lmi_plan_view(t->plan), &t->layout,
-					     s->block.host, err);
-	if (st == LMD_OK)
-		s->step->view.buffer = s->block.pinned;
-	return st;
-}
-
-static void init(struct lmi_engine_tail *t, const struct lmi_inst *inst, uint32_t device,
-		 uint32_t n_vocab)
-{
-	t->device = device;
-	t->n_vocab = n_vocab;
-	t->n_row = inst->n_out < inst->n_batch ? inst->n_out : inst->n_batch;
+	t->p.device = device;
+	t->p.n_vocab = n_vocab;
+	t->p.n_row = inst->n_out < inst->n_batch ? inst->n_out : inst->n_batch;
+	*spec = (struct lmi_engine_tail_spec){
+		.build = build,
+		.state = &t->p.n_vocab,
+		.unsupported = "the device does not choose tokens",
+		.bytes = {[IN] = t->p.n_row * (RNG_BYTES + PARAM_BYTES),
+			  [TOKENS] = t->p.n_row * sizeof(int32_t)}};
+	return d->info->caps & LMD_DEV_SAMPLE
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_UNSUPPORTED, "%s: the device leaves it to the host",
+				  d->name);
 }
 
 enum lmd_status lmi_engine_tail_check(struct lmi_inst *inst, uint32_t device, uint32_t n_vocab,
 				      struct lmd_error *err)
 {
 	struct lmi_engine_tail t = {0};
-	enum lmd_status st;
+	struct lmi_engine_tail_spec spec;
+	enum lmd_status st = init(&t, &spec, inst, device, n_vocab, err);
 
-	init(&t, inst, device, n_vocab);
+	if (st != LMD_OK)
+		return st;
 	lmi_inst_hold(inst);
-	st = build_plan(&t, inst, err);
+	st = lmi_engine_tail_plan_build(&t.p, inst, &spec, err);
 	lmi_inst_let_go(inst);
-	lmi_plan_destroy(t.plan);
+	lmi_plan_destroy(t.p.plan);
 	return st;
 }
 
@@ -171,19 +103,14 @@ enum lmd_status lmi_engine_tail_open(struct lmi_engine_tail **out, struct lmi_in
 				     uint32_t device, uint32_t n_vocab, struct lmd_error *err)
 {
 	struct lmi_engine_tail *t = lmi_alloc(1, sizeof(*t));
+	struct lmi_engine_tail_spec spec;
 	enum lmd_status st;
 
 	if (!t)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	init(t, inst, device, n_vocab);
-	lmi_inst_hold(inst);
-	st = build_plan(t, inst, err);
+	st = init(t, &spec, inst, device, n_vocab, err);
 	if (st == LMD_OK)
-		st = compile(t, inst, err);
-	for (uint32_t i = 0; i < inst->n_slot && st == LMD_OK; i++)
-		st = open_slot(t, &inst->devices[device], &t->slot[i], err);
-	st = lmi_inst_check(inst, &inst->devices[device], st, err);
-	lmi_inst_let_go(inst);
+		st = lmi_engine_tail_plan_open(&t->p, inst, &spec, err);
 	if (st == LMD_OK)
 		*out = t;
 	else
@@ -193,22 +120,8 @@ enum lmd_status lmi_engine_tail_open(struct lmi_engine_tail **out, struct lmi_in
 
 void lmi_engine_tail_close(struct lmi_inst *inst, struct lmi_engine_tail *t)
 {
-	struct lmi_inst_device *d;
-
-	if (!t)
-		return;
-	d = &inst->devices[t->device];
-	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP; i++) {
-		struct tail_slot *s = &t->slot[i];
-
-		lmi_plan_step_destroy(s->step);
-		lmi_engine_shared_destroy(d, &s->block);
-		lmi_engine_shared_destroy(d, &s->in);
-		lmi_engine_shared_destroy(d, &s->tokens);
-	}
-	if (t->compiled_plan)
-		d->ops->plan_destroy(d->state, t->compiled_plan);
-	lmi_plan_destroy(t->plan);
+	if (t)
+		lmi_engine_tail_plan_close(inst, &t->p);
 	lmi_free(t);
 }
 
@@ -216,9 +129,7 @@ void lmi_engine_tail_close(struct lmi_inst *inst, struct lmi_engine_tail *t)
 
 bool lmi_engine_tail_serves(const struct lmi_engine_tail *t, const struct lmi_engine_exec *e)
 {
-	return t && e->key.kind == LMD_PLAN_FORWARD && e->out_id == LMD_OUT_LOGITS &&
-	       e->out_space == LMD_SPACE_OUTPUTS && e->out_width == t->n_vocab &&
-	       e->segments[e->out_segment].device == t->device;
+	return t && lmi_engine_tail_plan_serves(&t->p, e);
 }
 
 /* The row after the last token of an answer overwrites the state after the answer, which the prefix
@@ -243,7 +154,7 @@ bool lmi_engine_tail_chains(const struct lmi_inst *inst, const struct lmi_engine
 		for (uint32_t k = 0; k < p->n_op; k++)
 			if (p->ops[k].code == LMD_OP_EMBED &&
 			    p->ops[k].u.embed.idx_kind == LMD_IDX_TOKEN &&
-			    e->segments[i].device != t->device)
+			    e->segments[i].device != t->p.device)
 				return false;
 	}
 	return true;
@@ -257,11 +168,11 @@ static const float unused[LMI_SAMPLER_N_STAGE] = {
 	[LMI_SAMPLER_STAGE_TOP_P] = 1, [LMI_SAMPLER_STAGE_TEMP] = 1,
 };
 
-static void fill_row(const struct lmi_engine_tail *t, struct tail_slot *s, uint32_t row,
+static void fill_row(const struct lmi_engine_tail *t, struct lmi_engine_tail_slot *s, uint32_t row,
 		     const struct lmi_engine_rows *p)
 {
-	int32_t *rng = (int32_t *)s->in.host + (size_t)row * RNG_WIDTH;
-	float *param = (float *)(void *)((char *)s->in.host + t->n_row * RNG_BYTES) +
+	int32_t *rng = (int32_t *)s->mem[IN].host + (size_t)row * RNG_WIDTH;
+	float *param = (float *)(void *)((char *)s->mem[IN].host + t->p.n_row * RNG_BYTES) +
 		       (size_t)row * LMI_SAMPLER_N_STAGE;
 	uint64_t seed = p->stages ? p->stages->seed : 0;
 
@@ -272,7 +183,7 @@ static void fill_row(const struct lmi_engine_tail *t, struct tail_slot *s, uint3
 	memcpy(param, p->stages ? p->stages->param : unused, PARAM_BYTES);
 }
 
-static void fill(const struct lmi_engine_tail *t, struct tail_slot *slot,
+static void fill(const struct lmi_engine_tail *t, struct lmi_engine_tail_slot *slot,
 		 const struct lmi_engine_rows *parts, uint32_t n_part)
 {
 	struct lmi_plan_step *s = slot->step;
@@ -293,19 +204,8 @@ static void fill(const struct lmi_engine_tail *t, struct tail_slot *slot,
 		}
 		h->n_seq++;
 	}
-	if (lmi_plan_view(t->plan)->key.bucket)
+	if (lmi_plan_view(t->p.plan)->key.bucket)
 		lmi_plan_step_pad(s);
-}
-
-static struct lmd_binding bind(uint32_t id, const struct lmi_engine_shared *m, uint32_t n_row,
-			       uint64_t row_bytes, uint64_t offset)
-{
-	return (struct lmd_binding){.id = id,
-				    .n_row = n_row,
-				    .row_bytes = row_bytes,
-				    .ptr = m->device ? NULL : (char *)m->host + offset,
-				    .buffer = m->device,
-				    .offset = m->device ? offset : 0};
 }
 
 enum lmd_status lmi_engine_tail_run(struct lmi_inst *inst, struct lmi_engine_tail *t,
@@ -313,33 +213,29 @@ enum lmd_status lmi_engine_tail_run(struct lmi_inst *inst, struct lmi_engine_tai
 				    const struct lmi_engine_rows *parts, uint32_t n_part,
 				    struct lmd_error *err)
 {
-	struct lmi_inst_device *d = &inst->devices[t->device];
-	struct tail_slot *s = &t->slot[slot];
+	struct lmi_inst_device *d = &inst->devices[t->p.device];
+	struct lmi_engine_tail_slot *s = &t->p.slot[slot];
 	const struct lmd_binding in[N_INPUT] = {
-		bind(IN_LOGITS, &inst->slot[slot].out_rows[t->device], e->out_rows,
-		     (uint64_t)t->n_vocab * sizeof(float), 0),
-		bind(IN_PARAMS, &s->in, t->n_row, PARAM_BYTES, t->n_row * RNG_BYTES),
-		bind(IN_RNG, &s->in, t->n_row, RNG_BYTES, 0),
+		lmi_engine_tail_plan_bind(IN_LOGITS, &inst->slot[slot].out_rows[t->p.device], e->out_rows,
+		     (uint64_t)t->p.n_vocab * sizeof(float), 0),
+		lmi_engine_tail_plan_bind(IN_PARAMS, &s->mem[IN], t->p.n_row, PARAM_BYTES, t->p.n_row * RNG_BYTES),
+		lmi_engine_tail_plan_bind(IN_RNG, &s->mem[IN], t->p.n_row, RNG_BYTES, 0),
 	};
-	const struct lmd_binding out = bind(LMD_OUT_TOKEN, &s->tokens, t->n_row, sizeof(int32_t), 0);
+	const struct lmd_binding out = lmi_engine_tail_plan_bind(LMD_OUT_TOKEN, &s->mem[TOKENS], t->p.n_row, sizeof(int32_t), 0);
 	enum lmd_status st;
 
 	fill(t, s, parts, n_part);
 	st = lmi_engine_shared_upload(
-		d, &s->in, t->n_row * RNG_BYTES + s->step->head->n_out * PARAM_BYTES, err);
-	if (st == LMD_OK) {
-		st = d->ops->plan_run(d->state, d->queue, t->compiled_plan, &s->step->view, in,
-				      N_INPUT, &out, 1, NULL);
-		if (st != LMD_OK)
-			(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
-	}
+		d, &s->mem[IN], t->p.n_row * RNG_BYTES + s->step->head->n_out * PARAM_BYTES, err);
+	if (st == LMD_OK)
+		st = lmi_engine_tail_plan_run(inst, &t->p, slot, in, N_INPUT, &out, 1, err);
 	if (st == LMD_OK)
 		st = lmi_engine_shared_download(
-			d, &s->tokens, 0, s->step->head->n_out * sizeof(int32_t), err);
+			d, &s->mem[TOKENS], 0, s->step->head->n_out * sizeof(int32_t), err);
 	return lmi_inst_check(inst, d, st, err);
 }
 
 const int32_t *lmi_engine_tail_tokens(const struct lmi_engine_tail *t, uint32_t slot)
 {
-	return t->slot[slot].tokens.host;
+	return t->p.slot[slot].mem[TOKENS].host;
 }

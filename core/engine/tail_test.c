@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/arena.h"
 #include "core/engine/sample.h"
 #include "core/engine/sample_stages.h"
 #include "core/engine/tail.h"
+#include "tests/chain_fixture.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
@@ -58,19 +58,9 @@ static void teardown(void)
 
 static struct lmi_sampler_chain *make_chain(const char *json, uint64_t seed)
 {
-	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_sampler_chain_opts o = {
-		.registry = env.registry, .host = env.host, .n_vocab = VOCAB, .seed = seed};
-	struct lmi_sampler_spec *specs;
-	struct lmi_sampler_chain *c = NULL;
-	struct lmd_error err;
+	const struct chain_env with = {.host = env.host, .registry = env.registry};
 
-	ck_assert_msg(lmi_sampler_specs_parse(json, strlen(json), arena, &specs, &o.n_specs,
-					      &err) == LMD_OK, "%s", err.text);
-	o.specs = specs;
-	ck_assert_msg(lmi_sampler_chain_create(&c, &o, &err) == LMD_OK, "%s: %s", json, err.text);
-	lmi_arena_destroy(arena);
-	return c;
+	return chain_make(&with, json, (struct lmi_sampler_chain_opts){.n_vocab = VOCAB, .seed = seed});
 }
 
 /* Logits of a kind: spread, peaked, with ties, all equal, with NaN and infinities. */
