@@ -1,43 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights in bf16 times activations in bf16 (KERN_ACT_BF16) by VDPBF16PS.  Values 2i and 2i + 1 of
- * a row go to lane i mod 16, whatever is computed beside it.  The weights are read in place: those
- * of a strip of rows stay in the second-level cache while all rows of x are multiplied with them,
- * SPAN values at a time, so that those of a few rows of x stay in the first. */
+ * a row go to lane i mod 16, whatever is computed beside it.  The weights are read in place, also for
+ * many rows of x (tiles.h). */
 #include <immintrin.h>
 #include <time.h>
 
 #include "slice.h"
 #include "variants.h"
 
-#define INLINE      static inline __attribute__((always_inline))
-#define W           32 /* values of a vector */
-#define ROWS        4
-#define TILE        6
-#define STRIP_BYTES 0x40000 /* weights of a strip, at least ROWS rows */
-#define STRIP_ROWS  64      /* at most */
-#define SPAN        1024    /* a multiple of W */
-#define AHEAD       0x8000  /* distance of prefetches in bytes */
+typedef __m512 vec;
 
-/* The sums of ROWS weight rows times up to TILE rows of x, lane by lane. */
-struct sums {
-	__m512 v[TILE][ROWS];
-};
+#define W    32 /* values of a vector */
+#define TILE 6
+#define SPAN 1024 /* a multiple of W */
+#define SUM  _mm512_reduce_add_ps
+
+#include "tile_sums.h"
 
 INLINE __m512 dot(__m512 sum, __m512i a, __m512i b)
 {
 	return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
 }
 
-/* Adds values [from, to) of ROWS weight rows times those of n_col rows of x; from is a multiple of
- * W, sums begin at 0.  n_col is 1..TILE and constant.  later: where to prefetch as many bytes as
- * are read; NULL: nowhere. */
-INLINE void add_tile(const uint8_t *const w[ROWS], const uint8_t *later, const void *const *x,
-		     uint32_t from, uint32_t to, uint32_t n_col, struct sums *s)
+/* See tile_sums.h; all are in bf16. */
+INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
+		     const void *const *x, uint32_t from, uint32_t to, uint32_t n_col,
+		     struct sums *s)
 {
 	__m512 sum[TILE][ROWS];
 	__m512i wv[ROWS];
 
+	(void)dtype;
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
@@ -72,102 +66,19 @@ INLINE void add_tile(const uint8_t *const w[ROWS], const uint8_t *later, const v
 			s->v[c][r] = sum[c][r];
 }
 
-/* add_tile for an n_col that is not constant. */
-INLINE void add(const uint8_t *const w[ROWS], const uint8_t *later, const void *const *x,
-		uint32_t from, uint32_t to, uint32_t n_col, struct sums *s)
-{
-	switch (n_col) {
-	case 1:
-		add_tile(w, later, x, from, to, 1, s);
-		break;
-	case 2:
-		add_tile(w, later, x, from, to, 2, s);
-		break;
-	case 3:
-		add_tile(w, later, x, from, to, 3, s);
-		break;
-	case 4:
-		add_tile(w, later, x, from, to, 4, s);
-		break;
-	case 5:
-		add_tile(w, later, x, from, to, 5, s);
-		break;
-	default:
-		add_tile(w, later, x, from, to, 6, s);
-		break;
-	}
-}
-
-/* Writes n <= ROWS outputs from r on of rows [c, c + n_col) of x. */
-INLINE void finish(const struct sums *s, const struct kern_product *p, uint32_t r, uint32_t n,
-		   uint32_t c, uint32_t n_col)
-{
-	for (uint32_t i = 0; i < n_col; i++)
-		for (uint32_t j = 0; j < n; j++)
-			p->y[c + i][r + j] = _mm512_reduce_add_ps(s->v[i][j]);
-}
-
-/* How many of the n rows of x that are left are multiplied next: tiles are about equal. */
-INLINE uint32_t tile_of(uint32_t n)
-{
-	uint32_t n_tile = (n + TILE - 1) / TILE;
-
-	return (n + n_tile - 1) / n_tile;
-}
-
-/* Up to TILE rows of x: the weights stream by once. */
-static void few(const struct kern_product *p)
-{
-	for (uint32_t r = 0; r < p->n_row; r += ROWS) {
-		const uint8_t *w[ROWS];
-		struct sums s;
-
-		kern_row_addresses(p, r, ROWS, w);
-		add(w, kern_later_rows(p, r, AHEAD), p->x, 0, p->k, p->n_col, &s);
-		finish(&s, p, r, p->n_row - r < ROWS ? p->n_row - r : ROWS, 0, p->n_col);
-	}
-}
-
-/* Rows [r, r + n_row) of the slice, n_row <= STRIP_ROWS, times all rows of x. */
-static void strip(const struct kern_product *p, uint32_t r, uint32_t n_row)
-{
-	struct sums s[STRIP_ROWS / ROWS];
-
-	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
-		n_col = tile_of(p->n_col - c);
-		for (uint32_t from = 0; from < p->k; from += SPAN) {
-			uint32_t to = p->k - from < SPAN ? p->k : from + SPAN;
-
-			for (uint32_t i = 0; i < n_row; i += ROWS) {
-				const uint8_t *w[ROWS];
-
-				kern_row_addresses(p, r + i, ROWS, w);
-				add(w, NULL, p->x + c, from, to, n_col, &s[i / ROWS]);
-			}
-		}
-		for (uint32_t i = 0; i < n_row; i += ROWS)
-			finish(&s[i / ROWS], p, r + i, n_row - i < ROWS ? n_row - i : ROWS, c,
-			       n_col);
-	}
-}
+#include "tiles.h"
 
 static void run(const struct kern_linear *self, const struct kern_product *p)
 {
-	size_t rows = STRIP_BYTES / sizeof(uint16_t) / (p->k + 1) / ROWS * ROWS;
-	uint32_t n;
+	const uint32_t rows = strip_rows(p->k, sizeof(uint16_t));
 
-	(void)self;
-	if (!p->n_col)
-		return;
 	if (p->n_col <= TILE) {
-		few(p);
+		in_place(self->dtype, p);
 		return;
 	}
-	rows = rows < ROWS ? ROWS : rows > STRIP_ROWS ? STRIP_ROWS : rows;
-	for (uint32_t r = 0; r < p->n_row; r += n) {
-		n = p->n_row - r < rows ? p->n_row - r : (uint32_t)rows;
-		strip(p, r, n);
-	}
+	for (uint32_t r = 0; r < p->n_row; r += rows)
+		strip(self->dtype, (const uint8_t *)p->w + r * p->w_stride, p->w_stride, p, r,
+		      p->n_row - r < rows ? p->n_row - r : rows);
 }
 
 static size_t scratch_none(uint32_t k)

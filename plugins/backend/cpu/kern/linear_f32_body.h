@@ -20,13 +20,10 @@
 #include "slice.h"
 #include "variants.h"
 
-#define INLINE      static inline __attribute__((always_inline))
-#define ROWS        4
-#define IN_PLACE    (TILE > 4 ? TILE : 4) /* rows of x up to which weights are not decoded first */
-#define STRIP_BYTES 0x40000 /* size of decoded rows, at least ROWS of them */
-#define STRIP_ROWS  64      /* at most */
-#define SPAN        512     /* a multiple of W */
-#define AHEAD       0x8000  /* distance of prefetches in bytes */
+#define IN_PLACE (TILE > 4 ? TILE : 4) /* rows of x up to which weights are not decoded first */
+#define SPAN     512 /* a multiple of W */
+
+#include "tile_sums.h"
 
 INLINE vec load(uint32_t dtype, const uint8_t *w, size_t i)
 {
@@ -45,11 +42,6 @@ INLINE vec load_some(uint32_t dtype, const uint8_t *w, size_t i, uint32_t n)
 	memcpy(halves, w + 2 * i, n * sizeof(*halves));
 	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
 }
-
-/* The sums of ROWS weight rows times up to TILE rows of x, lane by lane. */
-struct sums {
-	vec v[TILE][ROWS];
-};
 
 /* Adds values [from, to) of ROWS weight rows of dtype times those of n_col rows of x; from is a
  * multiple of W, sums begin at 0.  dtype is F32, F16 or BF16, n_col is 1..TILE; both are constants.
@@ -103,100 +95,11 @@ INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t
 			s->v[c][r] = sum[c][r];
 }
 
-/* add_tile for an n_col that is not constant. */
-INLINE void add(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
-		const void *const *x, uint32_t from, uint32_t to, uint32_t n_col, struct sums *s)
-{
-#define ADD_CASE(n)                                                                                \
-	case n:                                                                                    \
-		add_tile(dtype, w, later, x, from, to, n, s);                                      \
-		break;
-	switch (n_col) {
-		ADD_CASE(1)
-		ADD_CASE(2)
-#if TILE > 2
-		ADD_CASE(3)
-		ADD_CASE(4)
-#endif
-#if TILE > 4
-		ADD_CASE(5)
-		ADD_CASE(6)
-#endif
-	}
-#undef ADD_CASE
-}
-
-/* Writes n <= ROWS outputs from r on of rows [c, c + n_col) of x. */
-INLINE void finish(const struct sums *s, const struct kern_product *p, uint32_t r, uint32_t n,
-		   uint32_t c, uint32_t n_col)
-{
-	for (uint32_t i = 0; i < n_col; i++)
-		for (uint32_t j = 0; j < n; j++)
-			p->y[c + i][r + j] = SUM(s->v[i][j]);
-}
-
-/* How many of the n rows of x that are left are multiplied next: tiles are about equal. */
-INLINE uint32_t tile_of(uint32_t n)
-{
-	uint32_t n_tile = (n + TILE - 1) / TILE;
-
-	return (n + n_tile - 1) / n_tile;
-}
-
-/* Few rows of x: the weights stream by once for up to TILE of them. */
-INLINE void in_place(uint32_t dtype, const struct kern_product *p)
-{
-	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
-		n_col = tile_of(p->n_col - c);
-		for (uint32_t r = 0; r < p->n_row; r += ROWS) {
-			uint32_t n = p->n_row - r < ROWS ? p->n_row - r : ROWS;
-			const uint8_t *w[ROWS], *later = kern_later_rows(p, r, AHEAD);
-			struct sums s;
-
-			kern_row_addresses(p, r, ROWS, w);
-			add(dtype, w, later, p->x + c, 0, p->k, n_col, &s);
-			finish(&s, p, r, n, c, n_col);
-		}
-	}
-}
-
-/* Rows [r, r + n_row) of the slice, n_row <= STRIP_ROWS, floats that begin at w and are `stride`
- * bytes apart, times all rows of x.  Tiles of x stay in the cache while the rows stream by. */
-INLINE void strip(const uint8_t *w, size_t stride, const struct kern_product *p, uint32_t r,
-		  uint32_t n_row)
-{
-	struct sums s[STRIP_ROWS / ROWS];
-
-	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
-		n_col = tile_of(p->n_col - c);
-		for (uint32_t from = 0; from < p->k; from += SPAN) {
-			uint32_t to = p->k - from < SPAN ? p->k : from + SPAN;
-
-			for (uint32_t i = 0; i < n_row; i += ROWS) {
-				const uint8_t *rows[ROWS];
-
-				for (uint32_t j = 0; j < ROWS; j++)
-					rows[j] = w + (i + j < n_row ? i + j : n_row - 1) * stride;
-				add(LMD_DTYPE_F32, rows, NULL, p->x + c, from, to, n_col,
-				    &s[i / ROWS]);
-			}
-		}
-		for (uint32_t i = 0; i < n_row; i += ROWS)
-			finish(&s[i / ROWS], p, r + i, n_row - i < ROWS ? n_row - i : ROWS, c,
-			       n_col);
-	}
-}
-
-static uint32_t strip_rows(uint32_t k)
-{
-	size_t n = STRIP_BYTES / sizeof(float) / k / ROWS * ROWS;
-
-	return n < ROWS ? ROWS : n > STRIP_ROWS ? STRIP_ROWS : (uint32_t)n;
-}
+#include "tiles.h"
 
 static size_t scratch_strip(uint32_t k)
 {
-	return ((size_t)strip_rows(k) * k * sizeof(float) + KERN_ALIGN - 1) / KERN_ALIGN *
+	return ((size_t)strip_rows(k, sizeof(float)) * k * sizeof(float) + KERN_ALIGN - 1) / KERN_ALIGN *
 	       KERN_ALIGN;
 }
 
@@ -221,7 +124,7 @@ INLINE void decode_row(uint32_t dtype, const struct kern_product *p, const char 
 /* Decodes to floats in scratch memory. */
 INLINE void decoded(uint32_t dtype, const struct kern_product *p)
 {
-	const uint32_t rows = strip_rows(p->k);
+	const uint32_t rows = strip_rows(p->k, sizeof(float));
 	float *w = p->scratch;
 
 	for (uint32_t r = 0; r < p->n_row; r += rows) {
@@ -230,7 +133,7 @@ INLINE void decoded(uint32_t dtype, const struct kern_product *p)
 		for (uint32_t i = 0; i < n; i++)
 			decode_row(dtype, p, (const char *)p->w + (r + i) * p->w_stride,
 				   w + (size_t)i * p->k);
-		strip((const uint8_t *)w, p->k * sizeof(float), p, r, n);
+		strip(LMD_DTYPE_F32, (const uint8_t *)w, p->k * sizeof(float), p, r, n);
 	}
 }
 
@@ -241,7 +144,7 @@ static void run_any(const struct kern_linear *self, const struct kern_product *p
 
 static void run_f32(const struct kern_linear *self, const struct kern_product *p)
 {
-	const uint32_t rows = strip_rows(p->k);
+	const uint32_t rows = strip_rows(p->k, sizeof(float));
 
 	(void)self;
 	if (p->n_col <= IN_PLACE) {
@@ -249,7 +152,7 @@ static void run_f32(const struct kern_linear *self, const struct kern_product *p
 		return;
 	}
 	for (uint32_t r = 0; r < p->n_row; r += rows)
-		strip((const uint8_t *)p->w + r * p->w_stride, p->w_stride, p, r,
+		strip(LMD_DTYPE_F32, (const uint8_t *)p->w + r * p->w_stride, p->w_stride, p, r,
 		      p->n_row - r < rows ? p->n_row - r : rows);
 }
 
