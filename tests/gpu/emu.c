@@ -178,17 +178,24 @@ static int element(const struct fibre *lanes, bool b, unsigned line, unsigned k)
 	return (int8_t)(word >> 8 * (k % 4));
 }
 
-static void mma(int32_t *c, const uint32_t *a, const uint32_t *b, unsigned n)
+/* Begins a matrix instruction: shows a and b to the other lanes, and returns the warp's lanes. */
+static const struct fibre *offer(const uint32_t *a, const uint32_t *b)
 {
 	struct fibre *f = &emu.fibres[emu_now.tid];
-	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
-	unsigned lane = emu_now.tid % 32;
 
 	if (emu_now.warp != 32)
 		fatal("a matrix instruction with warps that do not have 32 threads");
 	f->a = a;
 	f->b = b;
 	wait_as(AT_WARP);
+	return &emu.fibres[emu_now.tid / 32 * 32];
+}
+
+static void mma(int32_t *c, const uint32_t *a, const uint32_t *b, unsigned n)
+{
+	const struct fibre *lanes = offer(a, b);
+	unsigned lane = emu_now.tid % 32;
+
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned k = 0; k < n; k++)
 			c[i] += element(lanes, false, lane / 4 + i / 2 * 8, k) *
@@ -219,15 +226,9 @@ static double half_element(const struct fibre *lanes, bool b, unsigned line, uns
 
 static void mma_half(float *c, const uint32_t *a, const uint32_t *b, bool bf16)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
-	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
+	const struct fibre *lanes = offer(a, b);
 	unsigned lane = emu_now.tid % 32;
 
-	if (emu_now.warp != 32)
-		fatal("a matrix instruction with warps that do not have 32 threads");
-	f->a = a;
-	f->b = b;
-	wait_as(AT_WARP);
 	for (unsigned i = 0; i < 4; i++) {
 		double sum = 0;
 
