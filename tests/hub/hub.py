@@ -34,6 +34,7 @@ ROOT = sys.argv[1]
 lock = threading.Lock()
 rng = random.Random(7)
 digests = {}
+lists = {}  # what is left of lists of faults, by file and key
 
 
 def digest(path):
@@ -52,20 +53,22 @@ def faults():
         return {}
 
 
-def next_status():
+def pop(key):
+    """The next element of a list of faults, None after the last.  The file stays as the test wrote it: a
+    request that ends late must not bring back faults of the past."""
     with lock:
-        f = faults()
-        code = f["status"].pop(0) if f.get("status") else None
-        if code is not None:
-            with open(f"{ROOT}/faults.json", "w") as out:
-                json.dump(f, out)
-        return code
+        try:
+            at = os.stat(f"{ROOT}/faults.json")
+        except FileNotFoundError:
+            return None
+        left = lists.setdefault((at.st_ino, at.st_mtime_ns, key), list(faults().get(key, [])))
+        return left.pop(0) if left else None
 
 
 class Hub(Uploads, http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     root, lock, rng = ROOT, lock, rng
-    faults = staticmethod(faults)
+    faults, pop = staticmethod(faults), staticmethod(pop)
 
     def log_message(self, *_):
         if not hasattr(self, "headers"):
@@ -86,7 +89,7 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
 
     def file(self, path):
         fault = faults()
-        code = next_status()
+        code = pop("status")
         if code:
             return self.reply(code, b"not now", Retry_After="1")
         size = os.path.getsize(path)

@@ -82,9 +82,10 @@ def manifest(repo, tag):
 
 
 def continued(repo):
-    """Whether a session was asked for and none was opened for the file: one is for the description."""
-    lines = [line for line in log() if f"/v2/{repo}/blobs/uploads/" in line]
-    return lines[0].startswith("GET") and len([x for x in lines if x.startswith("POST")]) == 1
+    """Whether a session was asked for and none was opened for the file: one is for the description.
+    A piece of a client that was killed may come first: the server can read it later than that."""
+    methods = [line.split()[0] for line in log() if f"/v2/{repo}/blobs/uploads/" in line]
+    return "GET" in methods and methods.count("POST") == 1
 
 
 def sent():
@@ -186,7 +187,7 @@ def troubles():
     faults(short=700000)
     r = push(BIG, "t/short")
     check("a registry that keeps a part", r.returncode == 0 and pulled("t/short") == [read(BIG)], r)
-    faults(lose=True, body_limit=4000000)
+    faults(lose=[True], body_limit=4000000)
     r = push(BIG, "t/lost")
     check("a session that is lost", r.returncode == 0 and pulled("t/lost") == [read(BIG)], r)
     faults(disk=pushed_bytes() + 5000000, body_limit=2000000)

@@ -15,7 +15,7 @@ Faults of hub.py's faults.json, beside its own:
     body_limit   413 for pieces with more bytes
     cut_large    with body_limit: the connection ends instead
     disk         bytes that fit on the disk: 507
-    lose         the next piece finds no session
+    lose         list of flags: whether the next pieces find no session
     short        pieces that are kept in part alone: so many bytes of each
     min_chunk    OCI-Chunk-Min-Length
 """
@@ -31,7 +31,7 @@ tokens = {}  # token: uses that are left
 
 
 class Uploads:
-    """Mixed into a BaseHTTPRequestHandler with reply(), root, lock, rng and faults()."""
+    """Mixed into a BaseHTTPRequestHandler with reply(), root, lock, rng, faults() and pop()."""
 
     # ---- logins ----
 
@@ -81,15 +81,6 @@ class Uploads:
         while left > 0:
             left -= len(self.rfile.read(min(left, 65536)) or b"x" * left)
 
-    def next_push_status(self):
-        with self.lock:
-            fault = self.faults()
-            code = fault["push_status"].pop(0) if fault.get("push_status") else 0
-            if "push_status" in fault:
-                with open(f"{self.root}/faults.json", "w") as f:
-                    json.dump(fault, f)
-        return code
-
     def error(self, code, name, message, **headers):
         self.drop_body()
         self.reply(code, json.dumps({"errors": [{"code": name, "message": message}]}).encode(), **headers)
@@ -112,7 +103,7 @@ class Uploads:
         found = re.match(r"/v2/(.+)/blobs/uploads/$", self.path)
         if not found or not self.may_push(found[1]):
             return None if found else self.reply(404)
-        code = self.next_push_status()
+        code = self.pop("push_status")
         if code:
             return self.error(code, "TOOMANYREQUESTS" if code == 429 else "UNKNOWN", "not now",
                               Retry_After="1")
@@ -129,7 +120,7 @@ class Uploads:
         found = re.match(r"/v2/(.+)/blobs/uploads/([0-9a-f-]+)\?state=(\d+)$", self.path)
         if not found or not self.may_push(found[1]):
             return None if found else self.reply(404)
-        fault, code = self.faults(), self.next_push_status()
+        fault, code = self.faults(), self.pop("push_status")
         path = f"{self.root}/sessions/{found[2]}"
         n = int(self.headers["Content-Length"])
         begin, end = map(int, self.headers["Content-Range"].split("-"))
@@ -140,10 +131,8 @@ class Uploads:
                 self.close_connection = True
                 return None
             return self.error(413, "SIZE_INVALID", "too large")
-        if fault.get("lose"):
+        if self.pop("lose"):
             shutil.rmtree(f"{self.root}/sessions")
-            with open(f"{self.root}/faults.json", "w") as f:
-                json.dump({**fault, "lose": False}, f)
         if not os.path.exists(path):
             return self.error(404, "BLOB_UPLOAD_UNKNOWN", "no such upload")
         if begin != os.path.getsize(path) or end - begin + 1 != n:
