@@ -15,7 +15,11 @@ KERN_PLAIN(iq4_ks, 8)
 
 INLINE void head_iq4_ks(const uint8_t *const w[8], size_t at, struct head *h)
 {
-	scales_ks(w, at, h->sc);
+	__m256i v[4];
+
+	columns(w, at, false, v);
+	h->sc[0] = scales_ks(v[0]);
+	h->sc[1] = scales_ks(v[1]);
 }
 
 INLINE void codes_iq4_ks(const struct head *h, const uint8_t *const w[8], size_t at, int i,
