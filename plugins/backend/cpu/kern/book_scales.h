@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * book_scales.h - scales of the types with codebooks of ik_llama.cpp with vectors of eight rows, for
- * both vector widths: each dword of a result has four bytes, one for each of four groups. */
+ * book_scales.h - scales of the types of ik_llama.cpp in vectors of eight rows, for AVX2 and
+ * AVX-512: each dword of a result has four bytes, the scales of four groups of a row. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_BOOK_SCALES_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_BOOK_SCALES_H
 

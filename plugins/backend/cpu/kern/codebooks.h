@@ -35,9 +35,9 @@ static const int8_t kern_codebook_iq2kl[2][32] = {
 /* IQ3_XXS: magnitudes, by an eighth of them */
 static const int8_t kern_codebook_iq3_xxs[16] = {4, 12, 20, 28, 36, 44, 52, 62};
 
-/* Types with a trellis (IQ1_KT to IQ4_KT): a point is generated from its index by x = FIRST + index,
- * then x = FACTOR * x modulo 2^32 for each value, which is the sum of the low six bits of each byte
- * of x, minus 126.  Powers of the factor: */
+/* Types with a trellis (IQ1_KT to IQ4_KT): the values of a point are generated from its index.  At
+ * first x = FIRST + index; then for each value x = FACTOR * x modulo 2^32, and the value is the sum
+ * of the low six bits of each byte of x, minus 126.  The table has powers of the factor. */
 #define KERN_TRELLIS_FIRST  4096u
 #define KERN_TRELLIS_FACTOR 0xcbac1fedu
 static const uint32_t kern_trellis_powers[8] = {0xcbac1fed, 0xc8734169, 0xbd2b4535, 0xe50c7d11,

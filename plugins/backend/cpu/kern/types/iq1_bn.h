@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_BN: P = trit - 1; D = d.  Group g of 16 values has five trits in each of bytes 3g to 3g + 2, and
- * trit g of the last byte. */
+ * IQ1_BN: P = trit - 1; D = d. Group g of 16 values has five trits in each of bytes 3g to 3g +
+ * 2, and trit g of the last byte. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq1_bn(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KL: P = pairs of numbers of a codebook, by 5 bits; D = d * (sc - 32), with sc of 6 bits for 32
- * values. */
+ * IQ2_KL: P = pairs of numbers of a codebook, by 5 bits; D = d * (sc - 32), with sc of 6 bits
+ * for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq2_kl(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_KT: P = magnitudes of eight values for each index of 16 bits (trellis.h), with signs; D = d * sc,
- * with sc of 4 bits for 32 values. */
+ * IQ3_KT: P = magnitudes of eight values for each index of 16 bits (codebooks.h), with signs; D
+ * = d * sc, with sc of 4 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq3_kt(const uint8_t *b, int j, struct kern_plain *o)

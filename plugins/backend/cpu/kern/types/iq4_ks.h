@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KS: P = codebook[nibble], plus 4 in groups of 32 with the second codebook; D = d * (2 sc - 127),
- * with sc of 7 bits for 32 values. */
+ * IQ4_KS: P = codebook[nibble], plus 4 in groups of 32 with the second codebook; D = d * (2 sc -
+ * 127), with sc of 7 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq4_ks(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KSS: IQ4_KS with the bits of the scales in the words of the codes. */
-/* Bit 0 of word k of a group is bit k of its scale, of which bit 0 selects the second codebook; the
- * other bits, exclusive-ored with themselves shifted right, are codes in the order of nibbles of
- * 32. */
+ * IQ4_KSS: IQ4_KS with the bits of the scales in the words of the codes.
+ * Bit 0 of word k of a group of 32 is bit k of its scale, of which bit 0 selects the second
+ * codebook.  The other bits, exclusive-ored with themselves shifted right, are codes in the order
+ * of nibbles of IQ4_KS. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq4_kss(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KT: P = four values for each index of 15 bits of one of two parts of the trellis (trellis.h); D =
- * d * (sc - 64), with sc of 7 bits for 32 values. */
+ * IQ4_KT: P = four values for each index of 15 bits of one of two parts of the trellis
+ * (codebooks.h); D = d * (sc - 64), with sc of 7 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq4_kt(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_KS: P = codebook[5 bits], plus 2 in groups of 32 with the second codebook; D = d * (2 sc - 127),
- * with sc of 7 bits for 32 values. */
+ * IQ5_KS: P = codebook[5 bits], plus 2 in groups of 32 with the second codebook; D = d * (2 sc -
+ * 127), with sc of 7 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq5_ks(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q6_0: P = code of 6 bits - 32; D = d.  Byte i of 8 has the two high bits of values i, i + 16, i + 8
- * and i + 24. */
+ * Q6_0: P = code of 6 bits - 32; D = d. Byte i of 8 has the two high bits of values i, i + 16, i
+ * + 8 and i + 24. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_q6_0(const uint8_t *b, int j, struct kern_plain *o)
