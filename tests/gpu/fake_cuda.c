@@ -613,7 +613,7 @@ API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 
 	(void)extra;
 	if (gz != 1 || by != 1 || bz != 1 || !gx || !gy || !bx || bx > 1024 ||
-	    k->args_bytes > sizeof(w.args))
+	    shared > GPU_SHARED_BYTES || k->args_bytes > sizeof(w.args))
 		return INVALID;
 	w.launch = (struct emu_launch){.kernel = k->run,
 				       .grid_x = gx,

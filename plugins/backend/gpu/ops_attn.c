@@ -4,10 +4,13 @@
 #include "plan.h"
 
 #define N_SUM         64u   /* numbers that a sum over a block needs */
+#define WIDE_BLOCKS   64u   /* of ROPE_KV, with heads that do not fit in shared memory */
 #define SPLIT_ROWS    1024u /* rows times parts of the keys, unless there are more rows */
 #define SPLIT_THREADS 128u
 /* Bytes for a query: its scores, its sums in all threads, and less than 32 other numbers. */
 #define SPLIT_SHARED  ((GPU_CHUNK + 8 * SPLIT_THREADS + 32) * (uint32_t)sizeof(float))
+
+static const struct gpu_blocks one_block = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
 
 static struct gpu_rope rope_of(const struct gpu_build *b, const struct lmd_op_rope_kv *o)
 {
@@ -46,7 +49,8 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 	};
 	const struct gpu_view *const all[] = {&a.q, &a.k, &a.v};
 	const struct gpu_view *any = NULL;
-	uint32_t most = 0;
+	struct gpu_blocks x = {.per = 1};
+	uint32_t most = 0, shared = N_SUM;
 
 	if (o->append)
 		a.cache = gpu_build_cache(b, o->cache);
@@ -61,8 +65,20 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 		return;
 	a.space = any->space;
 	a.fold = any->div;
-	gpu_build_block(b, GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
-			(N_SUM + most) * (uint32_t)sizeof(float), any, a.n_unit);
+	a.most = most;
+	x.space = any->space;
+	x.div = any->div;
+	x.times = a.n_unit;
+	if (most <= GPU_SHARED_BYTES / sizeof(float) - N_SUM) {
+		shared += most;
+	} else {
+		a.work = gpu_build_temp(b, WIDE_BLOCKS, sizeof(float) * (uint64_t)most);
+		x.space = GPU_N_SPACE;
+		x.times = WIDE_BLOCKS;
+		x.div = 1;
+	}
+	gpu_build_launch(b, GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
+			 shared * (uint32_t)sizeof(float), x, one_block);
 }
 
 static struct gpu_attn_src source(struct gpu_build *b, const struct lmd_attn_src *s)

@@ -14,6 +14,7 @@
 #define GPU_N_SPACE   9
 #define GPU_MAX_PART  32  /* parts of the keys of a row (kern/split.h) */
 #define GPU_CHUNK     256 /* keys of a chunk */
+#define GPU_SHARED_BYTES 49152u /* shared memory that a block may ask for on every device */
 #define GPU_PLANES    256u /* in a type: its rows lie in planes (kern/planes.h) */
 
 /* 16 bytes, as one load brings them. */
@@ -225,6 +226,8 @@ struct gpu_rope_kv_args {
 	uint32_t norm_when, append;
 	uint32_t n_unit;          /* heads of q, k and v together */
 	uint32_t space, fold;
+	uint32_t most;            /* columns of the widest head */
+	uint64_t work;            /* f32 [blocks][most]: heads too wide for shared memory; 0 = none */
 };
 
 struct gpu_attn_src {
