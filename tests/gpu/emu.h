@@ -52,6 +52,7 @@ float emu_shfl_xor(float v, unsigned mask);
 #define GPU_GRID_Y  emu_now.grid_y
 #define GPU_WARP    emu_now.warp
 #define GPU_UNROLL
+#define GPU_LOOP
 #define GPU_SHARED(type) ((type *)(void *)emu_shared_memory)
 #define gpu_sync         emu_sync
 #define gpu_shfl_xor     emu_shfl_xor

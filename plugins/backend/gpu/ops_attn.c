@@ -165,7 +165,7 @@ static void flash(struct gpu_build *b, const struct gpu_attn_args *a, uint32_t m
 		kernel += 2;
 	else if (v_dtype == LMD_DTYPE_BF16)
 		kernel += 1;
-	gpu_build_launch(b, kernel, a, sizeof(*a), SPLIT_THREADS, 32 * width * (as_is ? 4 : 8), x, y);
+	gpu_build_launch(b, kernel, a, sizeof(*a), SPLIT_THREADS, width * (as_is ? 256 : 384), x, y);
 	last = gpu_build_last(b);
 	if (!last)
 		return;

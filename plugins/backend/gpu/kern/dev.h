@@ -32,6 +32,7 @@
 #define GPU_GRID_Y  gridDim.y
 #define GPU_WARP    32u
 #define GPU_UNROLL  _Pragma("unroll")
+#define GPU_LOOP    _Pragma("unroll 1") /* stays a loop, where registers are short */
 /* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes */
 extern __shared__ __align__(16) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
@@ -131,6 +132,7 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #define GPU_GRID_Y       gridDim.y
 #define GPU_WARP         ((unsigned)__AMDGCN_WAVEFRONT_SIZE)
 #define GPU_UNROLL       _Pragma("unroll")
+#define GPU_LOOP         _Pragma("unroll 1")
 extern __shared__ unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 #ifndef __AMDGCN_WAVEFRONT_SIZE
