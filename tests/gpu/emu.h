@@ -112,6 +112,10 @@ static inline uint32_t gpu_count_up(uint32_t *n)
 	return (*n)++;
 }
 
+static inline void gpu_fence(void)
+{
+}
+
 /* Ends the program if the address is not a multiple of 16, as a device would. */
 struct gpu_four emu_load16(const void *p);
 #define gpu_load16   emu_load16

@@ -7,6 +7,7 @@
 
 #include "backend/gpu/kern/attn.h"
 #include "backend/gpu/kern/fast.h"
+#include "backend/gpu/kern/glu.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"

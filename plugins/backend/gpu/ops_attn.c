@@ -192,6 +192,8 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 	cells = rows > cells ? rows : rows * GPU_MAX_PART < cells ? rows * GPU_MAX_PART : cells;
 	a->part_rows = (uint32_t)cells;
 	a->part = gpu_build_temp(b, cells * a->q.n_head, 4 * ((uint64_t)a->y.width + 2));
+	gpu_build_counters(b, rows * a->q.n_head);
+	a->counters = b->p->counters;
 	gpu_build_launch(b,
 			 most <= 64    ? GPU_K_split_64_1
 			 : most <= 128 ? GPU_K_split_128_1
@@ -203,11 +205,24 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 		last->lengths = a->flash ? GPU_SHORT : 0;
 		heads_of(last, a);
 	}
-	gpu_build_block(b, GPU_K_merge, a, sizeof(*a), a->y.width <= 64 ? 64 : 128, 0, &a->y,
-			a->q.n_head);
-	last = gpu_build_last(b);
-	if (last)
-		last->lengths = a->flash ? GPU_SHORT : 0;
+	return true;
+}
+
+bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32_t *lengths)
+{
+	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_attn_args *a;
+
+	if (!last || last->pick != GPU_PICK_PACK)
+		return false;
+	a = (struct gpu_attn_args *)(void *)(b->p->args + last->args);
+	if (a->q8 || a->y.input || a->y.fold != 1 || a->y.div != 1 || x->fold != 1 ||
+	    a->y.space != x->space || a->y.base + 4 * (uint64_t)a->y.col0 != x->x ||
+	    a->y.row_bytes != 4 * x->x_stride || a->y.head_stride != a->y.width ||
+	    a->y.n_head * a->y.width != x->k || a->y.width % 32)
+		return false;
+	a->q8 = x->q8;
+	*lengths = a->flash ? GPU_LONG : 0;
 	return true;
 }
 

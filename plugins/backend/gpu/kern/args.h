@@ -179,10 +179,17 @@ struct gpu_linear_args {
 
 /* Products of the same rows with weights of a type, in one launch. */
 #define GPU_PARTS 3
+/* What its blocks leave to the one that comes last (kern/tail.h). */
+enum gpu_tail { GPU_TAIL_NONE = 0, GPU_TAIL_GLU = 1, GPU_TAIL_NORM = 2 };
+#define GPU_TAIL_COLUMNS 256u /* of GLU, when all parts have them */
 struct gpu_parts_args {
 	struct gpu_linear_args part[GPU_PARTS];
 	uint32_t blocks[GPU_PARTS]; /* blocks of x that each has, one after the other */
 	uint32_t n_part;
+	uint32_t tail_kind;       /* enum gpu_tail */
+	uint32_t reserved;
+	uint64_t tail;            /* its arguments, in device memory */
+	uint64_t counters;        /* u32, 0 between launches */
 };
 
 struct gpu_embed_args {
@@ -254,6 +261,8 @@ struct gpu_attn_args {
 	float max_distance;
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
+	uint64_t counters;        /* u32 [rows * heads], 0 between launches */
+	uint64_t q8;              /* y rounded to 8 bits as well; 0 = no */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
 	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
 				   * never */
@@ -444,8 +453,7 @@ struct gpu_lora_args {
 	X(split_##width##_1, gpu_attn_args) X(split_##width##_4, gpu_attn_args) \
 	X(split_##width##_8, gpu_attn_args)
 #define GPU_SPLIT_KERNELS(X) \
-	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
-	X(merge, gpu_attn_args)
+	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256)
 
 /* Products of many rows and attention on NVIDIA's matrix units (nv/). */
 #define GPU_NV_KERNELS(X) \

@@ -3,6 +3,7 @@
  * All kernels in one unit for the devices' compilers. */
 #include "backend/gpu/kern/attn.h"
 #include "backend/gpu/kern/fast.h"
+#include "backend/gpu/kern/glu.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
