@@ -144,7 +144,7 @@ static void heads_of(struct gpu_launch *l, const struct gpu_attn_args *a)
 /* Can the rows of long sequences be computed on matrix units? */
 static bool has_flash(const struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
 {
-	return b->p->dev->mma && plain(a) && most <= 128 && a->q.space == LMD_SPACE_TOKENS &&
+	return b->p->dev->flash && plain(a) && most <= 128 && a->q.space == LMD_SPACE_TOKENS &&
 	       a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 && a->y.div == 1;
 }
 

@@ -269,8 +269,8 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 	uint32_t unit, kernel = gpu_weight_fast(a->w.dtype, a->w.k, &unit);
 	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .per = 1};
 	struct gpu_parts_args parts = {.n_part = 1};
-	uint32_t many = b->p->dev->mma && a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(a->w.dtype)
-								     : GPU_NO_KERNEL;
+	uint32_t many = a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(b->p->dev, a->w.dtype)
+						   : GPU_NO_KERNEL;
 	struct gpu_launch *last;
 	uint32_t per;
 
@@ -280,8 +280,8 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 		return false;
 	if (unit == 32 && !x->q8)
 		round_rows(b, x, like, true);
-	if (many == GPU_K_tile_f16 || many == GPU_K_tile_bf16)
-		halve_rows(b, a, x, like, many == GPU_K_tile_bf16);
+	if (many != GPU_NO_KERNEL && unit < 32)
+		halve_rows(b, a, x, like, a->w.dtype == LMD_DTYPE_BF16);
 	if (many != GPU_NO_KERNEL && a->mode == GPU_LINEAR_IDS)
 		group_pairs(b, a, like);
 	a->q8 = x->q8;

@@ -135,7 +135,7 @@ struct gpu_round_args {
 	uint32_t space, fold, heads, reserved;
 };
 
-/* Rows as sums of two 16-bit floats (kern/nv/halves.h), from f32 rows. */
+/* Rows as sums of two 16-bit floats (kern/halves.h), from f32 rows. */
 struct gpu_halves_args {
 	uint64_t run;
 	uint64_t x, out;
@@ -144,7 +144,7 @@ struct gpu_halves_args {
 	uint32_t bf16;            /* 0: f16 */
 };
 
-/* Pairs in the order of their slices (kern/nv/group.h). */
+/* Pairs in the order of their slices (kern/group.h). */
 struct gpu_group_args {
 	uint64_t run;
 	uint64_t out;
@@ -455,17 +455,21 @@ struct gpu_lora_args {
 #define GPU_SPLIT_KERNELS(X) \
 	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256)
 
-/* Products of many rows and attention on NVIDIA's matrix units (nv/). */
+/* Products of many rows on matrix units (tile.h): those of NVIDIA, with attention, and of AMD. */
+#define GPU_TILE_KERNELS(X, unit) \
+	X(unit##_q4_0, gpu_linear_args) X(unit##_q8_0, gpu_linear_args) \
+	X(unit##_q4_k, gpu_linear_args) X(unit##_q5_k, gpu_linear_args) \
+	X(unit##_q6_k, gpu_linear_args) X(unit##_iq4_nl, gpu_linear_args) \
+	X(unit##_iq4_xs, gpu_linear_args) X(unit##_mxfp4, gpu_linear_args) \
+	X(unit##_f16, gpu_linear_args) X(unit##_bf16, gpu_linear_args)
 #define GPU_NV_KERNELS(X) \
-	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
-	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
-	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
-	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args) \
-	X(tile_f16, gpu_linear_args) X(tile_bf16, gpu_linear_args) \
-	X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	GPU_TILE_KERNELS(X, tile) \
 	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
 	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
 	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
+#define GPU_AMD_KERNELS(X) GPU_TILE_KERNELS(X, mfma) GPU_TILE_KERNELS(X, wmma)
+/* All that not every device has. */
+#define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \
@@ -478,7 +482,8 @@ struct gpu_lora_args {
 	X(mix, gpu_mix_args) X(conv, gpu_conv_args) X(conv_keep, gpu_conv_args) \
 	X(scan, gpu_scan_args) X(patch, gpu_patch_args) X(index, gpu_index_args) \
 	X(sample, gpu_sample_args) X(remember, gpu_sample_args) X(lora, gpu_lora_args) \
-	X(round, gpu_round_args) GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
+	X(round, gpu_round_args) X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
 	GPU_SPLIT_KERNELS(X)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_ARGS_H */

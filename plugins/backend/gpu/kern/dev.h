@@ -140,7 +140,7 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #define GPU_WARP         ((unsigned)__AMDGCN_WAVEFRONT_SIZE)
 #define GPU_UNROLL       _Pragma("unroll")
 #define GPU_LOOP         _Pragma("unroll 1")
-extern __shared__ unsigned long long gpu_shared_memory[];
+extern __shared__ __attribute__((aligned(16))) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 #ifndef __AMDGCN_WAVEFRONT_SIZE
 #define __AMDGCN_WAVEFRONT_SIZE 64 /* the compiler's pass for the host */

@@ -10,7 +10,8 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_FLASH_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_FLASH_H
 
-#include "backend/gpu/kern/nv/halves.h"
+#include "backend/gpu/kern/copies.h"
+#include "backend/gpu/kern/halves.h"
 #include "backend/gpu/kern/nv/mma.h"
 #include "backend/gpu/kern/split.h"
 
@@ -71,8 +72,8 @@ struct gpu_flash_query {
 	float scale, most, sum;
 };
 
-/* Row and head of this lane's query j, 0 or 1; returns 0 for a query that does not exist, with row and
- * head of another. */
+/* Row and head of this lane's query j, 0 or 1; returns 0 for a query that does not exist, with
+ * row and head of another. */
 GPU_FN int gpu_flash_place(const struct gpu_attn_args *a, const struct gpu_pack *p, uint32_t j,
 			   uint32_t *row, uint32_t *head)
 {
@@ -314,8 +315,8 @@ GPU_FN void gpu_flash_store(const struct gpu_attn_args *a, const struct gpu_pack
 	}
 }
 
-/* Shared: lower halves of queries, a tile of K and one of V; with GPU_FLASH_ANY the lower halves of a
- * tile follow the upper ones. */
+/* Shared: lower halves of queries, a tile of K and one of V; with GPU_FLASH_ANY the lower halves
+ * of a tile follow the upper ones. */
 GPU_FN void gpu_flash_pack(const struct gpu_attn_args *a, const struct gpu_run *r,
 			   const struct gpu_pack *p, uint32_t width, uint32_t kind)
 {
