@@ -19,6 +19,7 @@
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
+#include "service/registry_rows.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -250,6 +251,7 @@ static void opened(void *arg)
 	struct lmi_svc_loaded_model *r = arg;
 
 	r->svc->n_job--;
+	lmi_svc_registry_rows_drop(r->svc); /* its quarantine may have begun or ended */
 	if (r->err.status != LMD_OK) { /* of an engine that has failed its trial */
 		lmi_free(r->placement);
 		r->placement = NULL;
