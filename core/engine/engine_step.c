@@ -378,6 +378,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	lmi_engine_commands_take(e);
 	moved = lmi_engine_transfer_step(e);
 	moved |= lmi_engine_adapter_step(e);
+	moved |= lmi_engine_drop_step(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();

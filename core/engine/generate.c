@@ -175,6 +175,10 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 				      const struct lmi_engine_input_seq *seq, uint32_t cap,
 				      struct lmd_error *err)
 {
+	const struct lmi_engine_draft_sources sources = {.model = inst->draft_dropped ? NULL
+										  : inst->draft,
+							 .history = inst->history,
+							 .file = inst->lookup_file};
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
 
@@ -203,8 +207,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	if (st == LMD_OK)
 		st = make_chain(g, inst, vocab, cmd, err);
 	if (st == LMD_OK)
-		st = lmi_engine_speculation_create(&g->speculation, inst->draft, cmd, seq, cap,
-						   err);
+		st = lmi_engine_speculation_create(&g->speculation, &sources, cmd, seq, cap, err);
 	if (st != LMD_OK) {
 		lmi_engine_gen_destroy(g);
 		return st;
@@ -558,6 +561,11 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 		most = q->cap - q->n_tokens;
 	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times,
 					    want);
+}
+
+void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q)
+{
+	lmi_engine_speculation_remember(g->speculation, q->tokens, q->n_tokens, g->n_out);
 }
 
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)

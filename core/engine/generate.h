@@ -96,6 +96,8 @@ bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g);
 /* Drops tokens from the middle of a sequence that is full, and appends one. Returns how many of its
  * first tokens are where they were. */
 uint32_t lmi_engine_gen_shift(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token);
+/* It has ended by itself, with these tokens: later generations may guess from its answer. */
+void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q);
 /* Fills in counts and times of the final event. */
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev);
 

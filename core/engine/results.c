@@ -198,6 +198,7 @@ static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
 
 static void end_generation(struct lmi_engine *e, struct lmi_engine_job *s)
 {
+	lmi_engine_gen_remember(s->gen, &s->seqs[0]);
 	lmi_engine_report(e, s, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
 	lmi_engine_end(e, s);
 }

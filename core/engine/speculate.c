@@ -11,6 +11,7 @@
 #include "core/engine/speculate.h"
 
 #include "core/base/alloc.h"
+#include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
 
 /* A guess is right with this probability, as if so many tokens had been examined. */
@@ -28,6 +29,8 @@
 /* Tokens that a model guesses as long as its time is unknown. */
 #define FIRST_LENGTH 4u
 #define MAX_DRAFTER  2
+/* So many tokens before an answer are remembered with it, so that its beginning is found. */
+#define N_BEFORE 8u
 
 /* A drafter and what its guesses were worth. */
 struct source {
@@ -47,6 +50,8 @@ struct lmi_engine_speculation {
 	uint32_t turn; /* with `always`: guesses so far */
 	uint32_t last, last_trust; /* who made the last guess */
 	uint32_t n_drafted, n_accepted;
+	struct lmi_engine_history *history; /* that gets the answer; NULL: none */
+	uint64_t tenant;
 };
 
 void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s)
@@ -77,7 +82,7 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 }
 
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
-					      struct lmi_engine_draft_model *model,
+					      const struct lmi_engine_draft_sources *sources,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err)
@@ -85,7 +90,9 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	const struct lmi_engine_draft_opts o = {.prompt = seq->tokens,
 						.n_prompt = seq->n_tokens,
 						.cap = cap,
-						.model = model,
+						.model = sources->model,
+						.history = sources->history,
+						.file = sources->file,
 						.tenant = cmd->tenant,
 						.caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE),
 						.hint = cmd->prediction,
@@ -97,7 +104,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	*out = NULL;
 	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
-	if (!model)
+	if (!sources->model)
 		draft &= LMI_ENGINE_DRAFT_LOOKUP;
 	if (draft == LMI_ENGINE_DRAFT_OFF)
 		return LMD_OK;
@@ -106,6 +113,8 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 		return lmd_fail(err, LMD_NOMEM, "speculation: no memory");
 	s->most = cmd->n_draft < LMI_ENGINE_DRAFT_MAX ? cmd->n_draft : LMI_ENGINE_DRAFT_MAX;
 	s->always = cmd->flags & LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	s->history = o.caches && draft & LMI_ENGINE_DRAFT_LOOKUP ? sources->history : NULL;
+	s->tenant = cmd->tenant;
 	if (cmd->drafter)
 		st = add(s, cmd->drafter, &o, err);
 	else if (draft & LMI_ENGINE_DRAFT_LOOKUP)
@@ -261,6 +270,15 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 	x->trust[s->last_trust].right *= KEEP;
 	x->trust[s->last_trust].tested += n_accepted + (n_accepted < n && !ended);
 	x->trust[s->last_trust].right += n_accepted;
+}
+
+void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				     uint32_t n_tokens, uint32_t n_out)
+{
+	uint32_t n = n_out + N_BEFORE < n_tokens ? n_out + N_BEFORE : n_tokens;
+
+	if (s && s->history)
+		lmi_engine_history_add(s->history, s->tenant, tokens + n_tokens - n, n);
 }
 
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)

@@ -12,12 +12,21 @@
 
 struct lmi_engine_speculation;
 struct lmi_engine_draft_want; /* draft_model.h */
+struct lmi_engine_history;    /* answer_history.h */
+struct lmi_engine_lookup_file; /* lookup_file.h */
 
-/* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. model: the
- * engine's draft model, or NULL. Called on the submitting thread.
+/* What an engine has for its drafters; each may be NULL. */
+struct lmi_engine_draft_sources {
+	struct lmi_engine_draft_model *model;
+	struct lmi_engine_history *history;
+	const struct lmi_engine_lookup_file *file;
+};
+
+/* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. Called on the
+ * submitting thread.
  * *out: NULL if it asks for none. */
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
-					      struct lmi_engine_draft_model *model,
+					      const struct lmi_engine_draft_sources *sources,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err);
@@ -43,6 +52,11 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
  * ended: the next one was not examined. */
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended);
+
+/* The generation has ended; the last n_out of tokens[n_tokens] are its answer, which later generations of
+ * the tenant look up. s may be NULL. */
+void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				     uint32_t n_tokens, uint32_t n_out);
 
 /* The sequence begins again with other tokens. s may be NULL. */
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s);

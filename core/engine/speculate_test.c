@@ -457,6 +457,7 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 15};
 	const struct lmi_engine_input_seq seq = {0};
 	struct lmi_engine_step_times times = {1, price, prices};
+	const struct lmi_engine_draft_sources none = {0};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	double ns = 0;
@@ -464,7 +465,9 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = 7;
-	ck_assert_int_eq(lmi_engine_speculation_create(&s, NULL, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v),
+						       NULL),
+			 LMD_OK);
 	while (n < 20000) {
 		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times, &want), ok = 0;
 
