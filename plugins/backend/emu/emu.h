@@ -34,6 +34,7 @@ struct emu_settings {
 	bool peer;            /* a device copies from the memory of another one */
 	bool best;            /* a device finds the best candidates of rows of logits */
 	bool group;           /* devices form groups with collectives */
+	uint32_t refuse;      /* this one compiles no plan with collectives; EMU_MAX_DEVICE = none */
 };
 
 /* Mistakes that a driver could make, each found by a conformance case (README.md, emu_test.sh). */
