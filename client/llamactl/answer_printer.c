@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/llamactl/visible_text.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
@@ -53,6 +54,7 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 		return lmi_ctl_usage(ctl, err,
 				     "--show-reasoning and --hide-reasoning exclude each other");
 	s->dim = lmi_ctl_has_styles();
+	s->terminal = isatty(STDOUT_FILENO) != 0;
 	s->show_reasoning = show || (!hide && isatty(STDOUT_FILENO));
 	s->fold = s->fold && !show;
 	return LMD_OK;
@@ -63,6 +65,7 @@ void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 	lmi_text_byte_buf_fini(&s->text);
 	lmi_text_byte_buf_fini(&s->reasoning);
 	lmi_text_byte_buf_fini(&s->shown);
+	lmi_text_byte_buf_fini(&s->plain);
 	for (uint32_t i = 0; i < s->n_call; i++) {
 		lmi_text_byte_buf_fini(&s->calls[i].name);
 		lmi_text_byte_buf_fini(&s->calls[i].id);
@@ -83,11 +86,28 @@ static enum lmd_status write_out(const char *p, size_t n, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Replaces a text by what a terminal may get of it; it is valid until the next call. */
+static enum lmd_status make_visible(struct lmi_ctl_answer_printer *s, const char **p, size_t *n,
+				    struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!s->terminal)
+		return LMD_OK;
+	s->plain.n = 0;
+	st = lmi_ctl_visible_text(&s->plain, &s->last_plain, *p, *n, err);
+	*p = s->plain.p;
+	*n = s->plain.n;
+	return st;
+}
+
 static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size_t n,
 			   struct lmd_error *err)
 {
-	if (!n)
-		return LMD_OK;
+	enum lmd_status st = make_visible(s, &p, &n, err);
+
+	if (st != LMD_OK || !n)
+		return st;
 	s->last_byte = p[n - 1];
 	return write_out(p, n, err);
 }
@@ -100,6 +120,9 @@ static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char 
 
 	if (!s->markdown)
 		return put(s, p, n, err);
+	st = make_visible(s, &p, &n, err);
+	if (st != LMD_OK || !n)
+		return st;
 	s->shown.n = 0;
 	s->last_byte = p[n - 1];
 	st = lmi_ctl_markdown_add(&s->md, p, n, &s->shown, err);
