@@ -7,6 +7,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <sys/uio.h>
 
 #include "core/base/arena.h"
 #include "core/base/sha256.h"
@@ -129,8 +130,9 @@ void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct
 void lmi_http_conn_close(struct lmi_http_conn *c);
 /* Reads the body of the exchange, whose key has been checked. */
 void lmi_http_conn_continue(struct lmi_http_conn *c);
-/* Sends bytes. */
+/* Sends bytes, those of n parts one after the other: at once, as far as the system takes them. */
 void lmi_http_conn_write(struct lmi_http_conn *c, const void *bytes, size_t n);
+void lmi_http_conn_write_parts(struct lmi_http_conn *c, const struct iovec *parts, int n);
 /* Returns the number of unsent bytes. */
 size_t lmi_http_conn_unsent(const struct lmi_http_conn *c);
 /* Returns whether another request may follow the one of its exchange: if the client wants that, and

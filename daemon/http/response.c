@@ -63,10 +63,11 @@ static const char *date(struct lmi_http_server *h)
 	return h->date;
 }
 
-/* Writes the head of a response.  length < 0: unknown. */
+/* Writes the head of a response, and n bytes of its body.  length < 0: that of the body is unknown. */
 static void write_head(struct lmi_http_exchange *x, int code, const char *type, const char *fields,
-		       int64_t length)
+		       int64_t length, const void *bytes, size_t n_body)
 {
+	struct iovec parts[2] = {{0}, {.iov_base = (void *)bytes, .iov_len = n_body}};
 	char text[HEAD_MAX], size[48] = "";
 	int n;
 
@@ -84,7 +85,8 @@ static void write_head(struct lmi_http_exchange *x, int code, const char *type, 
 						  : "Connection: close\r\n");
 	x->code = code;
 	x->h->n_class[code / 100 % 6]++;
-	lmi_http_conn_write(x->conn, text, n < HEAD_MAX ? (size_t)n : HEAD_MAX - 1);
+	parts[0] = (struct iovec){.iov_base = text, .iov_len = n < HEAD_MAX ? (size_t)n : HEAD_MAX - 1};
+	lmi_http_conn_write_parts(x->conn, parts, n_body ? 2 : 1);
 }
 
 static void done(struct lmi_http_exchange *x)
@@ -108,9 +110,7 @@ void lmi_http_respond(struct lmi_http_exchange *x, int code, const char *type, c
 		done(x);
 		return;
 	}
-	write_head(x, code, type, fields, (int64_t)n);
-	if (x->method != LMI_HTTP_HEAD && n)
-		lmi_http_conn_write(x->conn, bytes, n);
+	write_head(x, code, type, fields, (int64_t)n, bytes, x->method == LMI_HTTP_HEAD ? 0 : n);
 	done(x);
 }
 
@@ -228,19 +228,22 @@ void lmi_http_stream_begin(struct lmi_http_exchange *x, const char *type)
 	lmi_http_replay_fields(x, kept, sizeof(kept));
 	(void)snprintf(fields, sizeof(fields),
 		       "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n%s", kept);
-	write_head(x, 200, type, fields, -1);
+	write_head(x, 200, type, fields, -1, NULL, 0);
 }
 
 bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n)
 {
 	char size[24];
+	const struct iovec parts[] = {
+		{.iov_base = size,
+		 .iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n)},
+		{.iov_base = (void *)bytes, .iov_len = n},
+		{.iov_base = "\r\n", .iov_len = 2}};
 
 	if (x->chunked)
-		lmi_http_conn_write(x->conn, size,
-				    (size_t)snprintf(size, sizeof(size), "%zx\r\n", n));
-	lmi_http_conn_write(x->conn, bytes, n);
-	if (x->chunked)
-		lmi_http_conn_write(x->conn, "\r\n", 2);
+		lmi_http_conn_write_parts(x->conn, parts, 3);
+	else
+		lmi_http_conn_write(x->conn, bytes, n);
 	return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
 }
 

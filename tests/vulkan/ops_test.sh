@@ -10,6 +10,7 @@ done
 for type in iq3_s iq4_kt; do
 	cases "linear $type"
 done
+cases "with adapters"
 silent "operations"
 if [ -x "$build/tests/mktiny" ]; then
 	"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99

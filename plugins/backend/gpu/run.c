@@ -233,6 +233,11 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 			return LMD_OK;
 		y = 1;
 		break;
+	case GPU_PICK_SEVERAL:
+		if (y <= 1)
+			return LMD_OK;
+		y = 1;
+		break;
 	}
 	return launch(p->dev, s, kernel, x, y, l->threads, shared, p->args + l->args, err);
 }

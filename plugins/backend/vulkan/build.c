@@ -149,6 +149,21 @@ uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o)
 	return o->src == LMD_SRC_ROW_IN ? LMD_SPACE_TOKENS : OWN;
 }
 
+VkDeviceAddress vkb_adapters(struct vkb_build *b, uint32_t site, uint32_t n, uint32_t k,
+			     uint32_t n_stack)
+{
+	VkDeviceAddress table = 0;
+
+	if (site == LMD_NONE || !(b->plan->key.flags & LMD_PLAN_LORA))
+		return 0;
+	if (b->real)
+		b->p->places[b->p->n_place] = (struct vkb_place){site, n, k, n_stack};
+	b->p->n_place++;
+	if (b->status == LMD_OK)
+		vkb_failed(b, vkb_site_table(b->dev, site, &table, b->err));
+	return table;
+}
+
 VkDeviceAddress vkb_flat(struct vkb_build *b, uint32_t weight_ref)
 {
 	struct vkb_weight *w = weight_ref == LMD_NONE ? NULL : b->p->weights[weight_ref];

@@ -197,6 +197,7 @@ static void close_device(void *state)
 		(void)dev->fn.DeviceWaitIdle(dev->handle);
 		vkb_queues_close(dev);
 		vkb_pipelines_close(dev);
+		vkb_sites_close(dev);
 		vkb_memory_close(dev);
 		dev->fn.DestroyDevice(dev->handle, NULL);
 		dev->handle = NULL;
@@ -357,6 +358,7 @@ const struct lmd_backend_ops vkb_backend_ops = {
 	.pool_create = vkb_pool_create,
 	.pool_op = vkb_pool_op,
 	.pool_destroy = vkb_pool_destroy,
+	.adapter_bind = vkb_adapter_bind,
 	.op_support = vkb_op_support,
 	.plan_query = vkb_plan_query,
 	.plan_compile = vkb_plan_compile,

@@ -19,6 +19,9 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 					.col0 = e->ext_col0,
 					.n_head = 1,
 					.width = b->p->weights[e->table]->k};
+	const struct vkb_weight *t = b->p->weights[e->table];
+	/* the adapter's columns are the rows of the table */
+	VkDeviceAddress adapters = vkb_adapters(b, e->lora_site, t->k, t->n, t->n_stack);
 
 	for (uint32_t phase = 0; phase < 3; phase++) {
 		const struct vkb_weight *w;
@@ -44,6 +47,7 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 		vkb_view(b, &e->idx);
 		vkb_view(b, &e->pos);
 		vkb_view(b, &ext);
+		vkb_address(b, adapters);
 		vkb_dispatch(b, VKB_embed, w->dtype == LMD_DTYPE_I32 ? LMD_DTYPE_F32 : w->dtype, 0,
 			     at, vkb_rows(op->space, phase ? 1 : e->n_id, 1), vkb_fixed(1))
 			->phase = phase;

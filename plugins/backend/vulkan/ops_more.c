@@ -110,7 +110,7 @@ static void put_moe(struct vkb_build *b, const struct moe *m, uint32_t phase)
 }
 
 static void expert_product(struct vkb_build *b, const struct moe *m, struct vkb_x x, uint32_t w,
-			   const struct vkb_temp *y, bool beside)
+			   const struct vkb_temp *y, uint32_t site, bool beside)
 {
 	const struct vkb_product p = {.x = x,
 				      .space = m->space,
@@ -121,6 +121,7 @@ static void expert_product(struct vkb_build *b, const struct moe *m, struct vkb_
 				      .y_temp = y,
 				      .scale = 1.0f,
 				      .bias2 = LMD_NONE,
+				      .site = site,
 				      .beside = beside};
 
 	vkb_products(b, &p);
@@ -136,7 +137,7 @@ static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x
 	if (o->gate_up != LMD_NONE) {
 		struct vkb_temp both = vkb_temp(b, m->space, m->k, 2 * m->width);
 
-		expert_product(b, m, x, o->gate_up, &both, false);
+		expert_product(b, m, x, o->gate_up, &both, o->lora_site[0], false);
 		gate = up = both;
 		gate.width = up.width = m->width;
 		gate.stride = up.stride = 2 * m->width;
@@ -146,9 +147,9 @@ static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x
 	}
 	up = vkb_temp(b, m->space, m->k, m->width);
 	gate = vkb_temp(b, m->space, m->k, m->width);
-	expert_product(b, m, x, o->up, &up, false);
+	expert_product(b, m, x, o->up, &up, o->lora_site[1], false);
 	if (o->gate != LMD_NONE)
-		expert_product(b, m, x, o->gate, &gate, true);
+		expert_product(b, m, x, o->gate, &gate, o->lora_site[0], true);
 	vkb_glu_temp(b, o->act, o->p, o->gate == LMD_NONE ? &up : &gate,
 		     o->gate == LMD_NONE ? NULL : &up, h);
 }
@@ -174,7 +175,7 @@ void vkb_op_moe_ffn(struct vkb_build *b, const struct lmd_op *op)
 		x = vkb_prepare(b, &o->x, NULL, m.space, false);
 	}
 	gate_and_up(b, &m, x, &h);
-	expert_product(b, &m, vkb_x_of(&h), o->down, &m.d, false);
+	expert_product(b, &m, vkb_x_of(&h), o->down, &m.d, o->lora_site[2], false);
 	put_moe(b, &m, 1);
 }
 
@@ -262,7 +263,8 @@ void vkb_op_patch(struct vkb_build *b, const struct lmd_op *op)
 				      .w = o->w,
 				      .y = &o->y,
 				      .scale = 1.0f,
-				      .bias2 = LMD_NONE};
+				      .bias2 = LMD_NONE,
+				      .site = LMD_NONE};
 	uint32_t at = vkb_args(b);
 
 	vkb_u32(b, x_space);

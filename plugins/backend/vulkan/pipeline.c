@@ -30,6 +30,9 @@ static const uint32_t glu_spv[] =
 static const uint32_t index_spv[] =
 #include "shaders/index.spv.inc"
 	;
+static const uint32_t lora_spv[] =
+#include "shaders/lora.spv.inc"
+	;
 static const uint32_t mix_spv[] =
 #include "shaders/mix.spv.inc"
 	;

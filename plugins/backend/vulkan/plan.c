@@ -74,7 +74,7 @@ static enum lmd_status build(struct vkb_plan *p, bool real, struct lmd_error *er
 {
 	struct vkb_build b = {.dev = p->dev, .p = p, .plan = p->plan, .real = real, .err = err};
 
-	p->n_args = p->n_dispatch = 0;
+	p->n_args = p->n_dispatch = p->n_place = 0;
 	b.op = LMD_NONE;
 	put_layout(&b);
 	put_pages(&b);
@@ -198,6 +198,7 @@ static enum lmd_status memory(struct vkb_plan *p, const struct lmd_compile *c, s
 	p->args = array(p, p->n_args, 4, err, &st);
 	p->env = array(p, p->n_env, 4, err, &st);
 	p->dispatches = array(p, p->n_dispatch, sizeof(*p->dispatches), err, &st);
+	p->places = array(p, p->n_place, sizeof(*p->places), err, &st);
 	if (st == LMD_OK)
 		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * p->n_args, &p->args_mem, err);
 	if (st == LMD_OK)
@@ -254,6 +255,7 @@ static void destroy(struct vkb_plan *p)
 	h->free(h->ctx, p->args);
 	h->free(h->ctx, p->env);
 	h->free(h->ctx, p->dispatches);
+	h->free(h->ctx, p->places);
 	h->free(h->ctx, p);
 }
 

@@ -23,14 +23,21 @@ struct vkb_dispatch {
 	VkPipeline pipeline;
 	uint32_t op, at, phase;
 	bool beside;             /* needs nothing of the dispatch before it */
+	bool adapters;           /* runs only in steps with adapters */
 	struct vkb_grid x, y;
 	/* Runs only if the rows of y's space times `each` are in [lo, hi]; each 0: always. */
 	uint32_t each, lo, hi;
 };
 
+#define VKB_ENV_ADAPTERS 11u
 #define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
 #define VKB_LAYOUT_WORDS 96u
 #define VKB_VIEW_WORDS 12u
+
+/* Where adapters apply, and the shape of the weight there. */
+struct vkb_place {
+	uint32_t site, n, k, n_stack;
+};
 
 struct vkb_plan {
 	struct vkb_dev *dev;
@@ -43,6 +50,8 @@ struct vkb_plan {
 	uint32_t n_args;
 	struct vkb_dispatch *dispatches;
 	uint32_t n_dispatch;
+	struct vkb_place *places;
+	uint32_t n_place;
 	uint64_t temp_bytes;
 	struct vkb_mem args_mem, env_mem, block_mem, temp_mem, own_values;
 	VkBuffer values_buffer;
@@ -102,6 +111,10 @@ struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32
 
 /* The cache of this id; NULL for LMD_NONE, or with a failure if no pool has it. */
 struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id);
+/* The table of the adapters that apply to a weight [n_stack, n, k] at a site; 0 if the plan has none
+ * there. */
+VkDeviceAddress vkb_adapters(struct vkb_build *b, uint32_t site, uint32_t n, uint32_t k,
+			     uint32_t n_stack);
 /* The space of an operand's rows. */
 uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o);
 void vkb_failed(struct vkb_build *b, enum lmd_status st);
@@ -139,6 +152,7 @@ struct vkb_product {
 	uint32_t act;
 	const float *act_param;     /* [LMD_N_ACT_FN_PARAM] or NULL */
 	uint32_t bias2;          /* weight reference or LMD_NONE */
+	uint32_t site;           /* of adapters, or LMD_NONE */
 	bool beside;
 };
 

@@ -68,8 +68,43 @@ struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
 
 #define COLS 4u
 
+static uint64_t outputs_of(const struct vkb_product *p, const struct vkb_weight *w)
+{
+	return p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
+}
+
+/* What adapters add to the outputs; 0 if the plan has none there. */
+static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p,
+				const struct vkb_weight *w)
+{
+	uint32_t n = (uint32_t)outputs_of(p, w), at;
+	VkDeviceAddress table = vkb_adapters(b, p->site, w->n, w->k, w->n_stack);
+	struct vkb_dispatch *d;
+	struct vkb_temp delta;
+
+	if (!table)
+		return 0;
+	delta = vkb_temp(b, p->space, p->heads, n);
+	at = vkb_args(b);
+	vkb_address(b, p->x.at);
+	vkb_u32(b, p->x.row_bytes);
+	vkb_u32(b, p->x.head_bytes);
+	vkb_u32(b, p->x.n_head);
+	vkb_u32(b, p->heads);
+	vkb_u32(b, p->space);
+	vkb_u32(b, p->mode == VKB_SLICE_IDS);
+	vkb_address(b, table);
+	vkb_u32(b, n);
+	vkb_u32(b, w->n_stack);
+	vkb_address(b, delta.at);
+	vkb_view(b, p->ids);
+	d = vkb_dispatch(b, VKB_lora, 0, 0, at, vkb_rows(p->space, p->heads, 1), vkb_fixed(1));
+	d->adapters = true;
+	return delta.at;
+}
+
 static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
-			 const struct vkb_weight *w)
+			 const struct vkb_weight *w, VkDeviceAddress delta)
 {
 	uint32_t at = vkb_args(b);
 
@@ -104,6 +139,7 @@ static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
 		vkb_view(b, p->y);
 	vkb_view(b, p->r_in);
 	vkb_view(b, p->r_out);
+	vkb_address(b, delta);
 	return at;
 }
 
@@ -111,13 +147,13 @@ static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
 void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 {
 	const struct vkb_weight *w = b->p->weights[p->w];
-	uint32_t at = put_args(b, p, w);
-	uint64_t outputs = p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
-	struct vkb_grid x = vkb_fixed((outputs + 3) / 4);
+	VkDeviceAddress delta = adapters(b, p, w);
+	uint32_t at = put_args(b, p, w, delta);
+	struct vkb_grid x = vkb_fixed((outputs_of(p, w) + 3) / 4);
 	struct vkb_dispatch *d;
 
 	d = vkb_dispatch(b, VKB_product, w->dtype, 1, at, x, vkb_rows(p->space, p->heads, 1));
-	d->beside = p->beside;
+	d->beside = p->beside && !delta;
 	if (p->mode != VKB_SLICE_NONE)
 		return;
 	d->each = p->heads;
@@ -159,6 +195,7 @@ void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op)
 			.act = l->act,
 			.act_param = l->p,
 			.bias2 = LMD_NONE,
+			.site = l->lora_site[i],
 			.beside = i > 0,
 		};
 
@@ -193,7 +230,8 @@ void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op)
 				.space = op->space,
 				.heads = heads,
 				.scale = 1.0f,
-				.bias2 = LMD_NONE};
+				.bias2 = LMD_NONE,
+				.site = f->lora_site[1]};
 
 	up = vkb_temp(b, op->space, heads, width);
 	h = vkb_temp(b, op->space, heads, width);
@@ -203,6 +241,7 @@ void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op)
 	if (f->gate != LMD_NONE) {
 		gate = vkb_temp(b, op->space, heads, width);
 		p.w = f->gate;
+		p.site = f->lora_site[0];
 		p.y_temp = &gate;
 		p.beside = true;
 		vkb_products(b, &p);
@@ -218,7 +257,8 @@ void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op)
 				 .r_out = wanted(&f->r_out),
 				 .scale = 1.0f,
 				 .a = f->a,
-				 .bias2 = LMD_NONE};
+				 .bias2 = LMD_NONE,
+				 .site = f->lora_site[2]};
 	vkb_products(b, &p);
 }
 
@@ -234,6 +274,7 @@ void vkb_op_head(struct vkb_build *b, const struct lmd_op *op)
 		.scale = h->scale,
 		.softcap = h->softcap,
 		.bias2 = h->bias,
+		.site = h->lora_site,
 	};
 
 	vkb_products(b, &p);
@@ -251,6 +292,7 @@ void vkb_op_bmm(struct vkb_build *b, const struct lmd_op *op)
 		.y = &m->y,
 		.scale = 1.0f,
 		.bias2 = LMD_NONE,
+		.site = LMD_NONE,
 	};
 
 	vkb_products(b, &p);

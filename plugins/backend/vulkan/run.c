@@ -124,9 +124,33 @@ static void put_groups(struct vkb_plan *p, const uint32_t *rows)
 		w[0] = groups(&d->x, rows);
 		w[1] = groups(&d->y, rows);
 		w[2] = 1;
-		if (d->each && (items < d->lo || items > d->hi))
+		if ((d->each && (items < d->lo || items > d->hi)) ||
+		    (d->adapters && !p->env[VKB_ENV_ADAPTERS]))
 			w[0] = w[1] = 0;
 	}
+}
+
+static bool has_adapters(const struct lmd_step *step)
+{
+	return step->lora_slot && (step->head->flags & LMD_STEP_LORA);
+}
+
+static enum lmd_status check_adapters(const struct vkb_plan *p, const struct lmd_step *s,
+				      struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t t = 0; t < s->head->n_tok; t++) {
+		if (s->lora_slot[t] <= 0 || (t && s->lora_slot[t] == s->lora_slot[t - 1]))
+			continue;
+		for (uint32_t i = 0; i < p->n_place && st == LMD_OK; i++) {
+			const struct vkb_place *x = &p->places[i];
+
+			st = vkb_site_check(p->dev, (uint32_t)s->lora_slot[t], x->site, x->n, x->k,
+					    x->n_stack, err);
+		}
+	}
+	return st;
 }
 
 static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
@@ -136,6 +160,8 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	uint32_t rows[LMD_N_SPACE] = {0};
 	enum lmd_status st = count_rows(p, step, rows, err);
 
+	if (st == LMD_OK && p->n_place && has_adapters(step))
+		st = check_adapters(p, step, err);
 	if (st == LMD_OK)
 		st = put_bindings(p, in, n_in, out, n_out, rows, err);
 	if (st != LMD_OK)
@@ -143,6 +169,7 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	p->env[0] = (uint32_t)p->block_mem.address;
 	p->env[1] = (uint32_t)(p->block_mem.address >> 32);
 	memcpy(p->env + 2, rows, sizeof(rows));
+	p->env[VKB_ENV_ADAPTERS] = p->n_place && has_adapters(step);
 	put_groups(p, rows);
 	return LMD_OK;
 }

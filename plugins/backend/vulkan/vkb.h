@@ -45,6 +45,7 @@ struct vkb_mem {
 	X(gather)											\
 	X(glu)											\
 	X(index)											\
+	X(lora)											\
 	X(mix)											\
 	X(moe)											\
 	X(norm)											\
@@ -84,6 +85,7 @@ struct vkb_settings {
 };
 
 struct vkb_queue;
+struct vkb_site;
 
 struct vkb_dev {
 	const struct lmd_host *host;
@@ -110,10 +112,13 @@ struct vkb_dev {
 	struct vkb_pipeline *pipelines;
 	struct vkb_mem chained;  /* last token of each sequence slot */
 	struct vkb_mem points;   /* the numbers of backend/common/device_points.h */
+	struct vkb_site *sites;  /* of adapters */
 	bool lost;
 	struct lmd_error error;  /* of the last plan_run or plan_observe */
 };
 #define VKB_MAX_SEQ 16384u
+#define VKB_N_SLOT  256u /* adapter slots; as in shaders/adapter.glsl */
+#define VKB_ADAPTER_WORDS 12u
 
 /* Takes memory of a kind; bytes 0 gives a piece of 1 byte.  LMD_NOMEM. */
 enum lmd_status vkb_alloc(struct vkb_dev *dev, enum vkb_kind kind, uint64_t bytes,
@@ -137,6 +142,16 @@ void vkb_pipelines_close(struct vkb_dev *dev);
 /* Finds or makes a pipeline. */
 enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
 			     uint32_t spec1, VkPipeline *out, struct lmd_error *err);
+
+/* ---- adapters (adapter.c) ---- */
+
+/* The address of a site's table, which is made if there is none. */
+enum lmd_status vkb_site_table(struct vkb_dev *dev, uint32_t site, VkDeviceAddress *out,
+			       struct lmd_error *err);
+/* LMD_INVALID unless the adapter of a slot, if there is one, fits a weight [n_stack, n, k]. */
+enum lmd_status vkb_site_check(const struct vkb_dev *dev, uint32_t slot, uint32_t site, uint32_t n,
+			       uint32_t k, uint32_t n_stack, struct lmd_error *err);
+void vkb_sites_close(struct vkb_dev *dev);
 
 /* ---- queues (queue.c) ---- */
 
@@ -231,6 +246,9 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
 			    struct lmd_error *err);
 void vkb_pool_destroy(void *state, struct lmd_pool *pool);
+
+enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err);
 
 void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out);

@@ -24,6 +24,7 @@ layout(push_constant) uniform Push {
 // ---- words of the environment ----
 #define ENV_BLOCK 0u
 #define ENV_ROWS 2u
+#define ENV_ADAPTERS 11u // some row of the step has an adapter
 #define ENV_INPUT 16u // 4 words each: address, bytes between rows, rows
 // ---- words of the step's layout, at the start of the arguments: byte offsets ----
 #define LAY_TOKEN 0u
@@ -34,6 +35,7 @@ layout(push_constant) uniform Push {
 #define LAY_SEQ_SLOT 8u
 #define LAY_OUT_ROW 9u
 #define LAY_TREE 10u
+#define LAY_LORA_SLOT 11u
 #define LAY_X_OFF 12u
 #define LAY_X_H 18u
 #define LAY_X_W 24u

@@ -45,10 +45,11 @@ layout(constant_id = 1) const uint COLS = 1u;
 #define A_Y (A_IDS + VIEW_WORDS)
 #define A_R_IN (A_Y + VIEW_WORDS)
 #define A_R_OUT (A_R_IN + VIEW_WORDS)
+#define A_DELTA (A_R_OUT + VIEW_WORDS) // what adapters add: f32 [items][outputs]
 
 View y, r_in, r_out;
-uvec2 w_base, scales, biases, bias2;
-uint w_row, n, k, heads, mode, n_scale, n_bias, act, n_stack;
+uvec2 w_base, scales, biases, bias2, delta;
+uint w_row, n, k, heads, mode, n_scale, n_bias, act, n_stack, outputs;
 float factor, residual, softcap, lo, hi;
 vec4 p;
 
@@ -65,6 +66,8 @@ void emit(uint item, uint slice, uint out_n, float v)
 	if (n_scale > 0u)
 		v *= word_at(scales, n_scale == 1u ? 0u : n_stack > 1u && n_scale == n_stack ? in_slice
 									: c);
+	if (!is_null(delta))
+		v += word_at(times(delta, item, 4u * outputs), out_n);
 	v *= factor;
 	if (n_bias > 0u)
 		v += word_at(biases, n_bias == n ? c : in_slice * n + c);
@@ -94,7 +97,7 @@ shared float part[4][COLS][16];
 void main()
 {
 	uint lane = gl_LocalInvocationID.x & 15u, line = gl_LocalInvocationID.x >> 4;
-	uint outputs, items, x_heads = arg(A_X_HEADS), x_row = arg(A_X_ROW), x_head = arg(A_X_HEAD);
+	uint items, x_heads = arg(A_X_HEADS), x_row = arg(A_X_ROW), x_head = arg(A_X_HEAD);
 	uvec2 x_base = arg_address(A_X);
 	View ids = view(A_IDS);
 
@@ -113,6 +116,7 @@ void main()
 	biases = arg_address(A_BIAS);
 	n_bias = arg(A_N_BIAS);
 	bias2 = arg_address(A_BIAS2);
+	delta = env(ENV_ADAPTERS) != 0u ? arg_address(A_DELTA) : uvec2(0u);
 	factor = argf(A_FACTOR);
 	residual = argf(A_RESIDUAL);
 	softcap = argf(A_SOFTCAP);

@@ -5,11 +5,13 @@
  * its keys, 16 for each of its warps, and goes through the keys in tiles.  K and V of a tile lie in
  * shared memory as 16-bit floats; caches of other types are converted there, to sums of two halves.
  * Queries and weights are sums of two halves as well (halves.h), so scores and results are as exact
- * as with f32.  A query's greatest score, denominator and result are in the registers of 4 lanes. */
+ * as with f32.  A query's greatest score, denominator, result and upper halves are in the registers of
+ * 4 lanes; its lower halves, for which there are none left, in shared memory. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_FLASH_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_FLASH_H
 
-#include "backend/gpu/kern/nv/halves.h"
+#include "backend/gpu/kern/copies.h"
+#include "backend/gpu/kern/halves.h"
 #include "backend/gpu/kern/nv/mma.h"
 #include "backend/gpu/kern/split.h"
 
@@ -49,12 +51,12 @@ GPU_FN void gpu_flash_load(const struct gpu_attn_args *a, const struct gpu_pack 
 			gpu_async16_or_zero(to, row + (inside ? 16 * c : 0), inside);
 			continue;
 		}
-		GPU_UNROLL
+		GPU_LOOP
 		for (uint32_t j = 0; j < 8; j++) {
 			uint32_t upper, lower;
 
 			gpu_halve(1, inside && 8 * c + j < columns
-					     ? gpu_element(type, row, 8 * c + j, 1u << 30)
+					     ? gpu_cached_element(type, row, 8 * c + j)
 					     : 0.0f,
 				  &upper, &lower);
 			((uint16_t *)(void *)to)[j] = (uint16_t)upper;
@@ -70,8 +72,8 @@ struct gpu_flash_query {
 	float scale, most, sum;
 };
 
-/* Row and head of this lane's query j, 0 or 1; returns 0 for a query that does not exist, with row and
- * head of another. */
+/* Row and head of this lane's query j, 0 or 1; returns 0 for a query that does not exist, with
+ * row and head of another. */
 GPU_FN int gpu_flash_place(const struct gpu_attn_args *a, const struct gpu_pack *p, uint32_t j,
 			   uint32_t *row, uint32_t *head)
 {
@@ -97,9 +99,16 @@ GPU_FN void gpu_flash_query(const struct gpu_attn_args *a, const struct gpu_run 
 	q->sum = 0;
 }
 
-/* Fragments of this lane's queries: x[16 columns][upper halves 0..3, lower halves 4..7]. */
+/* The lower halves of this lane's queries in 16 columns: what only this thread writes and reads. */
+GPU_FN uint32_t *gpu_flash_lower(uint32_t *low, uint32_t c)
+{
+	return low + 4 * (c * GPU_FLASH_THREADS + GPU_TID);
+}
+
+/* Fragments of this lane's queries: upper halves x[16 columns][4], and the lower ones. */
 GPU_FN void gpu_flash_fragments(const struct gpu_attn_args *a, const struct gpu_pack *p,
-				uint32_t width, int bf16, struct gpu_flash_query *q, uint32_t *x)
+				uint32_t width, int bf16, struct gpu_flash_query *q, uint32_t *x,
+				uint32_t *low)
 {
 	uint32_t i = GPU_TID % 4, row, head;
 
@@ -117,9 +126,8 @@ GPU_FN void gpu_flash_fragments(const struct gpu_attn_args *a, const struct gpu_
 		q[j].scale = a->scale * inverse;
 		GPU_UNROLL
 		for (uint32_t v = 0; v < width / 8; v++) { /* columns 8v + 2i and the next one */
-			uint32_t *to = x + v / 2 * 8 + v % 2 * 2 + j, c = 8 * v + 2 * i;
+			uint32_t at = v % 2 * 2 + j, c = 8 * v + 2 * i, both[2] = {0, 0};
 
-			to[0] = to[4] = 0;
 			GPU_UNROLL
 			for (uint32_t e = 0; e < 2; e++) {
 				uint32_t upper, lower;
@@ -129,9 +137,11 @@ GPU_FN void gpu_flash_fragments(const struct gpu_attn_args *a, const struct gpu_
 						  ? gpu_get(&a->q, row, head, c + e) * factor
 						  : 0.0f,
 					  &upper, &lower);
-				to[0] |= upper << 16 * e;
-				to[4] |= lower << 16 * e;
+				both[0] |= upper << 16 * e;
+				both[1] |= lower << 16 * e;
 			}
+			x[v / 2 * 4 + at] = both[0];
+			gpu_flash_lower(low, v / 2)[at] = both[1];
 		}
 	}
 }
@@ -145,8 +155,8 @@ GPU_FN void gpu_flash_mma(int bf16, float *c, const uint32_t *a, const uint32_t 
 }
 
 /* Products of 16 queries with the keys of a tile: s[8 keys][4]. */
-GPU_FN void gpu_flash_scores(uint32_t width, uint32_t kind, const uint32_t *x, uint8_t *tile,
-			     float *s)
+GPU_FN void gpu_flash_scores(uint32_t width, uint32_t kind, const uint32_t *x, uint32_t *low,
+			     uint8_t *tile, float *s)
 {
 	uint32_t lane = GPU_TID % 32;
 
@@ -155,6 +165,8 @@ GPU_FN void gpu_flash_scores(uint32_t width, uint32_t kind, const uint32_t *x, u
 		s[i] = 0;
 	GPU_UNROLL
 	for (uint32_t c = 0; c < width / 16; c++) {
+		struct gpu_four lower = gpu_load16(gpu_flash_lower(low, c));
+
 		GPU_UNROLL
 		for (uint32_t i = 0; i < (kind == GPU_FLASH_ANY ? 4u : 2u); i++) {
 			uint32_t k[4], key = i % 2 * 16 + lane / 16 * 8 + lane % 8;
@@ -165,9 +177,9 @@ GPU_FN void gpu_flash_scores(uint32_t width, uint32_t kind, const uint32_t *x, u
 			for (uint32_t j = 0; j < 2; j++) {
 				float *to = s + 8 * (i % 2) + 4 * j;
 
-				gpu_flash_mma(kind, to, x + 8 * c, k + 2 * j);
+				gpu_flash_mma(kind, to, x + 4 * c, k + 2 * j);
 				if (i < 2)
-					gpu_flash_mma(kind, to, x + 8 * c + 4, k + 2 * j);
+					gpu_flash_mma(kind, to, lower.v, k + 2 * j);
 			}
 		}
 	}
@@ -303,13 +315,15 @@ GPU_FN void gpu_flash_store(const struct gpu_attn_args *a, const struct gpu_pack
 	}
 }
 
-/* Shared: a tile of K, then one of V; with GPU_FLASH_ANY the lower halves follow the upper ones. */
+/* Shared: lower halves of queries, a tile of K and one of V; with GPU_FLASH_ANY the lower halves
+ * of a tile follow the upper ones. */
 GPU_FN void gpu_flash_pack(const struct gpu_attn_args *a, const struct gpu_run *r,
 			   const struct gpu_pack *p, uint32_t width, uint32_t kind)
 {
-	uint8_t *k = GPU_SHARED(uint8_t);
+	uint32_t *low = GPU_SHARED(uint32_t);
+	uint8_t *k = GPU_SHARED(uint8_t) + GPU_FLASH_THREADS * width;
 	uint8_t *v = k + GPU_FLASH_KEYS * width * (kind == GPU_FLASH_ANY ? 4 : 2);
-	uint32_t x[64], lo = (uint32_t)p->lo / GPU_FLASH_KEYS * GPU_FLASH_KEYS;
+	uint32_t x[32], lo = (uint32_t)p->lo / GPU_FLASH_KEYS * GPU_FLASH_KEYS;
 	struct gpu_flash_query q[2];
 	float s[16], o[64], keep[2];
 	struct gpu_keys keys;
@@ -317,7 +331,7 @@ GPU_FN void gpu_flash_pack(const struct gpu_attn_args *a, const struct gpu_run *
 	gpu_split_keys(a, r, p, &keys);
 	for (uint32_t j = 0; j < 2; j++)
 		gpu_flash_query(a, r, p, j, &q[j]);
-	gpu_flash_fragments(a, p, width, kind != GPU_FLASH_F16, q, x);
+	gpu_flash_fragments(a, p, width, kind != GPU_FLASH_F16, q, x, low);
 	GPU_UNROLL
 	for (uint32_t i = 0; i < width / 2; i++)
 		o[i] = 0;
@@ -327,7 +341,7 @@ GPU_FN void gpu_flash_pack(const struct gpu_attn_args *a, const struct gpu_run *
 		gpu_flash_load(a, p, &keys, width, kind, 1, from, v);
 		gpu_async_wait(1);
 		gpu_sync();
-		gpu_flash_scores(width, kind, x, k, s);
+		gpu_flash_scores(width, kind, x, low, k, s);
 		gpu_sync();
 		gpu_flash_load(a, p, &keys, width, kind, 0, from + GPU_FLASH_KEYS, k);
 		gpu_flash_weights(a, r, p, from, q, s, keep);
