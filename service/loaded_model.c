@@ -19,6 +19,7 @@
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
+#include "service/registry_rows.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -258,6 +259,7 @@ static void opened(void *arg)
 	struct lmi_svc_loaded_model *r = arg;
 
 	r->svc->n_job--;
+	lmi_svc_registry_rows_drop(r->svc); /* its quarantine may have begun or ended */
 	lmi_svc_draft_pair_opened(r);
 	if (r->err.status != LMD_OK) { /* of an engine that has failed its trial */
 		lmi_free(r->placement);

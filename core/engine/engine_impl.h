@@ -117,6 +117,9 @@ struct lmi_engine {
 	uint32_t first, n_pending;
 	enum lmi_engine_halves halves;
 	bool chains; /* no generation of the last step that chooses tokens awaits its results */
+	/* generations that could go on by themselves, and would guess if the host's work were free:
+	 * of the results that are being reported, and of those before */
+	uint32_t n_keen, n_keen_before;
 	struct lmi_engine_overlap overlap;
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */

@@ -104,6 +104,9 @@ struct lmi_engine_exec {
 	bool bests;   /* the device can find the best candidates of its rows */
 	bool grouped; /* the ranks exchange values by collectives: a segment for each device of the group,
 		       * which have to be submitted all, whatever happens to one of them */
+	/* the plan with collectives, if a device of the group has refused it; weights may refer to its
+	 * operands. NULL: none */
+	struct lmi_engine_exec *refused;
 };
 
 /* What one submitted step owns until it is finished, besides its block. */

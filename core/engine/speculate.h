@@ -39,6 +39,9 @@ struct lmi_engine_step_times {
 	/* how long a step of so many rows takes; 0: unknown */
 	double (*ns)(const void *arg, uint32_t n_row);
 	const void *arg;
+	/* this sequence's share of the host's work on a step, which would be hidden without a guess:
+	 * the device would go on by itself; 0: it would not */
+	double host_ns;
 };
 
 /* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
@@ -48,6 +51,15 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 				      uint32_t n_tokens, uint32_t most,
 				      const struct lmi_engine_step_times *times,
 				      struct lmi_engine_draft_want *want);
+/* Was no guess worth its time, so that the device may go on by itself? Would one have been if host_ns
+ * were 0? Both are about the last call of _guess or _watch. */
+bool lmi_engine_speculation_rests(const struct lmi_engine_speculation *s);
+bool lmi_engine_speculation_is_keen(const struct lmi_engine_speculation *s);
+/* Call in place of _guess after a token whose next row is being computed already. Finds out whether
+ * to guess again, and compares what would have been guessed with what comes. */
+void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				  uint32_t n_tokens, uint32_t most,
+				  const struct lmi_engine_step_times *times);
 /* Tells what became of the last guess: n tokens were computed, and the first n_accepted were right.
  * ended: the next one was not examined. */
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
