@@ -18,6 +18,7 @@ struct lmi_svc_call;
 struct lmi_svc_durable;
 struct lmi_svc_evaluation;
 struct lmi_svc_event_ring;
+struct lmi_svc_replay_list;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
@@ -77,6 +78,7 @@ struct lmi_service {
 	bool session_runs; /* its first piece has begun */
 	struct lmi_svc_prefix_tier *prefix_tier; /* NULL: without a store */
 	struct lmi_svc_adapter_book *adapter_books; /* names that op adapter_set gave */
+	struct lmi_svc_replay_list *replays;   /* NULL: no request has been kept yet */
 	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;

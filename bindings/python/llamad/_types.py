@@ -2584,6 +2584,63 @@ class ReloadRequest(Request[ReloadReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class ReplayReply(Message):
+    """Reply to replay."""
+
+    #: The new stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+    #: The seed in use. (at least 0)
+    seed: int = field(metadata={"wire": "seed"})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayRequest(Request[ReplayReply]):
+    """Generates the answer of an earlier request again: the same prompt, with the model, seed, settings and adapters of that time. Replies like op generate. Only for requests that are kept: those of the same user that ended by themselves, were not durable, and are among the last of the server's limits replay_requests and replay_bytes. It fails if the model now has another digest. Op replay_info tells whether the two answers are the same."""
+
+    OP: ClassVar[str] = "replay"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "once"
+    REPLY: ClassVar[Any] = ReplayReply
+    #: The stream of the earlier request.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayInfoReply(Message):
+    """Reply to replay_info."""
+
+    #: The model as the request named it.
+    model: str = field(metadata={"wire": "model"})
+    #: sha256: and 64 hexadecimal digits of the model's file; empty if it was not known.
+    model_digest: str = field(default='', metadata={"wire": "model_digest", "default": ''})
+    #: The seed of the answer. (at least 0)
+    seed: int = field(metadata={"wire": "seed"})
+    #: Length of the prompt. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+    #: Length of the answer. (tokens, at least 0)
+    n_out: int = field(metadata={"wire": "n_out"})
+    #: Why the answer ended.
+    finish: str = field(metadata={"wire": "finish"})
+    #: sha256: and 64 hexadecimal digits of the answer's tokens, 4 bytes each, the lowest first.
+    #: Equal answers have equal digests.
+    digest: str = field(metadata={"wire": "digest"})
+    #: Memory that it takes of the limit replay_bytes. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayInfoRequest(Request[ReplayInfoReply]):
+    """Tells what is kept of a request that can be generated again with op replay."""
+
+    OP: ClassVar[str] = "replay_info"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = ReplayInfoReply
+    #: Its stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
 class RerankReply(Message):
     """Reply to rerank."""
 
@@ -3050,16 +3107,17 @@ __all__ = [
     "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
     "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
-    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
-    "RunningGeneration", "SchemaModel", "ServerEvent", "ServerState", "Session",
-    "SessionForkReply", "SessionForkRequest", "SessionReadParams", "SessionReadReply",
-    "SessionReadRequest", "SessionRmReply", "SessionRmRequest", "SessionWriteParams",
-    "SessionWriteReply", "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting",
-    "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply",
-    "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind", "StreamState",
-    "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem", "TokenItem",
-    "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest", "UnknownItem",
-    "UnloadParams", "UnloadReply", "UnloadRequest", "UnpauseReply", "UnpauseRequest",
-    "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "ReplayInfoReply",
+    "ReplayInfoRequest", "ReplayReply", "ReplayRequest", "Request", "RerankParams", "RerankReply",
+    "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "RunningGeneration",
+    "SchemaModel", "ServerEvent", "ServerState", "Session", "SessionForkReply",
+    "SessionForkRequest", "SessionReadParams", "SessionReadReply", "SessionReadRequest",
+    "SessionRmReply", "SessionRmRequest", "SessionWriteParams", "SessionWriteReply",
+    "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
+    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
+    "UnloadRequest", "UnpauseReply", "UnpauseRequest", "UsageParams", "UsageReply", "UsageRequest",
+    "UsageRow", "V_MAX", "V_MIN"
 ]
