@@ -83,15 +83,19 @@ static void check_models(struct lmi_ctl_health *h)
 	json_decref(reply);
 }
 
-/* Keys that clients can no longer use, or not for long.  Only administrators may list them. */
-static void check_keys(struct lmi_ctl_health *h)
+/* Keys that clients can no longer use, or not for long.  Only administrators may list them, over the
+ * unix socket; for others the audit log would note a refused request. */
+static void check_keys(struct lmi_ctl_health *h, struct lmd_client *c)
 {
+	struct lmd_server server = {.struct_size = sizeof(server)};
 	int64_t now_ms = (int64_t)time(NULL) * 1000;
 	unsigned n_found = 0;
 	json_t *reply, *key;
 	size_t i;
 
-	if (lmi_ctl_remote_call(h->ctl, "keys", NULL, &reply, NULL) != LMD_OK)
+	lmd_client_server(c, &server);
+	if (!server.admin || strncmp(server.url, "ipc://", 6) != 0 ||
+	    lmi_ctl_remote_call(h->ctl, "keys", NULL, &reply, NULL) != LMD_OK)
 		return;
 	json_array_foreach(json_object_get(reply, "keys"), i, key)
 	{
@@ -139,7 +143,7 @@ static void check_connection(struct lmi_ctl_health *h, bool *answers)
 		*answers = true;
 		check_version(h, c);
 		check_models(h);
-		check_keys(h);
+		check_keys(h, c);
 		return;
 	}
 	f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_FAIL, "daemon", "%.390s", err.text);
