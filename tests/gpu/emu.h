@@ -41,6 +41,7 @@ float emu_shfl_xor(float v, unsigned mask);
 #define GPU_KERNEL  static void
 #define GPU_BLOCK_OF(threads, blocks) static void
 #define GPU_PARAM   const
+#define GPU_ARGS(a) (&(a))
 #define GPU_FN      static inline
 #define GPU_SLOW    static
 #define GPU_CONST   static const

@@ -6,8 +6,8 @@
  *
  * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP
  * threads; shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
- * GPU_SHARED(type).  GPU_PARAM arguments stay where the launch
- * put them.  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
+ * GPU_SHARED(type).  GPU_PARAM arguments stay where the launch put them; GPU_ARGS(a) is their
+ * address.  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
  * GPU_BLOCK_OF(n, m) kernel is launched with blocks of at most n threads, of which a processor
  * should hold m.  Each kernel strides over its work by the size of the grid: any grid is right. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
@@ -21,6 +21,7 @@
 #define GPU_BLOCK_OF(threads, blocks)                                                              \
 	extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define GPU_PARAM   const __grid_constant__
+#define GPU_ARGS(a) (&(a))
 #define GPU_FN      static __device__ __forceinline__
 #define GPU_SLOW    static __device__ __noinline__
 #define GPU_CONST   static __device__ const
@@ -128,6 +129,8 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #define GPU_KERNEL       extern "C" __global__ void
 #define GPU_BLOCK_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads)
 #define GPU_PARAM        const
+/* of the only argument; &a would copy it to each thread's memory where it is indexed */
+#define GPU_ARGS(a)      ((const decltype(a) *)__builtin_amdgcn_kernarg_segment_ptr())
 #define GPU_FN           static __device__ __forceinline__
 #define GPU_SLOW         static __device__ __noinline__
 #define GPU_CONST        static __device__ const

@@ -244,7 +244,7 @@ GPU_FN void gpu_fast(const struct gpu_parts_args *a, uint32_t type, uint32_t row
 	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : GPU_FAST_LARGE(TYPE) ? 2 : 3)                \
 	gpu_fast_##name##_##rows(GPU_PARAM struct gpu_parts_args a)                                \
 	{                                                                                          \
-		gpu_fast(&a, TYPE, rows);                                                          \
+		gpu_fast(GPU_ARGS(a), TYPE, rows);                                                 \
 	}
 #define GPU_FAST(name, TYPE)                                                                       \
 	GPU_FAST_ROWS(name, TYPE, 1)                                                               \
