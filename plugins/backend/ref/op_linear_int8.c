@@ -260,7 +260,23 @@ static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t 
 /* The integer by which d is multiplied in block j of 32 of a larger block. */
 static int scale_of(uint32_t dtype, const uint8_t *b, int j)
 {
+	int s = 0;
+
 	switch (dtype) {
+	case LMD_DTYPE_IQ1_KT:
+		return book_iq4[b[j] & 15];
+	case LMD_DTYPE_IQ2_KT:
+		return book_iq4[b[j % 4] >> 4 * (j / 4) & 15];
+	case LMD_DTYPE_IQ3_KT:
+		return b[j % 4] >> 4 * (j / 4) & 15;
+	case LMD_DTYPE_IQ4_KT:
+		return b[4 * j] / 2 - 64;
+	case LMD_DTYPE_IQ4_KSS:
+		for (int k = 0; k < 8; k++)
+			s |= (b[16 * j + 2 * k] & 1) << k;
+		return 2 * (s / 2) - 127;
+	case LMD_DTYPE_IQ2_KL:
+		return (b[2 + j % 4] >> 4 * (j / 4) & 15) + 16 * (b[j / 4] >> 2 * (j % 4) & 3) - 32;
 	case LMD_DTYPE_IQ2_KS:
 		return (b[2 + j / 2] >> 4 * (j % 2) & 15) + 16 * (b[1] >> j & 1) - 16;
 	case LMD_DTYPE_IQ3_KS:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * book_scales.h - scales of the types with codebooks of ik_llama.cpp with vectors of eight rows, for
- * both vector widths: each dword of a result has four bytes, one for each of four groups. */
+ * book_scales.h - scales of the types of ik_llama.cpp in vectors of eight rows, for AVX2 and
+ * AVX-512: each dword of a result has four bytes, the scales of four groups of a row. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_BOOK_SCALES_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_BOOK_SCALES_H
 
@@ -58,15 +58,42 @@ INLINE void scales_k6(const __m256i v[4], __m256i sc[4])
 				    four_pairs(v[1], 8 * i), 32);
 }
 
-/* The scales of IQ4_KS and IQ5_KS. */
-INLINE void scales_ks(const uint8_t *const w[8], size_t at, __m256i sc[4])
+/* The scales of IQ4_KS, IQ4_KSS and IQ5_KS. */
+INLINE __m256i scales_ks(__m256i v)
 {
-	__m256i v[4];
+	return scale_bytes(and32(v, (int)0xfefefefe), _mm256_setzero_si256(), 127);
+}
 
-	columns(w, at, false, v);
+/* The scales of IQ4_KT, which are in the lowest bytes of eight dwords of each row. */
+INLINE void scales_kt(const uint8_t *const w[8], size_t at, __m256i sc[4])
+{
+	const __m256i low = _mm256_setr_epi32(0x0c080400, -1, -1, -1, 0x0c080400, -1, -1, -1);
+	int s[2][8];
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i v = _mm256_loadu_si256((const void *)(w[r] + at));
+
+		v = _mm256_shuffle_epi8(v, low);
+		s[0][r] = _mm256_extract_epi32(v, 0);
+		s[1][r] = _mm256_extract_epi32(v, 4);
+	}
 #pragma GCC unroll 2
-	for (int i = 0; i < 2; i++)
-		sc[i] = scale_bytes(and32(v[i], (int)0xfefefefe), _mm256_setzero_si256(), 127);
+	for (int i = 0; i < 2; i++) {
+		__m256i v = _mm256_setr_epi32(s[i][0], s[i][1], s[i][2], s[i][3], s[i][4], s[i][5],
+					      s[i][6], s[i][7]);
+
+		v = and32(_mm256_srli_epi32(v, 1), 0x7f7f7f7f);
+		sc[i] = _mm256_sub_epi8(v, _mm256_set1_epi8(64));
+	}
+}
+
+/* Numbers of the codebook of IQ4, which are scales of types with a trellis. */
+INLINE __m256i scales_of_book(__m256i v)
+{
+	const __m128i book = _mm_loadu_si128((const void *)kern_codebook_iq4);
+
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(book), v);
 }
 
 #endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_BOOK_SCALES_H */

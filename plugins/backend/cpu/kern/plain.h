@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "codebooks.h"
+#include "iq_tables.h"
 #include "scales.h"
 
 /* Value e is d * sc[e / 16] * q[e], times the factor of the row for types that have one. */
@@ -68,6 +70,20 @@ static inline void kern_plain_second(const uint8_t *bits, int j, int by, int8_t 
 {
 	for (int e = 0; e < 32; e++)
 		q[e] = (int8_t)(q[e] + by * kern_field(bits, 1, 2 * j + e / 16));
+}
+
+/* A point of the trellis with n values. */
+static inline void kern_trellis(uint32_t index, int n, int8_t *q)
+{
+	uint32_t x = KERN_TRELLIS_FIRST + index;
+
+	for (int i = 0; i < n; i++) {
+		uint32_t s;
+
+		x *= KERN_TRELLIS_FACTOR;
+		s = x & 0x3f3f3f3f;
+		q[i] = (int8_t)((int)((s & 63) + (s >> 8 & 63) + (s >> 16 & 63) + (s >> 24)) - 126);
+	}
 }
 
 /* A factor of the block for types with a factor of the row. */

@@ -7,6 +7,7 @@
 
 #include "books_avx2.h"
 #include "codes_avx2.h"
+#include "trellis_avx2.h"
 #include "types.h"
 
 /* Reads the header of a block of a type with points. */

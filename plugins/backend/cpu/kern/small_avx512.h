@@ -8,6 +8,7 @@
 #include "books_avx512.h"
 #include "grid_two_avx512.h"
 #include "k_avx512.h"
+#include "trellis_avx512.h"
 #include "types.h"
 
 /* One byte for each two bits of 16 bytes. */

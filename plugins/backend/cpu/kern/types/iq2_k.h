@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_K: P = (sc - 8) * (codebook[2 bits] + 5 in groups of 16 with the second codebook), with sc of 4
- * bits for 16 values; D = d. */
+ * IQ2_K: P = (sc - 8) * (codebook[2 bits] + 5 in groups of 16 with the second codebook), with sc
+ * of 4 bits for 16 values; D = d. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq2_k(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KS: P = codebook[2 bits], plus 5 in groups of 32 with the second codebook; D = d * (sc - 16),
- * with sc of 5 bits for 32 values. */
+ * IQ2_KS: P = codebook[2 bits], plus 5 in groups of 32 with the second codebook; D = d * (sc -
+ * 16), with sc of 5 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq2_ks(const uint8_t *b, int j, struct kern_plain *o)

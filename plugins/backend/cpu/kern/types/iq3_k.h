@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_K: P = sc * (codebook[3 bits] + 4 in groups of 16 with the second codebook), with an odd sc of
- * either sign for 16 values; D = d. */
+ * IQ3_K: P = sc * (codebook[3 bits] + 4 in groups of 16 with the second codebook), with an odd
+ * sc of either sign for 16 values; D = d. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq3_k(const uint8_t *b, int j, struct kern_plain *o)

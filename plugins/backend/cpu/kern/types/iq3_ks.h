@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_KS: P = codebook[3 bits], plus 4 in groups of 32 with the second codebook; D = d * (sc - 16),
- * with sc of 5 bits for 32 values. */
+ * IQ3_KS: P = codebook[3 bits], plus 4 in groups of 32 with the second codebook; D = d * (sc -
+ * 16), with sc of 5 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq3_ks(const uint8_t *b, int j, struct kern_plain *o)

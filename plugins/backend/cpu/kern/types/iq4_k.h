@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_K: P = (sc - 32) * (codebook[nibble] + 4 in groups of 16 with the second codebook), with sc
- * of 6 bits for 16 values; D = d. */
+ * IQ4_K: P = (sc - 32) * (codebook[nibble] + 4 in groups of 16 with the second codebook), with
+ * sc of 6 bits for 16 values; D = d. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq4_k(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_K: P = (sc - 32) * (codebook[5 bits] + 2 in groups of 16 with the second codebook), with sc
- * of 6 bits for 16 values; D = d. */
+ * IQ5_K: P = (sc - 32) * (codebook[5 bits] + 2 in groups of 16 with the second codebook), with
+ * sc of 6 bits for 16 values; D = d. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq5_k(const uint8_t *b, int j, struct kern_plain *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_KS: P = codebook[5 bits], plus 2 in groups of 32 with the second codebook; D = d * (2 sc - 127),
- * with sc of 7 bits for 32 values. */
+ * IQ5_KS: P = codebook[5 bits], plus 2 in groups of 32 with the second codebook; D = d * (2 sc -
+ * 127), with sc of 7 bits for 32 values. */
 #if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
 
 static inline void plain_iq5_ks(const uint8_t *b, int j, struct kern_plain *o)
@@ -15,7 +15,11 @@ KERN_PLAIN(iq5_ks, 8)
 
 INLINE void head_iq5_ks(const uint8_t *const w[8], size_t at, struct head *h)
 {
-	scales_ks(w, at, h->sc);
+	__m256i v[4];
+
+	columns(w, at, false, v);
+	h->sc[0] = scales_ks(v[0]);
+	h->sc[1] = scales_ks(v[1]);
 }
 
 INLINE void codes_iq5_ks(const struct head *h, const uint8_t *const w[8], size_t at, int i,
