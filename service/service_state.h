@@ -23,6 +23,7 @@ struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
+struct lmi_svc_registry_rows;
 struct lmi_svc_quota;
 struct lmi_svc_prefix_tier;
 struct lmi_svc_session_work;
@@ -48,6 +49,8 @@ struct lmi_service {
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
+	struct lmi_svc_registry_rows *rows; /* registry_rows.h; NULL: not read yet */
+	uint64_t rows_epoch;                /* counts what makes them invalid */
 	struct lmi_svc_preset_row *preset_rows; /* preset_rows.h */
 
 	/* generations */

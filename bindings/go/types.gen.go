@@ -119,6 +119,7 @@ const (
 	CancelReasonGone       = "gone"
 	CancelReasonSlowReader = "slow_reader"
 	CancelReasonUnload     = "unload"
+	CancelReasonPaused     = "paused"
 )
 
 // What a job is doing.
@@ -969,7 +970,7 @@ type AdaptersReply struct {
 	// The adapters in the order of their numbers: those of the configuration, then those of op adapter_set.
 	Adapters []Adapter `msgpack:"adapters"`
 
-	// The adapters of requests that name none, as set by op adapter_set.
+	// The adapters of requests that name none: those that op adapter_set chose, or else the key adapter of the configuration.
 	Chosen string `msgpack:"chosen,omitempty"`
 
 	// Further names stand for files in a folder.
@@ -1791,7 +1792,7 @@ type LoadRequest struct {
 	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
 	OverrideTensor *Text `msgpack:"override_tensor,omitempty"`
 
-	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; empty = none, or that of the configuration.
+	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
 	DraftModel *Text `msgpack:"draft_model,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.

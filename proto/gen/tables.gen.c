@@ -97,6 +97,7 @@ static const char *const names_cancel_reason[] = {
 	"gone",
 	"slow_reader",
 	"unload",
+	"paused",
 };
 const struct lmi_wire_words lmi_wire_words_cancel_reason = {
 	"cancel_reason", names_cancel_reason, LMD_LEN(names_cancel_reason)};

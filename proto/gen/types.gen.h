@@ -180,7 +180,8 @@ enum lmi_wire_cancel_reason {
 	LMI_WIRE_CANCEL_REASON_LEASE = 2, /* No next arrived within lease_ms */
 	LMI_WIRE_CANCEL_REASON_GONE = 3, /* The client disconnected */
 	LMI_WIRE_CANCEL_REASON_SLOW_READER = 4, /* Too much output was left unread */
-	LMI_WIRE_CANCEL_REASON_UNLOAD = 5 /* The model was unloaded by force */
+	LMI_WIRE_CANCEL_REASON_UNLOAD = 5, /* The model was unloaded by force */
+	LMI_WIRE_CANCEL_REASON_PAUSED = 6 /* It stayed paused for longer than the limit pause_max */
 };
 extern const struct lmi_wire_words lmi_wire_words_cancel_reason;
 
@@ -898,7 +899,8 @@ struct lmi_wire_rep_adapters {
 	 * op adapter_set. */
 	const struct lmi_wire_adapter *adapters;
 	uint32_t n_adapters;
-	/* The adapters of requests that name none, as set by op adapter_set. */
+	/* The adapters of requests that name none: those that op adapter_set chose, or else the
+	 * key adapter of the configuration. */
 	struct lmd_str chosen;
 	/* Further names stand for files in a folder. */
 	bool folder;
@@ -1681,7 +1683,8 @@ struct lmi_wire_req_load {
 	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
 	struct lmd_str override_tensor;
 	/* Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-	 * tokens; empty = none, or that of the configuration. */
+	 * tokens; auto = the smallest model in memory that has the same vocabulary and at most
+	 * a quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */

@@ -603,7 +603,7 @@ export interface CancelledItem {
   /** Number of the item. */
   n: number;
   /** Why it was cancelled. */
-  reason: "asked" | "lease" | "gone" | "slow_reader" | "unload";
+  reason: "asked" | "lease" | "gone" | "slow_reader" | "unload" | "paused";
 }
 
 /** The items of a stream, numbered from 1 without gaps. The last item of a stream is final; no other item is. */
@@ -650,7 +650,7 @@ export interface AdaptersRequest {
 export interface AdaptersReply {
   /** The adapters in the order of their numbers: those of the configuration, then those of op adapter_set. */
   adapters: Array<Adapter>;
-  /** The adapters of requests that name none, as set by op adapter_set. */
+  /** The adapters of requests that name none: those that op adapter_set chose, or else the key adapter of the configuration. */
   chosen?: string;
   /** Further names stand for files in a folder. */
   folder?: boolean;
@@ -1200,7 +1200,7 @@ export interface LoadRequest {
   split?: string;
   /** REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
   override_tensor?: string;
-  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; empty = none, or that of the configuration. */
+  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;

@@ -112,7 +112,7 @@ DefaultSource = Literal["config", "model", "builtin"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
-CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
+CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload", "paused"]
 #: What a job is doing.
 Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload", "download"]
 #: The op that created a stream.
@@ -972,7 +972,8 @@ class AdaptersReply(Message):
     #: The adapters in the order of their numbers: those of the configuration, then those of op
     #: adapter_set.
     adapters: list[Adapter] = field(metadata={"wire": "adapters", "make": "Adapter", "many": True})
-    #: The adapters of requests that name none, as set by op adapter_set.
+    #: The adapters of requests that name none: those that op adapter_set chose, or else the key
+    #: adapter of the configuration.
     chosen: str = field(default='', metadata={"wire": "chosen", "default": ''})
     #: Further names stand for files in a folder.
     folder: bool = field(default=False, metadata={"wire": "folder", "default": False})
@@ -2194,7 +2195,8 @@ class LoadRequest(Request[LoadReply]):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; empty = none, or that of the configuration.
+    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
+    #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
@@ -2241,7 +2243,8 @@ class LoadParams(TypedDict, total=False):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; empty = none, or that of the configuration.
+    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
+    #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)

@@ -31,7 +31,7 @@ DEVICE_TYPES(CHECK_NUMBER, _)
 
 #define FAST(TYPE, name) {LMD_DTYPE_##TYPE, GPU_K_fast_##name##_1, 32, GPU_K_tile_##name}
 static const struct {
-	uint32_t dtype, kernel, unit, tile;
+	uint32_t dtype, kernel, unit, tile; /* tile: of NVIDIA; others have the same order */
 } fast[] = {
 	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL},
 	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_K_tile_f16},
@@ -46,11 +46,12 @@ static const struct {
 	FAST(MXFP4, mxfp4),
 };
 
-uint32_t gpu_weight_tile(uint32_t dtype)
+uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype)
 {
 	for (size_t i = 0; i < LMD_LEN(fast); i++) {
-		if (fast[i].dtype == dtype % GPU_PLANES)
-			return fast[i].tile;
+		if (fast[i].dtype == dtype % GPU_PLANES && fast[i].tile != GPU_NO_KERNEL &&
+		    dev->tiles != GPU_NO_KERNEL)
+			return fast[i].tile - GPU_K_tile_q4_0 + dev->tiles;
 	}
 	return GPU_NO_KERNEL;
 }
