@@ -36,6 +36,10 @@ if [ -f "$dir/tiny.gguf" ]; then
 	holds "a large piece is refused: $(cat "$dir/err")" \
 		grep -q '[0-9] bytes in one piece, the device allows at most 1024' "$dir/err"
 fi
+# a priority that the driver does not know is refused
+LLAMAD_VULKAN=priority=1,cache=0
+call plugins test "$so" --only "cast_copy"
+holds "priority: $(cat "$dir/err")" grep -q "VK_KHR_global_priority" "$dir/err"
 # a device that is lost is reported, and the cases go on with the device opened again
 LLAMAD_VULKAN=lost=30,cache=0
 call plugins test "$so" --only "cast_copy"

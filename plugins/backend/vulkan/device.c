@@ -238,11 +238,31 @@ static void close_device(void *state)
 	(void)pthread_mutex_destroy(&dev->lock);
 }
 
+/* The priority of the queue among those of all programs. */
+static enum lmd_status check_priority(const struct vkb_dev *dev, struct lmd_error *err)
+{
+	if (!dev->set.priority ||
+	    has_extension(&dev->in, dev->physical, VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME))
+		return LMD_OK;
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"vulkan: LLAMAD_VULKAN: priority=%u: the driver of %s has no "
+			VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME,
+			dev->set.priority, dev->name);
+}
+
 static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 {
+	static const VkQueueGlobalPriorityKHR levels[] = {
+		VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR, VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR,
+		VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR, VK_QUEUE_GLOBAL_PRIORITY_HIGH_KHR};
+	const VkDeviceQueueGlobalPriorityCreateInfoKHR global = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR,
+		.globalPriority = levels[dev->set.priority],
+	};
 	const float priority = 0.5f;
 	const VkDeviceQueueCreateInfo queue = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+		.pNext = dev->set.priority ? &global : NULL,
 		.queueFamilyIndex = dev->family,
 		.queueCount = 1,
 		.pQueuePriorities = &priority,
@@ -256,7 +276,7 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
 		.shaderIntegerDotProduct = VK_TRUE,
 	};
-	const char *extensions[2];
+	const char *extensions[3];
 	uint32_t n = 0;
 	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
@@ -265,9 +285,13 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		.pQueueCreateInfos = &queue,
 		.ppEnabledExtensionNames = extensions,
 	};
-	enum lmd_status st;
+	enum lmd_status st = check_priority(dev, err);
 	VkResult r;
 
+	if (st != LMD_OK)
+		return st;
+	if (dev->set.priority)
+		extensions[n++] = VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME;
 	if (dev->has_budget)
 		extensions[n++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
 	if (dev->has_dot) {

@@ -6,7 +6,7 @@
 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err)
 {
-	enum { STAGING, CHUNK_KB, PIECE_KB, CACHE, DOT, SPLIT, SHARES, COUNTS, WORK, LOST, N };
+	enum { STAGING, CHUNK_KB, PIECE_KB, CACHE, DOT, SPLIT, SHARES, PRIORITY, COUNTS, WORK, LOST, N };
 	struct host_mem_setting s[N] = {
 		[STAGING] = {"staging", 1, 0},
 		[CHUNK_KB] = {"chunk_kb", 1u << 22, 1u << 16},
@@ -15,6 +15,7 @@ enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *er
 		[DOT] = {"dot", 1, 1},
 		[SPLIT] = {"split", 16, 0},
 		[SHARES] = {"shares", 64, 0},
+		[PRIORITY] = {"priority", 3, 0},
 		[COUNTS] = {"counts", 1, 0},
 		[WORK] = {"work", 1u << 30, 0},
 		[LOST] = {"lost", UINT32_MAX, 0},
@@ -29,6 +30,7 @@ enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *er
 		.dot = s[DOT].value != 0,
 		.split = (uint32_t)s[SPLIT].value,
 		.shares = (uint32_t)s[SHARES].value,
+		.priority = (uint32_t)s[PRIORITY].value,
 		.counts = s[COUNTS].value != 0,
 		.work = s[WORK].value,
 		.lost = s[LOST].value,

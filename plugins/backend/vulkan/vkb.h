@@ -96,6 +96,7 @@ struct vkb_settings {
 	bool dot;                /* the integer dot product is used */
 	uint32_t split;          /* 0: as is best for the device */
 	uint32_t shares;         /* 0: as is best for the device */
+	uint32_t priority;       /* among programs: 1 low, 2 medium, 3 high; 0: the driver's */
 	bool counts;             /* what steps took is logged when the device is closed */
 	uint64_t work;           /* millions of multiply-adds of a submission; 0: by the device */
 	uint64_t lost;           /* the process loses the device at this submission; 0: never */
