@@ -271,6 +271,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
+static bool is_auto(const struct lmd_str *draft)
+{
+	return draft->len == strlen(LMI_SVC_DRAFT_AUTO) &&
+	       !memcmp(draft->ptr, LMI_SVC_DRAFT_AUTO, draft->len);
+}
+
 static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 			     const struct lmd_str *model, const struct lmi_svc_load *load,
 			     const struct lmd_str *draft, struct lmd_error *err)
@@ -298,7 +304,10 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	}
 	w->lookup.found = found;
 	w->pending = true;
-	w->finds_draft = draft && draft->len;
+	w->finds_draft = draft && draft->len && !is_auto(draft);
+	if (draft && is_auto(draft))
+		(void)snprintf(w->load.draft_path, sizeof(w->load.draft_path), "%s",
+			       LMI_SVC_DRAFT_AUTO);
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, w->finds_draft ? draft : &name);
 	return LMD_OK;
 }

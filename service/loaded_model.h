@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "service/adapter_slots.h"
 #include "service/adapters.h"
+#include "service/draft_pair.h"
 #include "service/model_record.h"
 #include "service/service.h"
 
@@ -40,7 +41,9 @@ struct lmi_svc_load {
 	uint64_t memory_limit;
 	char backend[48]; /* "": the service's, also for the following ones */
 	char devices[513], gpu_layers[17], split[257], override_tensor[4097];
-	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model; "": the service's */
+	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model, or LMI_SVC_DRAFT_AUTO; "": the
+						  * service's */
+	char lookup_path[LMI_STORE_PATH_MAX + 1]; /* of its lookup file; "": the service's */
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 
@@ -87,6 +90,7 @@ struct lmi_svc_loaded_model {
 	struct lmi_engine_model_opts inst; /* as configured when it was created */
 	struct lmi_svc_adapters adapters; /* that it is opened with */
 	struct lmi_svc_adapter_slots slots;
+	struct lmi_svc_draft_pair pair;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

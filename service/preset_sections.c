@@ -17,6 +17,7 @@
 #include "core/quant/quant.h"
 #include "llamad/attr.h"
 #include "service/adapters.h"
+#include "service/draft_pair.h"
 
 #define SECTION "model "
 
@@ -89,9 +90,17 @@ static const struct lmi_opt keys[] = {
 		"whole prompt."},
 	{.name = "draft_model",
 	 .type = LMI_OPT_STR,
-	 .value = "FILE",
+	 .value = "FILE|auto",
 	 .doc = "Speculative decoding: file of a smaller model with the same vocabulary, which "
-		"guesses tokens, when the model is loaded for a request."},
+		"guesses tokens, when the model is loaded for a request. auto: the smallest model in "
+		"memory that has the same vocabulary and at most a quarter of the weights; when "
+		"that one is unloaded, the pairing ends and the model goes on."},
+	{.name = "draft_lookup",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Speculative decoding: a UTF-8 text of at most 16 MiB in which guesses are looked up beside "
+		"the prompt and earlier answers, such as the code that answers are about. It is "
+		"read when the model is loaded."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -260,7 +269,11 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	if (!strcmp(o->name, "adapter"))
 		return set_text(&p->adapter, text, false, arena, err);
 	if (!strcmp(o->name, "draft_model"))
-		return set_path(&p->draft_model, text, arena, err);
+		return strcmp(text, LMI_SVC_DRAFT_AUTO)
+			       ? set_path(&p->draft_model, text, arena, err)
+			       : set_text(&p->draft_model, text, false, arena, err);
+	if (!strcmp(o->name, "draft_lookup"))
+		return set_path(&p->draft_lookup, text, arena, err);
 	if (!strcmp(o->name, "adapters_dir"))
 		return set_path(&p->adapters_dir, text, arena, err);
 	if (!strncmp(o->name, "kv_type", 7))
@@ -341,6 +354,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
 	       same_text(a->adapters_dir, b->adapters_dir) &&
 	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
+	       same_text(a->draft_lookup, b->draft_lookup) &&
 	       a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
@@ -442,6 +456,7 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 		if (p->has_n_keep)
 			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
 		print_text(f, "draft_model", p->draft_model);
+		print_text(f, "draft_lookup", p->draft_lookup);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

@@ -11,7 +11,9 @@
 #include "core/base/arena.h"
 #include "core/base/printable.h"
 #include "core/engine/adapter_bind.h"
+#include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/lookup_file.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/best.h"
@@ -227,6 +229,8 @@ void lmi_inst_close(struct lmi_inst *inst)
 	if (!inst)
 		return;
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
+	lmi_engine_history_destroy(inst->history);
+	lmi_engine_lookup_file_close(inst->lookup_file);
 	lmi_inst_hold(inst);
 	lmi_engine_tail_close(inst, inst->tail);
 	lmi_engine_best_close(inst, inst->best);

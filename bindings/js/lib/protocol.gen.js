@@ -48,6 +48,8 @@ export const OPS = {
   registry_backup: { once: false, reply: { path: "string", size: "int" } },
   registry_restore: { once: false, reply: { models: "int", keys: "int" } },
   reload: { once: true, reply: { id: "id" } },
+  replay: { once: true, reply: { id: "id", seed: "int" } },
+  replay_info: { once: false, reply: { model: "string", seed: "int", n_prompt: "int", n_out: "int", finish: "enum", digest: "string", bytes: "int" } },
   rerank: { once: false, reply: { scores: "array", n_prompt: "int" } },
   rm: { once: true, reply: { alias: "bool" } },
   session_fork: { once: false, reply: { n_tokens: "int", bytes: "int" } },

@@ -5,7 +5,9 @@
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX2_H
 #define LLAMAD_CPU_KERN_SMALL_AVX2_H
 
+#include "books_avx2.h"
 #include "codes_avx2.h"
+#include "trellis_avx2.h"
 #include "types.h"
 
 /* Reads the header of a block of a type with points. */

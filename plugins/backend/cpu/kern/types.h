@@ -21,4 +21,9 @@
 #define KERN_PART_AVX512 3
 #define KERN_PART_NEON   4
 
+/* Files that read blocks with the functions of books_*.h and trellis_*.h, which exist for both
+ * vector widths of x86, have one part for AVX2 and AVX-512.  Files that define plain_NAME (plain.h)
+ * have one part for C and NEON. */
+#define KERN_ON_X86 (KERN_PART == KERN_PART_AVX2 || KERN_PART == KERN_PART_AVX512)
+
 #endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_TYPES_H */
