@@ -8,10 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/llamactl/remote.h"
 #include "client/llamactl/visible_text.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
+
+#define WRAP_MIN 20 /* columns of a terminal on which lines are broken between words */
 
 static uint64_t now_ns(void)
 {
@@ -57,6 +60,9 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 	s->terminal = isatty(STDOUT_FILENO) != 0;
 	s->show_reasoning = show || (!hide && isatty(STDOUT_FILENO));
 	s->fold = s->fold && !show;
+	s->wrap.columns = s->markdown ? (unsigned)lmi_ctl_terminal_width() : 0;
+	if (s->wrap.columns < WRAP_MIN)
+		s->wrap.columns = 0;
 	return LMD_OK;
 }
 
@@ -66,6 +72,7 @@ void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 	lmi_text_byte_buf_fini(&s->reasoning);
 	lmi_text_byte_buf_fini(&s->shown);
 	lmi_text_byte_buf_fini(&s->plain);
+	lmi_text_byte_buf_fini(&s->wrapped);
 	for (uint32_t i = 0; i < s->n_call; i++) {
 		lmi_text_byte_buf_fini(&s->calls[i].name);
 		lmi_text_byte_buf_fini(&s->calls[i].id);
@@ -112,6 +119,18 @@ static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size
 	return write_out(p, n, err);
 }
 
+/* Prints what is in `shown`; lines of code are not broken between words. */
+static enum lmd_status put_shown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!s->shown.n)
+		return LMD_OK;
+	s->wrapped.n = 0;
+	st = lmi_ctl_word_wrap_add(&s->wrap, s->shown.p, s->shown.n, s->md.fence, &s->wrapped, err);
+	return st == LMD_OK && s->wrapped.n ? write_out(s->wrapped.p, s->wrapped.n, err) : st;
+}
+
 /* Prints content, as markdown if that is wanted. */
 static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char *p, size_t n,
 				   struct lmd_error *err)
@@ -126,7 +145,7 @@ static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char 
 	s->shown.n = 0;
 	s->last_byte = p[n - 1];
 	st = lmi_ctl_markdown_add(&s->md, p, n, &s->shown, err);
-	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+	return st == LMD_OK ? put_shown(s, err) : st;
 }
 
 static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)
@@ -136,7 +155,10 @@ static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd
 	s->shown.n = 0;
 	if (s->markdown)
 		st = lmi_ctl_markdown_end(&s->md, &s->shown, err);
-	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+	if (st == LMD_OK)
+		st = put_shown(s, err);
+	lmi_ctl_word_wrap_begin(&s->wrap);
+	return st;
 }
 
 /* Replaces "thinking ..." by how long it took, or adds that. */

@@ -281,6 +281,7 @@ MEM(kv_256, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_F32);
 MEM(kv_64_user, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_USER);
 MEM(kv_96_user, LMD_CACHE_KV, 2, 96, 64, LMD_KV_DTYPE_USER);
 MEM(kv_256_user, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_USER);
+MEM(kv_192_user, LMD_CACHE_KV, 2, 192, 128, LMD_KV_DTYPE_USER);
 MEM(mla_576, LMD_CACHE_V_IN_K, 1, 576, 512, LMD_KV_DTYPE_F32);
 static const struct lmd_cache comp[] = {
 	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
@@ -333,6 +334,11 @@ static const struct opcase attn_cases[] = {
 	{"heads of 128, eight share a key head", attn, {0, 0, 128, 128, 2, OC_G_FULL, 16}, 0, kv_128,
 	 1, .nmse = OC_CHAIN},
 	{"heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0, kv_256, 1, .nmse = OC_CHAIN},
+	{"cache of f16, heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0, kv_256_user, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16},
+	{"cache of bf16, heads of 192 and 128, alibi", attn,
+	 {0, A_ALIBI, 192, 128, 2, OC_G_FULL}, 0, kv_192_user, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_BF16},
 	{"values of 512 in keys of 576", attn, {0, 0, 576, 512, 1, OC_G_FULL}, 0, mla_576, 1,
 	 .nmse = OC_CHAIN},
 	{"a step run twice", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_AGAIN, kv, 1, .nmse = OC_CHAIN},

@@ -532,12 +532,14 @@ static uint32_t play_chained(double host_ns, uint32_t from, uint32_t n, uint64_t
 		.n_row = 1, .ns = price, .arg = &prices, .host_ns = host_ns};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
+	const struct lmi_engine_draft_sources none = {0};
 	uint32_t n_guessed = 0;
 	bool chained = false;
 
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = i < from ? (lmd_token)below(rnd, 4) : (lmd_token)(i % 5);
-	ck_assert_int_eq(lmi_engine_speculation_create(&s, NULL, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v), NULL),
+			 LMD_OK);
 	for (uint32_t at = 4; at < n;) {
 		lmd_token coming[8];
 		uint32_t k = 0, ok = 0;

@@ -23,6 +23,8 @@
 #define HOST_MEM_INT8_IQ4_BOOK  16u /* codes are indices into the codebook of IQ4 */
 #define HOST_MEM_INT8_POINTS    32u /* values are points of a grid */
 #define HOST_MEM_INT8_MULTIPLES 64u /* every value is an integer multiple of d / parts */
+#define HOST_MEM_INT8_ROW_D     128u /* d is a number of the row, which begins with it */
+#define HOST_MEM_INT8_SCALES    256u /* D is d times an integer */
 
 /* clang-format off */
 
@@ -31,7 +33,9 @@
  * values, bytes: of a block.  Kernels unpack unsigned codes, which exceed the integers by 2^shift
  * (0: by nothing) and are at most `greatest`; those of 8 bits may be signed instead, without a
  * shift.
- * d: offset of the f16 number d in a block; -1: in the top nibbles of its last four words. */
+ * d: offset of the f16 number d in a block; -1: in the top nibbles of its last four words.  With
+ * HOST_MEM_INT8_ROW_D: bytes of a row before its first block, of which the first are d, in f16 if
+ * there are two, otherwise in f32. */
 
 /* Blocks of 32 values. */
 #define HOST_MEM_INT8_TYPES_32(X) \
@@ -61,6 +65,20 @@
 	X(TQ1_0, tq1_0, 256, 54, 1, 4, 52, 1, HOST_MEM_INT8_MULTIPLES) \
 	X(TQ2_0, tq2_0, 256, 66, 1, 4, 64, 1, HOST_MEM_INT8_MULTIPLES)
 
+/* Types of ik_llama.cpp with larger blocks. */
+#define HOST_MEM_INT8_GROUPS (HOST_MEM_INT8_HALVES | HOST_MEM_INT8_MULTIPLES)
+#define HOST_MEM_INT8_SCALED \
+	(HOST_MEM_INT8_ROW_D | HOST_MEM_INT8_SCALES | HOST_MEM_INT8_MULTIPLES)
+#define HOST_MEM_INT8_TYPES_IK(X) \
+	X(IQ2_K, iq2_k, 256, 76, 5, 54, 0, 1, HOST_MEM_INT8_GROUPS) \
+	X(IQ3_K, iq3_k, 256, 110, 6, 115, 0, 1, HOST_MEM_INT8_GROUPS) \
+	X(IQ4_K, iq4_k, 256, 144, 7, 255, 0, 1, HOST_MEM_INT8_GROUPS | HOST_MEM_INT8_IQ4_BOOK) \
+	X(IQ5_K, iq5_k, 256, 176, 7, 255, 0, 1, HOST_MEM_INT8_GROUPS) \
+	X(IQ2_KS, iq2_ks, 256, 70, 5, 54, 2, 1, HOST_MEM_INT8_SCALED) \
+	X(IQ3_KS, iq3_ks, 256, 102, 6, 115, 2, 1, HOST_MEM_INT8_SCALED) \
+	X(IQ4_KS, iq4_ks, 256, 136, 7, 255, 4, 1, HOST_MEM_INT8_SCALED | HOST_MEM_INT8_IQ4_BOOK) \
+	X(IQ5_KS, iq5_ks, 256, 168, 7, 255, 4, 1, HOST_MEM_INT8_SCALED)
+
 /* Points of a grid. */
 #define HOST_MEM_INT8_GRID \
 	(HOST_MEM_INT8_POINTS | HOST_MEM_INT8_HALVES | HOST_MEM_INT8_MULTIPLES)
@@ -75,7 +93,7 @@
 
 #define HOST_MEM_INT8_TYPES(X) \
 	HOST_MEM_INT8_TYPES_32(X) HOST_MEM_INT8_TYPES_LARGE(X) HOST_MEM_INT8_TYPES_LOW(X) \
-	HOST_MEM_INT8_TYPES_POINTS(X)
+	HOST_MEM_INT8_TYPES_IK(X) HOST_MEM_INT8_TYPES_POINTS(X)
 
 /* clang-format on */
 

@@ -141,31 +141,41 @@ static void heads_of(struct gpu_launch *l, const struct gpu_attn_args *a)
 	l->per_kv = a->q.n_head / a->n_kv_head;
 }
 
+/* Can kern/nv/flash.h read the caches as they are? */
+static bool as_is(const struct gpu_attn_args *a)
+{
+	const struct gpu_cache *c = &a->src[0].cache;
+	uint32_t v_dtype = c->has_v ? c->v_dtype : c->k_dtype;
+
+	return c->k_dtype == v_dtype && (v_dtype == LMD_DTYPE_F16 || v_dtype == LMD_DTYPE_BF16) &&
+	       vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) &&
+	       vectors(c, v_dtype, a->y.width, c->v_off, c->v_row, c->v_head);
+}
+
 /* Can the rows of long sequences be computed on matrix units? */
 static bool has_flash(const struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
 {
-	return b->p->dev->flash && plain(a) && most <= 128 && a->q.space == LMD_SPACE_TOKENS &&
-	       a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 && a->y.div == 1;
+	return b->p->dev->flash && plain(a) && (most <= 128 || (most <= 256 && as_is(a))) &&
+	       a->q.space == LMD_SPACE_TOKENS && a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 &&
+	       a->y.div == 1;
 }
 
-/* Computes them. */
+/* Computes them.  Shared memory: halves of queries, and tiles of keys and values. */
 static void flash(struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
 {
-	const struct gpu_cache *c = &a->src[0].cache;
-	uint32_t width = most <= 64 ? 64 : 128, v_dtype = c->has_v ? c->v_dtype : c->k_dtype;
-	uint32_t kernel = most <= 64 ? GPU_K_flash_64_f16 : GPU_K_flash_128_f16;
-	bool as_is = c->k_dtype == v_dtype && (v_dtype == LMD_DTYPE_F16 || v_dtype == LMD_DTYPE_BF16) &&
-		     vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) &&
-		     vectors(c, v_dtype, a->y.width, c->v_off, c->v_row, c->v_head);
+	uint32_t width = most <= 64 ? 64 : most <= 128 ? 128 : 256;
+	uint32_t kernel = most <= 64    ? GPU_K_flash_64_f16
+			  : most <= 128 ? GPU_K_flash_128_f16
+					: GPU_K_flash_256_f16;
+	uint32_t shared = width * (most > 128 ? 192 : as_is(a) ? 256 : 384);
 	struct gpu_blocks x = {.space = a->y.space, .div = 1, .times = 1, .per = 1};
-	const struct gpu_blocks y = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
 	struct gpu_launch *last;
 
-	if (!as_is)
+	if (!as_is(a))
 		kernel += 2;
-	else if (v_dtype == LMD_DTYPE_BF16)
+	else if (a->src[0].cache.k_dtype == LMD_DTYPE_BF16)
 		kernel += 1;
-	gpu_build_launch(b, kernel, a, sizeof(*a), SPLIT_THREADS, width * (as_is ? 256 : 384), x, y);
+	gpu_build_launch(b, kernel, a, sizeof(*a), most > 128 ? 64 : 128, shared, x, one_block);
 	last = gpu_build_last(b);
 	if (!last)
 		return;

@@ -29,7 +29,8 @@
  *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
  *
  * In types with integer multiples of d / parts (HOST_MEM_INT8_MULTIPLES), P is the multiple, D is
- * d / parts, and there is no M.
+ * d / parts, and there is no M.  With HOST_MEM_INT8_SCALES D is d times an integer scale of the
+ * block, scale_of(), and P is the multiple divided by it, or 0 if it is 0.
  *
  * An output is computed in f32, with each operation rounded separately (no fused multiply-add) and
  * blocks in ascending order, as
@@ -256,13 +257,53 @@ static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t 
 	}
 }
 
-/* Unpacks a block of a type whose values are integer multiples of d / parts.  Decoding with d = 1
- * gives the multiples. */
-static void unpack_multiple(const struct lmd_host *h, const struct host_mem_int8_type *t,
-			    const uint8_t *raw, int16_t *p, float *d, float *m)
+/* The integer by which d is multiplied in block j of 32 of a larger block. */
+static int scale_of(uint32_t dtype, const uint8_t *b, int j)
 {
+	switch (dtype) {
+	case LMD_DTYPE_IQ2_KS:
+		return (b[2 + j / 2] >> 4 * (j % 2) & 15) + 16 * (b[1] >> j & 1) - 16;
+	case LMD_DTYPE_IQ3_KS:
+		return (b[2 + j % 4] >> 4 * (j / 4) & 15) + 16 * (b[0] >> j & 1) - 16;
+	default: /* IQ4_KS, IQ5_KS */
+		return 2 * (b[j] / 2) - 127;
+	}
+}
+
+/* d of a row of a type with HOST_MEM_INT8_ROW_D. */
+static float row_factor(const struct host_mem_int8_type *t, const uint8_t *row)
+{
+	float d;
+
+	if (t->d == 2)
+		return f16(row);
+	memcpy(&d, row, sizeof(d));
+	return d;
+}
+
+/* Begins a row of one block at b with d = 1; returns where the block goes. */
+static uint8_t *row_of_one(const struct host_mem_int8_type *t, uint8_t *b)
+{
+	const float one = 1;
+
+	if (!(t->has & HOST_MEM_INT8_ROW_D))
+		return b;
+	memset(b, 0, (size_t)t->d);
+	if (t->d == 2)
+		b[1] = 0x3c;
+	else
+		memcpy(b, &one, sizeof(one));
+	return b + t->d;
+}
+
+/* Unpacks a block of a type whose values are integer multiples of d / parts.  Decoding with d = 1
+ * gives the multiples.  row: where the row begins. */
+static void unpack_multiple(const struct lmd_host *h, const struct host_mem_int8_type *t,
+			    const uint8_t *row, const uint8_t *raw, int16_t *p, float *d, float *m)
+{
+	const bool in_row = t->has & HOST_MEM_INT8_ROW_D;
 	const float unit = 1.0f / (float)t->parts;
-	uint8_t b[128], half[2] = {0};
+	uint8_t mem[8 + 256], *b = row_of_one(t, mem), half[2] = {0};
 	float x[256];
 
 	memcpy(b, raw, t->bytes);
@@ -272,16 +313,19 @@ static void unpack_multiple(const struct lmd_host *h, const struct host_mem_int8
 		half[i / 2] |= (uint8_t)(*top >> 4 << 4 * (i % 2));
 		*top = (uint8_t)((*top & 15) | (0x3c00 >> 4 * i & 15) << 4);
 	}
-	if (t->d >= 0) {
+	if (t->d >= 0 && !in_row) {
 		memcpy(half, b + t->d, 2);
 		b[t->d] = 0;
 		b[t->d + 1] = 0x3c;
 	}
-	(void)h->dequant_rows(h->ctx, t->dtype, b, x, t->values); /* tried at load */
-	for (uint32_t e = 0; e < t->values; e++)
-		p[e] = (int16_t)lrintf(x[e] / unit);
+	(void)h->dequant_rows(h->ctx, t->dtype, mem, x, t->values); /* tried at load */
 	for (uint32_t j = 0; j < t->values / 32u; j++) {
-		d[j] = f16(half) * unit;
+		const bool scaled = t->has & HOST_MEM_INT8_SCALES;
+		const float scale = scaled ? (float)scale_of(t->dtype, b, (int)j) : unit;
+
+		for (uint32_t e = 32 * j; e < 32 * (j + 1); e++)
+			p[e] = (int16_t)(scale != 0 ? lrintf(x[e] / scale) : 0);
+		d[j] = (in_row ? row_factor(t, row) : f16(half)) * scale;
 		m[j] = 0;
 	}
 }
@@ -290,10 +334,13 @@ static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const u
 		   const struct row *out)
 {
 	const struct host_mem_int8_type *t = host_mem_int8_type(w->dtype);
+	const uint8_t *row = raw;
 
+	if (t->has & HOST_MEM_INT8_ROW_D)
+		raw += t->d;
 	for (uint32_t at = 0; at < w->k; at += w->block_elems, raw += w->block_bytes) {
 		if (t->has & HOST_MEM_INT8_MULTIPLES)
-			unpack_multiple(h, t, raw, out->p + at, out->d + at / 32, out->m + at / 32);
+			unpack_multiple(h, t, row, raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->dtype == LMD_DTYPE_Q2_K)
 			unpack_k2(raw, out->p + at, out->d + at / 32, out->m + at / 32,
 				  out->mn + at / 16);

@@ -11,16 +11,19 @@ void vkb_failed(struct vkb_build *b, enum lmd_status st)
 		b->status = st;
 }
 
-uint32_t vkb_args(const struct vkb_build *b)
-{
-	return b->p->n_args;
-}
-
 void vkb_u32(struct vkb_build *b, uint32_t v)
 {
 	if (b->real)
 		b->p->args[b->p->n_args] = v;
 	b->p->n_args++;
+}
+
+/* Uniform buffers begin at multiples of up to 256 bytes. */
+uint32_t vkb_args(struct vkb_build *b)
+{
+	while (b->p->n_args % 64)
+		vkb_u32(b, 0);
+	return b->p->n_args;
 }
 
 void vkb_f32(struct vkb_build *b, float v)
@@ -222,12 +225,23 @@ struct vkb_grid vkb_fixed(uint64_t n)
 	return (struct vkb_grid){VKB_FIXED, n, 1};
 }
 
+void vkb_when(struct vkb_dispatch *d, uint32_t space, uint32_t each, uint32_t lo, uint32_t hi)
+{
+	d->of = space;
+	d->each = each;
+	d->lo = lo;
+	d->hi = hi;
+}
+
 struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32_t spec0,
 				  uint32_t spec1, uint32_t at, struct vkb_grid x, struct vkb_grid y)
 {
 	struct vkb_dispatch *d = b->real ? &b->p->dispatches[b->p->n_dispatch] : &b->unused;
 
 	b->p->n_dispatch++;
+	if (b->p->n_args - at > VKB_MOST_ARGS)
+		vkb_failed(b, lmd_fail(b->err, LMD_INTERNAL, "vulkan: op %u has %u words of arguments",
+				       b->op, b->p->n_args - at));
 	*d = (struct vkb_dispatch){.op = b->op, .at = at, .x = x, .y = y};
 	if (b->real && b->status == LMD_OK)
 		vkb_failed(b, vkb_pipeline(b->dev, m, spec0, spec1, &d->pipeline, b->err));

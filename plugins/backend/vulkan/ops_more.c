@@ -127,9 +127,8 @@ static void expert_product(struct vkb_build *b, const struct moe *m, struct vkb_
 	vkb_products(b, &p);
 }
 
-/* Gate and up side by side, with one product if they are one weight. */
-static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x,
-			const struct vkb_temp *h)
+/* Gate and up side by side, with one product if they are one weight; returns what down reads. */
+static struct vkb_x gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x)
 {
 	const struct lmd_op_moe_ffn *o = m->op;
 	struct vkb_temp gate, up;
@@ -142,40 +141,39 @@ static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x
 		gate.width = up.width = m->width;
 		gate.stride = up.stride = 2 * m->width;
 		up.col0 = m->width;
-		vkb_glu_temp(b, o->act, o->p, &gate, &up, h);
-		return;
+		return vkb_glu_rows(b, o->act, o->p, &gate, &up, o->down);
 	}
 	up = vkb_temp(b, m->space, m->k, m->width);
 	gate = vkb_temp(b, m->space, m->k, m->width);
 	expert_product(b, m, x, o->up, &up, o->lora_site[1], false);
 	if (o->gate != LMD_NONE)
 		expert_product(b, m, x, o->gate, &gate, o->lora_site[0], true);
-	vkb_glu_temp(b, o->act, o->p, o->gate == LMD_NONE ? &up : &gate,
-		     o->gate == LMD_NONE ? NULL : &up, h);
+	return vkb_glu_rows(b, o->act, o->p, o->gate == LMD_NONE ? &up : &gate,
+			    o->gate == LMD_NONE ? NULL : &up, o->down);
 }
 
 void vkb_op_moe_ffn(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
+	const uint32_t refs[3] = {o->gate_up, o->gate, o->up};
 	struct moe m = {.op = o,
 			.space = op->space,
 			.k = o->ids.n_head * o->ids.width,
 			.width = b->p->weights[o->down]->k,
 			.dim = b->p->weights[o->down]->n};
-	struct vkb_temp h;
 	struct vkb_x x;
 
 	m.d = vkb_temp(b, m.space, m.k, m.dim);
-	h = vkb_temp(b, m.space, m.k, m.width);
 	if (o->weight_before) {
 		m.xw = vkb_temp(b, m.space, m.k, o->x.width);
 		put_moe(b, &m, 0);
 		x = vkb_x_of(&m.xw);
+		vkb_round(b, &x, m.space, refs, 3);
 	} else {
-		x = vkb_prepare(b, &o->x, NULL, m.space, false);
+		x = vkb_prepare(b, &o->x, NULL, m.space, false, refs, 3);
 	}
-	gate_and_up(b, &m, x, &h);
-	expert_product(b, &m, vkb_x_of(&h), o->down, &m.d, o->lora_site[2], false);
+	x = gate_and_up(b, &m, x);
+	expert_product(b, &m, x, o->down, &m.d, o->lora_site[2], false);
 	put_moe(b, &m, 1);
 }
 

@@ -119,7 +119,7 @@ static void put_groups(struct vkb_plan *p, const uint32_t *rows)
 	for (uint32_t i = 0; i < p->n_dispatch; i++) {
 		const struct vkb_dispatch *d = &p->dispatches[i];
 		uint32_t *w = p->env + p->indirect + 3 * i;
-		uint64_t items = d->each ? (uint64_t)rows[d->y.space] * d->each : 0;
+		uint64_t items = d->each ? (uint64_t)rows[d->of] * d->each : 0;
 
 		w[0] = groups(&d->x, rows);
 		w[1] = groups(&d->y, rows);
@@ -212,11 +212,14 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 {
 	struct vkb_dev *dev = state;
 	struct vkb_plan *p = (struct vkb_plan *)(void *)plan;
+	struct vkb_commands then;
 	struct vkb_batch b;
 	enum lmd_status st = check(dev, step);
 
 	if (st == LMD_OK)
 		st = fill_env(p, step, in, n_in, out, n_out, &dev->error);
+	if (st == LMD_OK)
+		st = vkb_plan_commands(p, &then, &dev->error);
 	if (st == LMD_OK)
 		st = vkb_begin(dev, (struct vkb_queue *)(void *)q, &b, &dev->error);
 	if (st != LMD_OK)
@@ -224,7 +227,10 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	bring(p, &b, step);
 	if (step->progress)
 		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
-	return vkb_submit(&b, p->cmd, (struct vkb_event *)(void *)done, &dev->error);
+	dev->counts.steps++;
+	dev->counts.barriers += then.counts.barriers;
+	dev->counts.dispatches += then.counts.dispatches;
+	return vkb_submit(&b, &then, (struct vkb_event *)(void *)done, &dev->error);
 }
 
 /* ---- observing ---- */
@@ -259,7 +265,7 @@ static enum lmd_status show(struct watch *w, uint32_t op, uint32_t value)
 	if (st == LMD_OK) {
 		st = vkb_download(&b, rows, &values, v->offset, bytes, &dev->error);
 		if (st == LMD_OK)
-			st = vkb_submit(&b, VK_NULL_HANDLE, NULL, &dev->error);
+			st = vkb_submit(&b, NULL, NULL, &dev->error);
 		else
 			vkb_abandon(&b);
 	}
@@ -289,7 +295,7 @@ static enum lmd_status run_op(struct watch *w, uint32_t op, uint32_t *at)
 	if (!op)
 		bring(p, &b, w->step);
 	vkb_plan_record(p, b.cmd, from, *at);
-	return vkb_submit(&b, VK_NULL_HANDLE, NULL, &p->dev->error);
+	return vkb_submit(&b, NULL, NULL, &p->dev->error);
 }
 
 static enum lmd_status watch_op(struct watch *w, uint32_t i, uint32_t *at)

@@ -37,6 +37,8 @@ struct vkb_mem {
 
 #define VKB_MODULES(X)										\
 	X(attn)											\
+	X(attn_fast)										\
+	X(attn_join)										\
 	X(conv)											\
 	X(copy)											\
 	X(dequant)											\
@@ -52,8 +54,12 @@ struct vkb_mem {
 	X(pages)											\
 	X(patch)											\
 	X(product)											\
+	X(product8)											\
+	X(product8_dot)										\
+	X(product8_sub)										\
 	X(reduce)											\
 	X(rope_kv)											\
+	X(round)											\
 	X(route)											\
 	X(sample)											\
 	X(scan)											\
@@ -72,16 +78,27 @@ struct vkb_pipeline {
 /* Push constants; as in shaders/lib.glsl. */
 struct vkb_push {
 	VkDeviceAddress args, env, points;
-	uint32_t at, phase;
+	uint32_t phase;
 };
 
 /* ---- devices ---- */
+
+struct vkb_counts {
+	uint64_t submissions, barriers, dispatches, steps;
+};
 
 /* What LLAMAD_VULKAN switches off (settings.c). */
 struct vkb_settings {
 	bool staging;            /* copies go through host memory also if the device's can be mapped */
 	uint64_t chunk;          /* bytes of a chunk of memory */
+	uint64_t piece;          /* most bytes of an allocation; 0: what the driver allows */
 	bool cache;              /* the pipeline cache is kept on disk */
+	bool dot;                /* the integer dot product is used */
+	uint32_t split;          /* 0: as is best for the device */
+	uint32_t shares;         /* 0: as is best for the device */
+	bool counts;             /* what steps took is logged when the device is closed */
+	uint64_t work;           /* millions of multiply-adds of a submission; 0: by the device */
+	uint64_t lost;           /* the process loses the device at this submission; 0: never */
 };
 
 struct vkb_queue;
@@ -100,18 +117,26 @@ struct vkb_dev {
 	VkPhysicalDeviceMemoryProperties memory;
 	uint64_t max_allocation;
 	bool has_budget;
+	bool int8;               /* products round activations to 8 bits */
+	enum vkb_module product8; /* their shader */
+	uint64_t most_work;      /* multiply-adds of a submission */
+	uint32_t shares;         /* workgroups that share the keys of a row of few */
+	uint32_t split;          /* lanes that share an output of theirs */
+	bool has_dot, has_broadcast;
 	uint32_t type_of[VKB_N_KIND];
 	bool mappable;           /* device memory is mapped */
 	pthread_mutex_t lock;
 	struct vkb_chunk *chunks;
 	struct vkb_queue *queues;
 	struct vkb_queue *own;   /* for calls without a queue */
+	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkPipelineCache cache;
 	VkShaderModule modules[VKB_N_MODULE];
 	struct vkb_pipeline *pipelines;
 	struct vkb_mem chained;  /* last token of each sequence slot */
 	struct vkb_mem points;   /* the numbers of backend/common/device_points.h */
+	struct vkb_counts counts; /* of all steps, but submissions of all calls */
 	struct vkb_site *sites;  /* of adapters */
 	bool lost;
 	struct lmd_error error;  /* of the last plan_run or plan_observe */
@@ -163,6 +188,14 @@ struct vkb_event {
 	struct lmd_error error;
 };
 
+/* Recorded command buffers: ends[i] is the number of those up to the end of submission i. */
+struct vkb_commands {
+	const VkCommandBuffer *cmds;
+	const uint32_t *ends;    /* [n] */
+	uint32_t n;
+	struct vkb_counts counts;
+};
+
 /* A command buffer that a call records and submits. */
 struct vkb_batch {
 	struct vkb_dev *dev;
@@ -179,9 +212,9 @@ void vkb_queues_close(struct vkb_dev *dev);
  * everything that was submitted before. */
 enum lmd_status vkb_begin(struct vkb_dev *dev, struct vkb_queue *q, struct vkb_batch *b,
 			  struct lmd_error *err);
-/* Ends the batch and submits it, followed by `then` (a recorded command buffer) if that is not NULL;
- * waits for it if the call had no queue. */
-enum lmd_status vkb_submit(struct vkb_batch *b, VkCommandBuffer then, struct vkb_event *done,
+/* Ends the batch and submits it, followed by `then` if that is not NULL; waits for it if the call had no
+ * queue. */
+enum lmd_status vkb_submit(struct vkb_batch *b, const struct vkb_commands *then, struct vkb_event *done,
 			   struct lmd_error *err);
 /* Drops the batch. */
 void vkb_abandon(struct vkb_batch *b);

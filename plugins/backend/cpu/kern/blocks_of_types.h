@@ -15,6 +15,7 @@ INLINE void head_large(uint32_t dtype, const uint8_t *const w[8], size_t at, str
 	switch (dtype) {
 		HOST_MEM_INT8_TYPES_LARGE(CASE)
 		HOST_MEM_INT8_TYPES_LOW(CASE)
+		HOST_MEM_INT8_TYPES_IK(CASE)
 	default:
 		break;
 	}
@@ -33,6 +34,7 @@ INLINE void codes_large(uint32_t dtype, const struct head *h, const uint8_t *con
 	switch (dtype) {
 		HOST_MEM_INT8_TYPES_LARGE(CASE)
 		HOST_MEM_INT8_TYPES_LOW(CASE)
+		HOST_MEM_INT8_TYPES_IK(CASE)
 	default:
 		break;
 	}

@@ -47,6 +47,15 @@ INLINE __m256 low_halves(__m256i v)
 	return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
 }
 
+/* The factors that the rows begin with, or 0. */
+INLINE __m256 row_factors(uint32_t dtype, const uint8_t *const w[8])
+{
+	if (!kern_row_head(dtype))
+		return _mm256_setzero_ps();
+	return kern_row_head(dtype) == 2 ? low_halves(halves_at(w, 0))
+					 : _mm256_castsi256_ps(dwords_at(w, 0));
+}
+
 /* The 32 nibbles of 16 bytes, low nibbles first. */
 INLINE __m256i nibbles(const uint8_t *p)
 {

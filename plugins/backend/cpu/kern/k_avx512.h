@@ -19,6 +19,15 @@ INLINE __m512 twice_halves(__m256i v)
 	return _mm512_castsi512_ps(twice(_mm256_castps_si256(f)));
 }
 
+/* The factors that the rows begin with, or 0. */
+INLINE __m512 row_factors(uint32_t dtype, const uint8_t *const w[8])
+{
+	if (!kern_row_head(dtype))
+		return _mm512_setzero_ps();
+	return kern_row_head(dtype) == 2 ? twice_halves(halves_at(w, 0))
+					 : _mm512_castsi512_ps(twice(dwords_at(w, 0)));
+}
+
 /* Reads the header of a Q4_K or Q5_K block. */
 INLINE void head_45(const uint8_t *const w[8], size_t at, struct head *h)
 {

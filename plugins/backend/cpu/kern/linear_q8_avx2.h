@@ -68,7 +68,8 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		  uint32_t k, char *to)
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), block = panel_block(dtype);
-	const size_t parts = kern_n_sub_blocks(dtype);
+	const size_t parts = kern_n_sub_blocks(dtype), first = kern_row_head(dtype);
+	const __m256 row_d = row_factors(dtype, w);
 	struct codes c;
 
 	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
@@ -81,10 +82,11 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 			store_codes(dtype, &c, to);
 		}
 	}
-	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	for (size_t b = 0, at = first; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
 
+		h.d = row_d;
 		head_large(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < (int)parts; j++, to += block) {
@@ -92,8 +94,9 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 			store_codes(dtype, &c, to);
 		}
 	}
-	for (size_t b = 0, at = 0; !kern_is_k(dtype) && b < nb; b++, at += bytes, to += block) {
+	for (size_t b = 0, at = first; !kern_is_k(dtype) && b < nb; b++, at += bytes, to += block) {
 		codes_32(dtype, w, at, &c);
+		c.d = first ? row_d : c.d;
 		store_codes(dtype, &c, to);
 	}
 }

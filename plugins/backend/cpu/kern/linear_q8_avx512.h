@@ -72,7 +72,8 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 {
 	const int pairs = (int)kern_n_sub_blocks(dtype) / 2;
 	const size_t bytes = kern_block_bytes(dtype), block = panel_block(dtype);
-	size_t at = b / kern_n_sub_blocks(dtype) * bytes;
+	const __m512 row_d = row_factors(dtype, w);
+	size_t at = kern_row_head(dtype) + b / kern_n_sub_blocks(dtype) * bytes;
 	struct codes c;
 
 	for (; kern_has_iq_tables(dtype) && b < end; b += 8, at += bytes) {
@@ -89,6 +90,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	     b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
+		h.d = row_d;
 		head_large(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < pairs; p++, to += 2 * block) {
@@ -98,10 +100,12 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	}
 	for (; !kern_is_k(dtype) && b + 2 <= end; b += 2, at += 2 * bytes, to += 2 * block) {
 		codes_32(dtype, w, at, true, &c);
+		c.d = kern_row_head(dtype) ? row_d : c.d;
 		store_codes(dtype, &c, to);
 	}
 	if (!kern_is_k(dtype) && b < end) {
 		codes_32(dtype, w, at, false, &c);
+		c.d = kern_row_head(dtype) ? row_d : c.d;
 		store_codes(dtype, &c, to); /* the panel has room for one more block */
 	}
 }

@@ -26,7 +26,7 @@ INLINE void rows4(uint32_t dtype, const struct kern_product *p, uint32_t r, uint
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = vdupq_n_f32(0);
-	for (size_t b = 0, at = 0; b < p->k / 32; b += parts, at += bytes) {
+	for (size_t b = 0, at = kern_row_head(dtype); b < p->k / 32; b += parts, at += bytes) {
 #pragma GCC unroll 16
 		for (size_t i = 0; i < FOUR * bytes; i += 64)
 			__builtin_prefetch(later + FOUR * at + i);
@@ -73,7 +73,7 @@ INLINE void panel_create(uint32_t dtype, const struct kern_product *p, uint32_t 
 	const uint8_t *w[FOUR];
 
 	kern_row_addresses(p, r, FOUR, w);
-	for (size_t b = 0, at = 0; b < p->k / 32; b += parts, at += bytes)
+	for (size_t b = 0, at = kern_row_head(dtype); b < p->k / 32; b += parts, at += bytes)
 #pragma GCC unroll 1
 		for (int j = 0; j < (int)parts; j++, panel++)
 			rows_block(dtype, p->points, w, at, j, panel);

@@ -28,6 +28,9 @@
 #define KERN_HAS(ID, name, values, bytes, shift, greatest, d, parts, has)                          \
 	case LMD_DTYPE_##ID:                                                                       \
 		return has;
+#define KERN_D(ID, name, values, bytes, shift, greatest, d, parts, has)                            \
+	case LMD_DTYPE_##ID:                                                                       \
+		return (has) & HOST_MEM_INT8_ROW_D ? d : 0;
 #define KERN_COLUMN(column)                                                                        \
 	switch (dtype) {                                                                           \
 		HOST_MEM_INT8_TYPES(column)                                                        \
@@ -56,6 +59,12 @@ INLINE uint32_t kern_code_shift(uint32_t dtype)
 INLINE int kern_greatest_code(uint32_t dtype)
 {
 	KERN_COLUMN(KERN_GREATEST)
+}
+
+/* Bytes of a row before its first block, which begin with a factor of all D; 0: it has none. */
+INLINE uint32_t kern_row_head(uint32_t dtype)
+{
+	KERN_COLUMN(KERN_D)
 }
 
 INLINE uint32_t kern_has(uint32_t dtype)

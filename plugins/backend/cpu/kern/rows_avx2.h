@@ -120,6 +120,8 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		  __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
+	const __m256 row_d = row_factors(dtype, w);
+	const size_t first = kern_row_head(dtype);
 	struct codes c;
 
 #pragma GCC unroll 4
@@ -136,10 +138,11 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}
-	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	for (size_t b = 0, at = first; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
 
+		h.d = row_d;
 		head_large(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < (int)parts; j++) {
@@ -148,9 +151,10 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}
-	for (size_t b = 0, at = 0; !kern_is_k(dtype) && b < nb; b++, at += bytes) {
+	for (size_t b = 0, at = first; !kern_is_k(dtype) && b < nb; b++, at += bytes) {
 		prefetch_rows(later, at, bytes);
 		codes_32(dtype, w, at, &c);
+		c.d = first ? row_d : c.d;
 		add_block(dtype, &c, x, k, b, n_col, sum);
 	}
 }

@@ -198,14 +198,16 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
 	const int pairs = (int)kern_n_sub_blocks(dtype) / 2;
+	const __m512 row_d = row_factors(dtype, w);
 	struct codes c;
-	size_t b = 0, at = 0;
+	size_t b = 0, at = kern_row_head(dtype);
 
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
 	for (; kern_is_k(dtype) && b < nb; b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
+		h.d = row_d;
 		head_large(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < pairs; p++) {
@@ -229,12 +231,14 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 	for (; !kern_is_k(dtype) && b + 2 <= nb; b += 2, at += 2 * bytes) {
 		prefetch_rows(later, at, 2 * bytes);
 		codes_32(dtype, w, at, true, &c);
+		c.d = kern_row_head(dtype) ? row_d : c.d;
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
 			add_blocks(dtype, &c, x[i], k, b, true, &sum[i]);
 	}
 	if (!kern_is_k(dtype) && b < nb) {
 		codes_32(dtype, w, at, false, &c);
+		c.d = kern_row_head(dtype) ? row_d : c.d;
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
 			add_blocks(dtype, &c, x[i], k, b, false, &sum[i]);

@@ -10,6 +10,7 @@
 #include "block_neon.h"
 #include "codebooks.h"
 #include "iq_tables.h"
+#include "plain.h"
 #include "scales.h"
 #include "types.h"
 
@@ -139,6 +140,19 @@ INLINE void codes_45(const uint8_t *b, const uint8_t *qh, const uint8_t *qs, int
 	}
 }
 
+/* Unpacks block j of 32 with plain_NAME. */
+#define KERN_PLAIN(name, n)                                                                        \
+	INLINE void row_##name(const uint8_t *b, int j, struct block1 *o)                          \
+	{                                                                                          \
+		struct kern_plain v;                                                               \
+                                                                                                   \
+		plain_##name(b, j, &v);                                                            \
+		o->d = v.d;                                                                        \
+		o->q[0] = vld1q_s8(v.q);                                                           \
+		o->q[1] = vld1q_s8(v.q + 16);                                                      \
+		memcpy(o->sc, v.sc, sizeof(o->sc));                                                \
+	}
+
 #define KERN_PART KERN_PART_NEON
 #include "types.gen.h"
 
@@ -180,6 +194,7 @@ INLINE void row_block(uint32_t dtype, const struct kern_iq_tables *points, const
 		HOST_MEM_INT8_TYPES_32(CASE)
 		HOST_MEM_INT8_TYPES_LARGE(CASE)
 		HOST_MEM_INT8_TYPES_LOW(CASE)
+		HOST_MEM_INT8_TYPES_IK(CASE)
 	default:
 		row_points(dtype, points, b, j, o);
 		break;
@@ -223,6 +238,13 @@ INLINE void rows_block(uint32_t dtype, const struct kern_iq_tables *points,
 			c->mn[h] = (int32x4_t){r[0].mn[h], r[1].mn[h], r[2].mn[h], r[3].mn[h]};
 	}
 	c->d = (float32x4_t){r[0].d, r[1].d, r[2].d, r[3].d};
+	if (kern_row_head(dtype)) {
+		const int head = (int)kern_row_head(dtype);
+		const float32x4_t row_d = {kern_row_d(w[0], head), kern_row_d(w[1], head),
+					   kern_row_d(w[2], head), kern_row_d(w[3], head)};
+
+		c->d = vmulq_f32(c->d, row_d);
+	}
 	if (kern_has_m(dtype))
 		c->m = (float32x4_t){r[0].m, r[1].m, r[2].m, r[3].m};
 }

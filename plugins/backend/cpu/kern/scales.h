@@ -20,6 +20,19 @@ static inline float kern_f16(const uint8_t *p)
 	return h & 0x8000 ? -v : v;
 }
 
+/* D of a row of a type with HOST_MEM_INT8_ROW_D, whose first block is `bytes` after p. */
+static inline float kern_row_d(const uint8_t *p, int bytes)
+{
+	uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8;
+	float v;
+
+	if (bytes == 2)
+		return kern_f16(p);
+	bits |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
 /* 2^(e - 128), which is denormal for e = 0 and 1. */
 static inline float kern_power(uint8_t e)
 {

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX2_H
 #define LLAMAD_CPU_KERN_SMALL_AVX2_H
 
+#include "books_avx2.h"
 #include "codes_avx2.h"
 #include "types.h"
 

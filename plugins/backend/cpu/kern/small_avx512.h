@@ -5,17 +5,10 @@
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX512_H
 #define LLAMAD_CPU_KERN_SMALL_AVX512_H
 
+#include "books_avx512.h"
 #include "grid_two_avx512.h"
 #include "k_avx512.h"
 #include "types.h"
-
-/* The two bits from bit `by` and from bit `by` + 2 of 32 bytes. */
-INLINE __m512i two_bits(const uint8_t *p, int by)
-{
-	__m512i v = _mm512_srlv_epi16(load_twice(p), words((short)by, (short)(by + 2)));
-
-	return _mm512_and_si512(v, _mm512_set1_epi8(3));
-}
 
 /* One byte for each two bits of 16 bytes. */
 INLINE __m512i spread(const uint8_t *p)

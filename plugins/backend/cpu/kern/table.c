@@ -11,10 +11,12 @@ static const struct kern_linear *const lists[] = {
 #ifdef KERN_WITH_AVX512
 	kern_exact_vnni,
 	kern_small_vnni,
+	kern_ik_vnni,
 #endif
 #ifdef KERN_WITH_AVX2
 	kern_exact_avx2,
 	kern_small_avx2,
+	kern_ik_avx2,
 #endif
 #ifdef KERN_WITH_I8MM
 	kern_exact_i8mm,

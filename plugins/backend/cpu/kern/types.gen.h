@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * types.gen.h - includes the file of each type; see types.h.  Written by make update-dtypes. */
+#include "types/iq2_k.h"
+#include "types/iq2_ks.h"
+#include "types/iq3_k.h"
+#include "types/iq3_ks.h"
+#include "types/iq4_k.h"
+#include "types/iq4_ks.h"
 #include "types/iq4_nl.h"
 #include "types/iq4_xs.h"
+#include "types/iq5_k.h"
+#include "types/iq5_ks.h"
 #include "types/mxfp4.h"
 #include "types/nvfp4.h"
 #include "types/pq2_0.h"

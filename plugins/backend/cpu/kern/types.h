@@ -21,4 +21,9 @@
 #define KERN_PART_AVX512 3
 #define KERN_PART_NEON   4
 
+/* Files whose code for both vector widths of x86 differs in nothing but the functions of books_*.h
+ * and trellis_*.h have one part for both, and those whose portable part is plain_NAME (plain.h) use
+ * it with NEON as well. */
+#define KERN_ON_X86 (KERN_PART == KERN_PART_AVX2 || KERN_PART == KERN_PART_AVX512)
+
 #endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_TYPES_H */

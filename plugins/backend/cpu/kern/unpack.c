@@ -5,6 +5,7 @@
 #include "unpack.h"
 
 #include "codebooks.h"
+#include "plain.h"
 #include "scales.h"
 #include "types.h"
 
@@ -59,6 +60,26 @@ static void same_factor(float d, const struct kern_row *o, int n)
 	}
 }
 
+static void plain_block(const struct kern_plain *v, int j, const struct kern_row *o)
+{
+	o->d[j] = v->d;
+	o->m[j] = 0;
+	for (int e = 0; e < 32; e++)
+		o->p[32 * j + e] = (int16_t)(v->sc[e / 16] * v->q[e]);
+}
+
+/* Unpacks the n blocks of 32 of a block with plain_NAME. */
+#define KERN_PLAIN(name, n)                                                                        \
+	static void unpack_##name(const uint8_t *b, const struct kern_row *o)                      \
+	{                                                                                          \
+		for (int j = 0; j < (n); j++) {                                                    \
+			struct kern_plain v;                                                       \
+                                                                                                   \
+			plain_##name(b, j, &v);                                                    \
+			plain_block(&v, j, o);                                                     \
+		}                                                                                  \
+	}
+
 #define KERN_PART KERN_PART_C
 #include "types.gen.h"
 
@@ -97,6 +118,7 @@ static void unpack_block(uint32_t dtype, const struct kern_iq_tables *points, co
 		HOST_MEM_INT8_TYPES_32(CASE)
 		HOST_MEM_INT8_TYPES_LARGE(CASE)
 		HOST_MEM_INT8_TYPES_LOW(CASE)
+		HOST_MEM_INT8_TYPES_IK(CASE)
 	default:
 		unpack_points(dtype, points, b, o);
 		break;
@@ -107,10 +129,17 @@ static void unpack_block(uint32_t dtype, const struct kern_iq_tables *points, co
 void kern_unpack(const struct host_mem_int8_type *t, const struct kern_iq_tables *points,
 		 const uint8_t *block, uint32_t k, const struct kern_row *out)
 {
+	const uint8_t *row = block;
+
+	if (t->has & HOST_MEM_INT8_ROW_D)
+		block += t->d;
 	for (uint32_t at = 0; at < k; at += t->values, block += t->bytes) {
 		struct kern_row o = {out->p + at, out->d + at / 32, out->m + at / 32,
 				     out->mn + at / 16};
 
 		unpack_block(t->dtype, points, block, &o);
 	}
+	if (t->has & HOST_MEM_INT8_ROW_D)
+		for (uint32_t i = 0; i < k / 32; i++)
+			out->d[i] *= kern_row_d(row, t->d);
 }

@@ -9,6 +9,7 @@
 /* Each list ends with an entry whose run is NULL. */
 extern const struct kern_linear kern_exact_c[], kern_exact_avx2[], kern_exact_vnni[];
 extern const struct kern_linear kern_small_avx2[], kern_small_vnni[], kern_grid_vbmi[];
+extern const struct kern_linear kern_ik_avx2[], kern_ik_vnni[];
 extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_avx512[];
 
 extern const struct kern_linear kern_exact_neon[], kern_exact_dotprod[], kern_exact_i8mm[];

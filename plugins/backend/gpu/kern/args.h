@@ -466,7 +466,8 @@ struct gpu_lora_args {
 	GPU_TILE_KERNELS(X, tile) \
 	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
 	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
-	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
+	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args) \
+	X(flash_256_f16, gpu_attn_args) X(flash_256_bf16, gpu_attn_args)
 #define GPU_AMD_KERNELS(X) GPU_TILE_KERNELS(X, mfma) GPU_TILE_KERNELS(X, wmma)
 /* All that not every device has. */
 #define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X)

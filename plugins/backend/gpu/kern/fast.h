@@ -19,7 +19,8 @@
 #define GPU_OUTPUTS      4
 /* Types that need more registers than a third of a processor's. */
 #define GPU_FAST_LARGE(type)                                                                       \
-	((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_Q6_K || (type) == GPU_MXFP4)
+	((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_Q6_K || (type) == GPU_MXFP4 ||  \
+	 (type) == GPU_IQ4_NL || (type) == GPU_IQ4_XS)
 
 /* Values of a unit. */
 GPU_FN uint32_t gpu_fast_unit(uint32_t type)

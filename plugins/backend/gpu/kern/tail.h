@@ -9,7 +9,7 @@
 #include "backend/gpu/kern/norm.h"
 
 /* GLU of `count` items from `item` on, in columns [c, c + GPU_TAIL_COLUMNS). */
-GPU_SLOW void gpu_tail_glu(const struct gpu_glu_args *a, uint32_t item, uint32_t count, uint32_t c)
+GPU_FN void gpu_tail_glu(const struct gpu_glu_args *a, uint32_t item, uint32_t count, uint32_t c)
 {
 	for (uint32_t i = item; i < item + count; i++) {
 		for (uint32_t j = 0; j < GPU_TAIL_COLUMNS; j += GPU_THREADS)
@@ -18,29 +18,37 @@ GPU_SLOW void gpu_tail_glu(const struct gpu_glu_args *a, uint32_t item, uint32_t
 	}
 }
 
-/* The norm of the only row. */
-GPU_SLOW void gpu_tail_norm(const struct gpu_norm_args *a, float *red)
+/* The last of `expected` blocks goes on: with GLU of `count` items from `item` on, from column c
+ * on, or with the norm of the only row.  A function of its own, so that all products share its
+ * code.  red: shared and free. */
+GPU_SLOW void gpu_tail_do(uint32_t kind, uint64_t args, uint32_t *counter, uint32_t expected,
+			  uint32_t item, uint32_t count, uint32_t c, float *red)
 {
-	gpu_norm_row(a, 0, 0, 0, red);
+	if (!gpu_last(counter, expected, (uint32_t *)(void *)red))
+		return;
+	if (kind == GPU_TAIL_GLU)
+		gpu_tail_glu(GPU_PTR(const struct gpu_glu_args, args), item, count, c);
+	else
+		gpu_norm_row(GPU_PTR(const struct gpu_norm_args, args), 0, 0, 0, red);
 }
 
-/* A block has outputs [first, first + per) of `count` of `items` items from `item` on, tile
- * number `tile`. Shared: red, which is free. */
+/* A block has outputs [first, first + per) of `count` of `items` items from `item` on, tile number
+ * `tile`.  Shared: red, which is free. */
 GPU_FN void gpu_tail(const struct gpu_parts_args *p, uint32_t first, uint32_t per, uint32_t outputs,
 		     uint32_t items, uint32_t tile, uint32_t item, uint32_t count, float *red)
 {
-	uint32_t *counter = GPU_PTR(uint32_t, p->counters), *flag = (uint32_t *)(void *)red;
-	uint32_t c = first / GPU_TAIL_COLUMNS * GPU_TAIL_COLUMNS;
-	uint32_t n = outputs - c < GPU_TAIL_COLUMNS ? outputs - c : GPU_TAIL_COLUMNS;
+	uint32_t *counter = GPU_PTR(uint32_t, p->counters), expected = p->blocks[0];
+	uint32_t g = first / GPU_TAIL_COLUMNS, c = g * GPU_TAIL_COLUMNS;
 
-	if (p->tail_kind == GPU_TAIL_NORM) {
-		if (items == 1 && gpu_last(counter, p->blocks[0], flag))
-			gpu_tail_norm(GPU_PTR(const struct gpu_norm_args, p->tail), red);
+	if (p->tail_kind == GPU_TAIL_NORM && items > 1)
 		return;
+	if (p->tail_kind == GPU_TAIL_GLU) {
+		uint32_t n = outputs - c < GPU_TAIL_COLUMNS ? outputs - c : GPU_TAIL_COLUMNS;
+
+		counter += tile * ((outputs + GPU_TAIL_COLUMNS - 1) / GPU_TAIL_COLUMNS) + g;
+		expected = p->n_part * ((n + per - 1) / per);
 	}
-	counter += tile * ((outputs + GPU_TAIL_COLUMNS - 1) / GPU_TAIL_COLUMNS) + c / GPU_TAIL_COLUMNS;
-	if (gpu_last(counter, p->n_part * ((n + per - 1) / per), flag))
-		gpu_tail_glu(GPU_PTR(const struct gpu_glu_args, p->tail), item, count, c);
+	gpu_tail_do(p->tail_kind, p->tail, counter, expected, item, count, c, red);
 }
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_TAIL_H */

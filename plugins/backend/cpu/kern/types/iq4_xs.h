@@ -39,7 +39,7 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 	c->d = _mm256_mul_ps(h->d, _mm256_cvtepi32_ps(sc));
 #pragma GCC unroll 8
 	for (int r = 0; r < 8; r++)
-		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
+		c->q[r] = look_up_4(LMD_DTYPE_IQ4_XS, w[r] + at + 8, j);
 }
 
 #elif KERN_PART == KERN_PART_NEON
@@ -68,7 +68,6 @@ INLINE void head_iq4_xs(const uint8_t *const w[8], size_t at, struct head *h)
 INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t at, int p,
 			 struct codes *c)
 {
-	const __m512i both = _mm512_setr_epi64(0, 1, 0, 1, 2, 3, 2, 3);
 	__m512i low = _mm512_srlv_epi32(h->s[1], two(8 * p, 8 * p + 4));
 	__m512i high = _mm512_srlv_epi32(h->s[0], two(4 * p, 4 * p + 2)), sc;
 
@@ -78,12 +77,8 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 	sc = _mm512_sub_epi32(sc, _mm512_set1_epi32(32));
 	c->d = _mm512_mul_ps(h->d, _mm512_cvtepi32_ps(sc));
 #pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		__m256i q = _mm256_loadu_si256((const void *)(w[r] + at + 8 + 32 * p));
-		__m512i v = _mm512_permutexvar_epi64(both, _mm512_castsi256_si512(q));
-
-		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(v));
-	}
+	for (int r = 0; r < 8; r++)
+		c->q[r] = look_up_4(LMD_DTYPE_IQ4_XS, w[r] + at + 8, p);
 }
 
 #endif

@@ -8,7 +8,7 @@
  *   b      column q, rows 4i..4i+3
  *   c[r]   row 4i + r, column q
  *
- * tests/gpu/emu_matrix.c has the same for the host. */
+ * tests/gpu/emu.c has the same for the host. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_AMD_MFMA_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_AMD_MFMA_H
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exact products with AVX2: the types of ik_llama.cpp with larger blocks. */
+#include "linear_q8_avx2.h"
+#include "variants.h"
+
+#define KERNEL(ID, ...) KERN_AVX2(ID)
+HOST_MEM_INT8_TYPES_IK(KERNEL)
+
+#define ENTRY(ID, ...) KERN_AVX2_ENTRY(ID),
+const struct kern_linear kern_ik_avx2[] = {
+	HOST_MEM_INT8_TYPES_IK(ENTRY)
+	{.run = NULL},
+};
