@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
  * How busy an engine keeps a device, in simulated time:
- *   device_time MODEL [-n SESSIONS] [-s STEPS] [-m MS] [-f SHARE] [-c GB/S] [-p DEVICES] [-o]
+ *   device_time MODEL [-n SESSIONS] [-s STEPS] [-m MS] [-f SHARE] [-c GB/S] [-p DEVICES] [-o] [-b]
  *               [-h auto|never|always]
  * SESSIONS (64) generations decode for STEPS (400) steps of the engine on a device that computes
  * nothing.  A step of all sessions takes it MS (3.6), of which SHARE (1) does not depend on the
  * number of sessions; choosing tokens takes 0.1 ms, and copies take what the rate (50) says.  The
  * host's work takes as long as the processor time of the engine's thread, the only one.
  * With -p, a step is divided among DEVICES.  -o: the host chooses all tokens
- * (device_sampling = off).  -h: whether the sessions take turns in two halves (auto).
+ * (device_sampling = off); -b: from the best candidates, which the device finds.
+ * -h: whether the sessions take turns in two halves (auto).
  * Prints one JSON object: "busy", the share of the simulated time in which a device computes (of
  * the busiest device: all have the same work); "step_ms", the simulated time of all sessions' next
  * token; "host_ms", the host's part of it; and "real_s", the real time of all this. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/engine/best.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/sample.h"
 #include "core/plugin/host_services.h"
@@ -39,6 +42,12 @@ static struct {
 	double step_ns, fixed; /* of all rows; the share that does not depend on their number */
 	double bytes_per_ns;
 	float *noise; /* [n_row + N_NOISE][width] */
+	bool finds_best;
+	struct best {
+		int32_t id;
+		float logit;
+	} (*best)[LMI_ENGINE_N_BEST]; /* [n_row + N_NOISE] of these rows */
+	uint32_t first; /* row of noise that the last step began with */
 	uint32_t n_row, width, n_run;
 	uint64_t busy_ns[N_DEVICE];
 } sim;
@@ -96,9 +105,12 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 		.kv_dtype = LMD_DTYPE_F16,
 	};
 
+	struct lmd_device_info mine = info;
+
 	(void)host, (void)why, (void)n;
+	mine.caps |= sim.finds_best ? LMD_DEV_TOPN : 0;
 	for (uint32_t i = 0; i < cap && i < N_DEVICE; i++)
-		LMD_PUT((struct lmd_device_info *)(void *)((char *)out + i * out->struct_size), &info);
+		LMD_PUT((struct lmd_device_info *)(void *)((char *)out + i * out->struct_size), &mine);
 	return N_DEVICE;
 }
 
@@ -248,9 +260,20 @@ static void make_output(const struct lmd_binding *b, uint32_t n_out)
 	uint32_t n = n_out < sim.n_row ? n_out : sim.n_row;
 	int32_t *tokens = (int32_t *)(void *)b->buffer->mem;
 
-	if (b->id == LMD_OUT_LOGITS && sim.noise)
-		memcpy(b->buffer->mem, sim.noise + (size_t)(sim.n_run % N_NOISE) * sim.width,
+	if (b->id == LMD_OUT_LOGITS && sim.noise) {
+		sim.first = sim.n_run % N_NOISE;
+		memcpy(b->buffer->mem, sim.noise + (size_t)sim.first * sim.width,
 		       (size_t)n * sim.width * sizeof(float));
+	}
+	for (uint32_t i = 0; i < n && sim.best; i++)
+		for (uint32_t k = 0; k < b->row_bytes / 4 && k < LMI_ENGINE_N_BEST; k++) {
+			char *at = b->buffer->mem + i * b->row_bytes + k * 4;
+
+			if (b->id == LMD_OUT_TOPN)
+				memcpy(at, &sim.best[sim.first + i][k].id, 4);
+			else if (b->id == LMD_OUT_TOPN_LOGIT)
+				memcpy(at, &sim.best[sim.first + i][k].logit, 4);
+		}
 	for (uint32_t i = 0; i < n_out && b->id == LMD_OUT_TOKEN; i++)
 		tokens[i] = (int32_t)((sim.n_run * 7919u + i * 104729u) % sim.width);
 }
@@ -415,6 +438,31 @@ static void must(enum lmd_status st, const struct lmd_error *err)
 	exit(1);
 }
 
+static int by_logit(const void *a, const void *b)
+{
+	const struct best *x = a, *y = b;
+
+	if (x->logit != y->logit)
+		return x->logit > y->logit ? -1 : 1;
+	return x->id < y->id ? -1 : 1;
+}
+
+/* Finds the best candidates of all rows of noise. */
+static void find_best(void)
+{
+	struct best *row = must_alloc(sim.width * sizeof(*row));
+
+	sim.best = must_alloc((sim.n_row + N_NOISE) * sizeof(*sim.best));
+	for (uint32_t r = 0; r < sim.n_row + N_NOISE; r++) {
+		for (uint32_t i = 0; i < sim.width; i++)
+			row[i] = (struct best){(int32_t)i, sim.noise[(size_t)r * sim.width + i]};
+		qsort(row, sim.width, sizeof(*row), by_logit);
+		for (uint32_t k = 0; k < LMI_ENGINE_N_BEST && k < sim.width; k++)
+			sim.best[r][k] = row[k];
+	}
+	free(row);
+}
+
 static void fill_noise(uint32_t n_seq, uint32_t width)
 {
 	uint64_t rnd = 1;
@@ -540,9 +588,12 @@ static void run(const struct settings *s)
 	o.halves = s->halves;
 	must(lmi_engine_open(&e, &o, &err), &err);
 	fill_noise(s->n_seq, e->inst->desc.n_vocab);
+	if (sim.finds_best)
+		find_best();
 	measure(e, s);
 	lmi_engine_fini(e);
 	free(sim.noise);
+	free(sim.best);
 	lmi_plugin_registry_destroy(o.inst.registry);
 	lmi_host_destroy(real);
 }
@@ -553,7 +604,7 @@ int main(int argc, char **argv)
 	double ms = 3.6, rate = 50, fixed = 1;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:s:m:f:c:p:oh:")) != -1) {
+	while ((c = getopt(argc, argv, "n:s:m:f:c:p:obh:")) != -1) {
 		if (c == 'n')
 			s.n_seq = (uint32_t)atoi(optarg);
 		else if (c == 's')
@@ -566,6 +617,8 @@ int main(int argc, char **argv)
 			s.n_device = (uint32_t)atoi(optarg);
 		else if (c == 'o')
 			s.on_host = true;
+		else if (c == 'b')
+			sim.finds_best = true;
 		else if (c == 'f')
 			fixed = atof(optarg);
 		else if (c == 'h')
@@ -578,7 +631,7 @@ int main(int argc, char **argv)
 	if (optind + 1 != argc || !s.n_seq || !s.n_step || !s.n_device || s.n_device > N_DEVICE ||
 	    !(ms > 0) || !(rate > 0) || !(fixed >= 0 && fixed <= 1)) {
 		fprintf(stderr, "usage: device_time MODEL [-n SESSIONS] [-s STEPS] [-m MS] "
-				"[-f SHARE] [-c GB/S] [-p DEVICES] [-o] [-h auto|never|always]\n");
+				"[-f SHARE] [-c GB/S] [-p DEVICES] [-o] [-b] [-h auto|never|always]\n");
 		return 2;
 	}
 	s.model = argv[optind];

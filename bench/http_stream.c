@@ -146,7 +146,7 @@ static void run_http(struct worker *w)
 
 	for (int i = 0; i < n_request; i++) {
 		double from = now_ms();
-		bool done = false;
+		bool done = false, begun = false;
 		uint64_t n = 0;
 
 		make_prompt(prompt, sizeof(prompt), w, i);
@@ -168,8 +168,9 @@ static void run_http(struct worker *w)
 			if (k <= 0)
 				die("HTTP", "the connection was closed");
 			in[k] = 0;
-			if (!i && !n && !strstr(in, "HTTP/1.1 200"))
+			if (!i && !begun && !strstr(in, "HTTP/1.1 200"))
 				die("HTTP", "the status is not 200");
+			begun = true;
 			n += count_events(in, (size_t)k, tail, sizeof(tail));
 			if (n && !w->first_ms[i])
 				w->first_ms[i] = now_ms() - from;

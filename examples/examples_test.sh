@@ -82,6 +82,16 @@ if [ -e "$dir/plugins/backend-partial.so" ]; then
 		exit 1
 	}
 fi
+# a model made as its example says
+if command -v python3 >/dev/null; then
+	printf abcabcabc >"$dir/text"
+	python3 "$src/examples/arch-bigram/make_model.py" "$dir/text" "$dir/bigram.gguf" &&
+		"$build/llamactl" --plugin-dir "$dir/plugins" run "$dir/bigram.gguf" -p a -n 5 --temp 0 >"$dir/bigram.txt"
+	[ "$(cat "$dir/bigram.txt")" = bcabc ] || {
+		echo "FAIL: arch-bigram/make_model.py: $(cat "$dir/bigram.txt")"
+		exit 1
+	}
+fi
 mkdir "$dir/models"
 models=
 make_model=$src/examples/format-llama2c/make_model.py

@@ -366,7 +366,7 @@ enum lmd_status lmi_hub_request(struct lmi_hub_reply *out, const struct lmi_hub_
 
 	*out = (struct lmi_hub_reply){0};
 	if (o->offline)
-		return lmd_fail(err, LMD_DENIED, "%s: the network is not used (offline)",
+		return lmd_fail(err, LMD_DENIED, "%s: the network is not used, because HF_HUB_OFFLINE is set",
 				lmi_hub_shown_url(url, q->url));
 	(void)pthread_once(&once, init_once);
 	x.curl = global_status == CURLE_OK ? curl_easy_init() : NULL;

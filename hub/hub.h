@@ -36,7 +36,7 @@ struct lmi_hub_opts {
 	const char *auth_file;
 	const char *upload_dir; /* where uploads that were begun are remembered; NULL: nowhere */
 	uint64_t rate;          /* bytes per second of one transfer; 0: no limit */
-	bool offline;           /* every call that needs the network fails */
+	bool offline;           /* HF_HUB_OFFLINE: every call that needs the network fails */
 };
 
 struct lmi_hub_file {

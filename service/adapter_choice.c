@@ -279,6 +279,16 @@ static const char *text_of(const struct lmi_service *svc, const char *model,
 	return asked ? asked->adapter : NULL;
 }
 
+const char *lmi_svc_adapter_text(const struct lmi_service *svc, const char *model,
+				 const struct lmd_str *asked)
+{
+	const struct lmi_svc_preset *own = lmi_svc_preset_find(svc, asked->ptr, asked->len);
+	const char *text = text_of(svc, model,
+				   own ? own : lmi_svc_preset_find(svc, model, strlen(model)));
+
+	return text ? text : "";
+}
+
 enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choice *out,
 				       const struct lmi_service *svc, const char *model,
 				       const struct lmi_wire_req_generate *q, struct lmd_error *err)

@@ -37,6 +37,11 @@ LMD_NODISCARD enum lmd_status lmi_svc_adapter_choose(struct lmi_svc_adapter_choi
 						     const char *model,
 						     const struct lmi_wire_req_generate *q,
 						     struct lmd_error *err);
+/* Returns the adapters of requests for the model `model` under the name `asked` that name none, as
+ * "NAME[:SCALE],...", without those of a Modelfile. The loop's thread; valid until the configuration or
+ * the choice changes. */
+const char *lmi_svc_adapter_text(const struct lmi_service *svc, const char *model,
+				 const struct lmd_str *asked);
 /* Finds those of a text, "NAME[:SCALE],..."; NULL: none. */
 LMD_NODISCARD enum lmd_status lmi_svc_adapter_choose_text(struct lmi_svc_adapter_choice *out,
 							  const struct lmi_service *svc,

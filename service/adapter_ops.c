@@ -93,7 +93,8 @@ static void reply_list(struct lmi_svc_call *c, const struct lmi_svc_model *m)
 	}
 	r.u.adapters.adapters = v;
 	r.u.adapters.n_adapters = n;
-	r.u.adapters.chosen = lmi_svc_str(book && book->chosen ? book->chosen : "");
+	r.u.adapters.chosen =
+		lmi_svc_str(lmi_svc_adapter_text(svc, name, &c->request.req->u.adapters.model));
 	r.u.adapters.folder = own && own->adapters_dir;
 	if (m->current)
 		put_slots(&r.u.adapters, m->current, c->request.arena);

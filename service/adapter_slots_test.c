@@ -2,6 +2,7 @@
  *
  * Adapters that requests name are loaded while the model runs. Loads and evictions are compared, by their
  * counts, with those of a list in the order of last use. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,6 +417,79 @@ START_TEST(sessions_belong_to_adapters)
 }
 END_TEST
 
+/* ---- log probabilities of a prompt ---- */
+
+#define N_LOGPROB 6
+
+/* Starts the generation and reads all its items: they are in fx.a. */
+static const struct lmi_wire_rep_next *run(struct lmi_wire_request *q)
+{
+	struct lmi_wire_request next;
+
+	ck_assert_msg(fx_call(&fx, &fx_user, q), "%s", fx.a.err.text);
+	next = fx_next(&fx.a.r.u.generate.id, 0);
+	fx_settle(&fx);
+	ck_assert_msg(fx_call(&fx, &fx_user, &next), "%s", fx.a.err.text);
+	ck_assert(fx.a.r.u.next.end);
+	return &fx.a.r.u.next;
+}
+
+/* A greedy generation that continues tokens. */
+static struct lmi_wire_request continue_tokens(const char *adapter, const lmd_token *v, uint32_t n,
+					       int64_t n_out)
+{
+	struct lmi_wire_request q = request(adapter, n_out);
+	struct lmi_wire_req_generate *g = &q.u.generate;
+
+	g->has_prompt = false;
+	g->has_tokens = true;
+	g->tokens = v;
+	g->n_tokens = n;
+	g->has_temp = true;
+	g->temp = 0;
+	return q;
+}
+
+/* Reads the log probabilities of tokens of a prompt, from number 3 on. */
+static void prompt_logprobs(const char *adapter, const lmd_token *v, double out[N_LOGPROB])
+{
+	struct lmi_wire_request q = continue_tokens(adapter, v, 3 + N_LOGPROB, 1);
+	const struct lmi_wire_rep_next *r;
+
+	q.u.generate.has_prompt_logprobs = true;
+	r = run(&q);
+	for (uint32_t i = 0; i < N_LOGPROB; i++) {
+		ck_assert_int_eq(r->items[3 + i].kind, LMI_WIRE_ITEM_PROMPT_TOKEN);
+		ck_assert_uint_eq(r->items[3 + i].u.prompt_token.n_logprobs, 1);
+		out[i] = r->items[3 + i].u.prompt_token.logprobs[0].logprob;
+	}
+}
+
+/* The tokens of an answer have the same probabilities in a prompt, with the same adapter. */
+START_TEST(a_prompt_is_computed_with_its_adapter)
+{
+	lmd_token v[3 + N_LOGPROB] = {10, 20, 30};
+	struct lmi_wire_request q = continue_tokens("a0", v, 3, N_LOGPROB);
+	double want[N_LOGPROB], with[N_LOGPROB], without[N_LOGPROB], most = 0;
+	const struct lmi_wire_rep_next *r;
+
+	q.u.generate.has_logprobs = true;
+	r = run(&q);
+	for (uint32_t i = 0; i < N_LOGPROB; i++) {
+		ck_assert_int_eq(r->items[i].kind, LMI_WIRE_ITEM_TOKEN);
+		v[3 + i] = (lmd_token)r->items[i].u.token.token;
+		want[i] = r->items[i].u.token.logprobs[0].logprob;
+	}
+	prompt_logprobs("a0", v, with);
+	prompt_logprobs("", v, without);
+	for (uint32_t i = 0; i < N_LOGPROB; i++) {
+		ck_assert_double_eq_tol(with[i], want[i], 1e-5);
+		most = fmax(most, fabs(without[i] - want[i]));
+	}
+	ck_assert_double_gt(most, 1e-3); /* the adapter has an effect */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("adapter slots");
@@ -431,6 +505,7 @@ int main(void)
 	tcase_add_test(c, scales_and_several);
 	tcase_add_test(c, names);
 	tcase_add_test(c, sessions_belong_to_adapters);
+	tcase_add_test(c, a_prompt_is_computed_with_its_adapter);
 	suite_add_tcase(s, c);
 	return lmd_check_run(srunner_create(s));
 }

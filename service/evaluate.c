@@ -56,6 +56,7 @@ static bool submit(struct lmi_svc_evaluation *v, uint64_t now)
 	const struct lmi_service_evaluation *what = v->what;
 	struct lmi_engine_input_seq seq = {.tokens = what->tokens,
 					   .n_tokens = what->n_tokens,
+					   .adapter = what->adapter,
 					   .fork_of = LMI_ENGINE_NO_FORK};
 	struct lmi_engine_eval cmd = {
 		.seqs = &seq, .n_seq = 1, .want = what->want, .pooling = what->pooling,

@@ -14,6 +14,7 @@ struct lmi_service_evaluation {
 	struct lmd_str model;
 	const lmd_token *tokens; /* [n_tokens] */
 	uint32_t n_tokens;
+	int32_t adapter; /* slot of the engine, which the caller holds; 0: those of the model */
 	enum lmi_engine_eval_output want;
 	uint32_t n_logprobs; /* with LMI_ENGINE_WANT_LOGPROBS */
 	int32_t pooling; /* with LMI_ENGINE_WANT_EMBED; LMD_POOL_UNSET: the model's own, otherwise the

@@ -88,7 +88,7 @@ static void expire(struct lmi_svc_generation *g, uint64_t now)
 	bool stuck = g->deadline_ns > now, runs = g->state == LMI_SVC_GEN_RUN;
 
 	if (stuck && g->paused_until_ns) {
-		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_LEASE);
+		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_PAUSED);
 		return;
 	}
 	if (stuck) {

@@ -12,6 +12,7 @@
 #include "service/preset.h"
 #include "service/prompt.h"
 #include "service/quota.h"
+#include "service/replay.h"
 #include "service/stream.h"
 
 #define LOADS_MAX 4 /* of the model for one request */
@@ -182,9 +183,9 @@ static void adapter_ready(struct lmi_svc_generation *g, uint64_t now)
 	g->ready_ns = now;
 	if (q->has_keep_alive_ms)
 		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
-	if ((g->durable && g->durable->started
-		     ? resume(g, &refused)
-		     : lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena,
+	if ((g->durable && g->durable->started ? resume(g, &refused)
+	     : g->replays ? LMD_OK /* its request has what the configuration adds */
+			  : lmi_svc_preset_apply(r, &g->request.message.u.generate, g->request.arena,
 					    &refused)) != LMD_OK) {
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;
@@ -298,7 +299,9 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
 		g->load_waiter.ready = model_ready;
-		st = make_durable(g, m, &refused);
+		st = lmi_svc_replay_check_model(g, m->record, &refused);
+		if (st == LMD_OK)
+			st = make_durable(g, m, &refused);
 		if (st != LMD_OK)
 			lmi_svc_gen_fail(g, now, &refused, 0);
 		else
@@ -346,11 +349,16 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	uint64_t lease = lmi_svc_gen_lease_ms(svc, q);
 	uint64_t timeout =
 		q->has_timeout_ms ? (uint64_t)q->timeout_ms : svc->limits.timeout_default;
+	struct lmi_svc_replay_settings *replays =
+		a->replays ? lmi_alloc(1, sizeof(*replays)) : NULL;
 	struct lmi_svc_generation *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st;
 
-	if (!g)
+	if (!g || (a->replays && !replays)) {
+		lmi_free(g);
+		lmi_free(replays);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
+	}
 	g->writer = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
 						 .runs = lmi_svc_gen_runs,
 						 .pause = lmi_svc_gen_pause,
@@ -363,6 +371,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 					  lease, err);
 	if (st != LMD_OK) {
 		lmi_svc_request_fini(&g->request);
+		lmi_free(replays);
 		lmi_free(g);
 		return st;
 	}
@@ -370,6 +379,10 @@ static enum lmd_status create(struct lmi_svc_generation **out, struct lmi_svc_re
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
 	memcpy(g->stream_id, g->writer.stream->id, sizeof(g->stream_id));
 	g->serial = ++svc->serial;
+	if (a->replays) {
+		g->replays = replays;
+		*replays = *a->replays;
+	}
 	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
 							       : a->now + timeout * LMI_NS_PER_MS;
 	g->ready_ns = UINT64_MAX;

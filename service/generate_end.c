@@ -8,6 +8,7 @@
 #include "core/engine/constrain.h"
 #include "service/event_ring.h"
 #include "service/generate_work.h"
+#include "service/replay.h"
 #include "service/service.h"
 
 void lmi_svc_gen_release(struct lmi_svc_generation *g)
@@ -24,6 +25,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	lmi_svc_gen_session_free(g);
 	lmi_svc_adapter_choice_fini(&g->adapter_waiter.choice);
 	lmi_svc_request_fini(&g->request);
+	lmi_free(g->replays);
 	lmi_free(g);
 }
 
@@ -133,6 +135,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	g->adapter = 0;
 	g->loaded = NULL;
 	count_end(svc, end);
+	lmi_svc_replay_end(g, end);
 	lmi_svc_event_ring_generation(g, LMI_WIRE_EVENT_KIND_END, end);
 	if (g->request.reply) {
 		if (end->kind == LMI_SVC_END_ERROR)

@@ -110,6 +110,7 @@ static void evaluate(struct lmi_svc_generation *g, uint64_t now)
 	p->what = (struct lmi_service_evaluation){
 		.tokens = g->tokens.id,
 		.n_tokens = (uint32_t)g->tokens.n,
+		.adapter = g->adapter,
 		.want = LMI_ENGINE_WANT_LOGPROBS,
 		.n_logprobs = (uint32_t)lmi_svc_gen_request(g)->prompt_logprobs + 1,
 		.done = done,

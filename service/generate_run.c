@@ -15,6 +15,7 @@
 #include "service/prefix_tier.h"
 #include "service/preset.h"
 #include "service/prompt.h"
+#include "service/replay.h"
 #include "service/session_work.h"
 
 static uint64_t client_of(const struct lmi_svc_generation *g)
@@ -61,12 +62,15 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	lmi_svc_preset_sampling(g->loaded, &q->model, &defaults);
 	if (g->durable)
 		lmi_sampler_params_set(&defaults, &g->durable->sampling);
+	if (g->replays)
+		lmi_sampler_params_set(&defaults, &g->replays->sampling);
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
 	st = lmi_svc_prompt_run(g->loaded->engine, g->cmd, q, &p, err);
 	if (st != LMD_OK)
 		return st;
+	lmi_svc_replay_begin(g, &defaults);
 	if (q->report_settings && g->writer.stream)
 		lmi_svc_settings_keep(&g->writer.stream->out, q, &g->used);
 	if (g->paused_until_ns) /* if the queue is full, it runs until it is paused again */
@@ -182,6 +186,8 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 		lmi_svc_gen_session_token(g, ev->u.text.token);
 	if (ev->kind == LMI_ENGINE_EV_TOKEN)
 		lmi_svc_gen_prefix_token(g, ev->u.text.token);
+	if (ev->kind == LMI_ENGINE_EV_TOKEN)
+		lmi_svc_replay_token(g, ev->u.text.token);
 	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;

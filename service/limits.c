@@ -118,6 +118,12 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "How long a durable stream that nobody reads is kept, whether it runs or has ended."),
 	ROW(pause_max, "ms", 1000, 7 * DAY, 10 * MINUTE,
 	    "Longest time that a generation can be paused; after that it is cancelled."),
+	ROW(replay_requests, "", 0, 65536, 0,
+	    "How many requests of all users together are kept in memory after their end, so that op replay can "
+	    "generate their answers again: the request with its prompt, its settings, its seed, and digests of "
+	    "model and answer. 0 = none."),
+	ROW(replay_bytes, "bytes", 1024, 1ull << 34, 16u << 20,
+	    "Maximum size of the kept requests together; the oldest is dropped first."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),

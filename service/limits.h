@@ -58,6 +58,8 @@ struct lmi_service_limits {
 	uint64_t fail_ms;
 	uint64_t fail_max_ms;
 	uint64_t pause_max;
+	uint64_t replay_requests;
+	uint64_t replay_bytes;
 	uint64_t inline_bytes;
 	uint64_t session_bytes;
 	uint64_t session_bytes_all;

@@ -133,7 +133,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       a->activations == b->activations && a->k_dtype == b->k_dtype &&
 	       a->v_dtype == b->v_dtype &&
 	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
-	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
+	       a->isolation == b->isolation && !strcmp(a->devices, b->devices) &&
+	       !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
 	       !strcmp(a->draft_path, b->draft_path);
 }
@@ -271,6 +272,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
+static bool is_auto(const struct lmd_str *draft)
+{
+	return draft->len == strlen(LMI_SVC_DRAFT_AUTO) &&
+	       !memcmp(draft->ptr, LMI_SVC_DRAFT_AUTO, draft->len);
+}
+
 static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 			     const struct lmd_str *model, const struct lmi_svc_load *load,
 			     const struct lmd_str *draft, struct lmd_error *err)
@@ -298,7 +305,10 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	}
 	w->lookup.found = found;
 	w->pending = true;
-	w->finds_draft = draft && draft->len;
+	w->finds_draft = draft && draft->len && !is_auto(draft);
+	if (draft && is_auto(draft))
+		(void)snprintf(w->load.draft_path, sizeof(w->load.draft_path), "%s",
+			       LMI_SVC_DRAFT_AUTO);
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, w->finds_draft ? draft : &name);
 	return LMD_OK;
 }
@@ -344,6 +354,9 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 		l.activations = LMD_ACTIVATIONS_INT8;
 	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT16)
 		l.activations = LMD_ACTIVATIONS_INT16;
+	if (q->isolation != LMI_WIRE_ISOLATION_AUTO)
+		l.isolation = q->isolation == LMI_WIRE_ISOLATION_PROCESS ? LMI_SVC_ISOLATION_PROCESS
+									 : LMI_SVC_ISOLATION_OFF;
 	copy(l.devices, sizeof(l.devices), &q->devices);
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);

@@ -20,8 +20,7 @@
 
 struct guard {
 	char state;
-	uint32_t n_death;
-	int64_t begin_s;
+	struct lmi_svc_load_guard g;
 };
 
 static bool path_of(char path[PATH_BYTES], const char *dir, const char *name)
@@ -55,10 +54,10 @@ static struct guard read_guard(const char *path)
 	if (n <= 0)
 		return g;
 	text[n] = 0;
-	if (sscanf(text, "%c %5u %19lld", &got.state, &got.n_death, &begin) != 3 ||
-	    (got.state != 'L' && got.state != 'H') || got.n_death > DEATHS_MAX || begin < 0)
+	if (sscanf(text, "%c %5u %19lld", &got.state, &got.g.n_death, &begin) != 3 ||
+	    (got.state != 'L' && got.state != 'H') || got.g.n_death > DEATHS_MAX || begin < 0)
 		return g;
-	got.begin_s = begin;
+	got.g.begin_s = begin;
 	return got;
 }
 
@@ -68,7 +67,7 @@ static void write_guard(const char *path, const struct guard *g, const char *nam
 
 	if (fd < 0)
 		return;
-	(void)dprintf(fd, "%c %u %lld\n%s\n", g->state, g->n_death, (long long)g->begin_s, name);
+	(void)dprintf(fd, "%c %u %lld\n%s\n", g->state, g->g.n_death, (long long)g->g.begin_s, name);
 	close(fd);
 }
 
@@ -84,18 +83,16 @@ static uint64_t pause_s(uint32_t n_death)
 /* Counts a load that did not end as a death. */
 static void count_death(struct guard *g)
 {
-	g->n_death += g->n_death < DEATHS_MAX;
+	g->g.n_death += g->g.n_death < DEATHS_MAX;
 	g->state = 'H';
 }
 
 /* Fails if the model is in quarantine. */
-static enum lmd_status check(struct guard *g, int64_t now_s, struct lmd_error *err)
+static enum lmd_status check(const struct lmi_svc_load_guard *g, int64_t now_s, struct lmd_error *err)
 {
-	int64_t left;
+	int64_t begin = g->begin_s < now_s ? g->begin_s : now_s; /* the clock may have been set back */
+	int64_t left = begin + (int64_t)pause_s(g->n_death) - now_s;
 
-	if (g->begin_s > now_s) /* the clock was set back */
-		g->begin_s = now_s;
-	left = g->begin_s + (int64_t)pause_s(g->n_death) - now_s;
 	if (g->n_death < 2 || left <= 0)
 		return LMD_OK;
 	return lmd_fail(err, LMD_UNSUPPORTED,
@@ -104,18 +101,24 @@ static enum lmd_status check(struct guard *g, int64_t now_s, struct lmd_error *e
 			g->n_death, (long long)left);
 }
 
-bool lmi_svc_load_guard_refuses(const char *state_dir, const char *name, int64_t now_ns,
-				struct lmd_error *err)
+void lmi_svc_load_guard_read(struct lmi_svc_load_guard *out, const char *state_dir, const char *name)
 {
 	char path[PATH_BYTES];
 	struct guard g;
 
+	*out = (struct lmi_svc_load_guard){0};
 	if (!path_of(path, state_dir, name))
-		return false;
+		return;
 	g = read_guard(path);
 	if (g.state == 'L')
 		count_death(&g);
-	return check(&g, now_ns / NS_PER_S, err) != LMD_OK;
+	*out = g.g;
+}
+
+bool lmi_svc_load_guard_refuses(const struct lmi_svc_load_guard *g, int64_t now_ns,
+				struct lmd_error *err)
+{
+	return check(g, now_ns / NS_PER_S, err) != LMD_OK;
 }
 
 enum lmd_status lmi_svc_load_guard_begin(const char *state_dir, const char *name, int64_t now_ns,
@@ -132,7 +135,7 @@ enum lmd_status lmi_svc_load_guard_begin(const char *state_dir, const char *name
 		count_death(&g);
 		write_guard(path, &g, name);
 	}
-	st = forced ? LMD_OK : check(&g, now_ns / NS_PER_S, err);
+	st = forced ? LMD_OK : check(&g.g, now_ns / NS_PER_S, err);
 	if (st != LMD_OK)
 		return st;
 	slash = strrchr(path, '/');
@@ -140,7 +143,7 @@ enum lmd_status lmi_svc_load_guard_begin(const char *state_dir, const char *name
 	(void)mkdir(path, 0700); /* usually exists */
 	*slash = '/';
 	g.state = 'L';
-	g.begin_s = now_ns / NS_PER_S;
+	g.g.begin_s = now_ns / NS_PER_S;
 	write_guard(path, &g, name);
 	return LMD_OK;
 }
@@ -153,7 +156,7 @@ void lmi_svc_load_guard_end(const char *state_dir, const char *name, bool good)
 	if (!path_of(path, state_dir, name))
 		return;
 	g = read_guard(path);
-	if (good || !g.n_death) {
+	if (good || !g.g.n_death) {
 		(void)unlink(path);
 		return;
 	}

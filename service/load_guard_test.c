@@ -13,10 +13,18 @@
 static struct lmd_error err;
 static int64_t now = 1795271400 * S;
 
+static bool is_refused(struct lmd_error *why)
+{
+	struct lmi_svc_load_guard g;
+
+	lmi_svc_load_guard_read(&g, dir, "poison");
+	return lmi_svc_load_guard_refuses(&g, now, why);
+}
+
 static enum lmd_status begin(bool forced)
 {
 	struct lmd_error before = {0};
-	bool refuses = lmi_svc_load_guard_refuses(dir, "poison", now, &before);
+	bool refuses = is_refused(&before);
 	enum lmd_status st;
 
 	err = (struct lmd_error){0};

@@ -19,6 +19,7 @@
 #include "service/limits.h"
 #include "service/load_guard.h"
 #include "service/model_status.h"
+#include "service/registry_rows.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -46,6 +47,7 @@ void lmi_svc_loaded_model_retire(struct lmi_svc_loaded_model *r)
 	if (r->state != LMI_SVC_MODEL_READY)
 		return;
 	r->state = LMI_SVC_MODEL_DRAINING;
+	lmi_svc_draft_pair_end(r);
 	if (!r->n_user)
 		start_close(r->svc, r);
 }
@@ -100,6 +102,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.split = l->split;
 	if (l->override_tensor[0])
 		o->inst.override_tensor = l->override_tensor;
+	if (l->isolation)
+		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -109,8 +113,15 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	o->inst.adapters = r->slots.open;
 	o->inst.slot_adapters = r->adapters.refs;
 	o->inst.n_slot_adapters = r->adapters.n;
-	if (l->draft_path[0])
+	o->vocab_digest = !svc->o.embedded;
+	o->inst.draft_candidates = r->pair.v;
+	o->inst.n_draft_candidates = r->pair.n;
+	if (!strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO))
+		o->inst.draft_path = NULL;
+	else if (l->draft_path[0])
 		o->inst.draft_path = l->draft_path;
+	if (l->lookup_path[0])
+		o->inst.lookup_path = l->lookup_path;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
 	o->inst.at_once = r->asked;
@@ -250,6 +261,8 @@ static void opened(void *arg)
 	struct lmi_svc_loaded_model *r = arg;
 
 	r->svc->n_job--;
+	lmi_svc_registry_rows_drop(r->svc); /* its quarantine may have begun or ended */
+	lmi_svc_draft_pair_opened(r);
 	if (r->err.status != LMD_OK) { /* of an engine that has failed its trial */
 		lmi_free(r->placement);
 		r->placement = NULL;
@@ -267,6 +280,8 @@ void lmi_svc_loaded_model_submit(struct lmi_service *svc, struct lmi_svc_loaded_
 	struct lmd_error err;
 	enum lmd_status st;
 
+	if (!close)
+		lmi_svc_draft_pair_begin(r);
 	r->job = (struct lmi_job){.run = close ? run_close : run_open,
 				  .done = close ? closed : opened,
 				  .arg = r};
@@ -326,6 +341,7 @@ void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded
 		r->next->prev = r->prev;
 	svc->n_loaded_model--;
 	lmi_svc_model_record_give(r->record);
+	lmi_svc_draft_pair_fini(&r->pair);
 	lmi_svc_adapter_slots_fini(&r->slots);
 	lmi_svc_adapters_fini(&r->adapters);
 	lmi_free(r->placement);

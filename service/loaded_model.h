@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "service/adapter_slots.h"
 #include "service/adapters.h"
+#include "service/draft_pair.h"
 #include "service/model_record.h"
 #include "service/service.h"
 
@@ -32,6 +33,13 @@ enum lmi_svc_loaded_model_state {
 	LMI_SVC_MODEL_UNLOADING, /* has no users; the job that closes it is pending or running */
 };
 
+/* In which process the backend of a model runs. */
+enum lmi_svc_isolation {
+	LMI_SVC_ISOLATION_UNSET = 0, /* as the service's options say */
+	LMI_SVC_ISOLATION_OFF = 1,
+	LMI_SVC_ISOLATION_PROCESS = 2 /* in one of its own */
+};
+
 /* Options for opening a model; zero means the option of the service. */
 struct lmi_svc_load {
 	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
@@ -40,7 +48,10 @@ struct lmi_svc_load {
 	uint64_t memory_limit;
 	char backend[48]; /* "": the service's, also for the following ones */
 	char devices[513], gpu_layers[17], split[257], override_tensor[4097];
-	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model; "": the service's */
+	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model, or LMI_SVC_DRAFT_AUTO; "": the
+						  * service's */
+	char lookup_path[LMI_STORE_PATH_MAX + 1]; /* of its lookup file; "": the service's */
+	enum lmi_svc_isolation isolation;
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 
@@ -87,6 +98,7 @@ struct lmi_svc_loaded_model {
 	struct lmi_engine_model_opts inst; /* as configured when it was created */
 	struct lmi_svc_adapters adapters; /* that it is opened with */
 	struct lmi_svc_adapter_slots slots;
+	struct lmi_svc_draft_pair pair;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "service/quota.h"
+#include "service/registry_rows.h"
 #include "service/service_state.h"
 
 #define NAMES_MAX 1024u
@@ -35,6 +36,7 @@ void lmi_svc_names_clear(struct lmi_service *svc)
 {
 	drop(svc);
 	svc->names_epoch++;
+	lmi_svc_registry_rows_drop(svc);
 	lmi_svc_models_collect(svc);
 }
 

@@ -28,7 +28,7 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 /* Returns the file that the caller of an embedded service has given that name, or NULL. */
 const struct lmi_service_named_file *lmi_svc_named_file(const struct lmi_service *svc,
 							const char *name);
-/* Clears the cache, after the registry has changed. */
+/* Clears the cache, and that of registry_rows.h, after the registry has changed. */
 void lmi_svc_names_clear(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_NAMES_H */

@@ -46,6 +46,8 @@ enum lmi_svc_op_flags {
 	X(registry_backup, REGISTRY_BACKUP, LMI_SVC_OP_CLOSED_OK)  \
 	X(registry_restore, REGISTRY_RESTORE, 0)                   \
 	X(reload, RELOAD, 0)                                       \
+	X(replay, REPLAY, 0)                                       \
+	X(replay_info, REPLAY_INFO, LMI_SVC_OP_CLOSED_OK)          \
 	X(rerank, RERANK, 0)                                       \
 	X(rm, RM, 0)                                               \
 	X(session_fork, SESSION_FORK, 0)                           \

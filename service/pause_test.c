@@ -111,7 +111,7 @@ START_TEST(bounds)
 	fx.now += 5001 * FX_MS;
 	end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
 	ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_CANCELLED);
-	ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_LEASE);
+	ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_PAUSED);
 	fx_settle(&fx);
 	id = fx_begin(&fx, &fx_user, "it was a dark", 100);
 	fx_step(&fx, 5);

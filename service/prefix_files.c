@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of the disk tier. The index in memory is a hash table and a list by time of use; the time of
- * change of a file keeps that order over a restart. A file is written under a temporary name and
+ * Files of the disk tier. The index in memory is a hash table and, for each tenant, a list by time of use; the
+ * time of change of a file keeps that order over a restart. A file is written under a temporary name and
  * renamed, so that a killed daemon leaves whole files and temporary ones, which the next start
- * removes. */
+ * removes.
+ *
+ * Half of the limits is divided equally among the tenants that have files. Of what a tenant has within
+ * its share nothing is removed for others, so that one cannot push out what all others have. */
 #include "service/prefix_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,9 +21,9 @@
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
 #include "core/base/file.h"
+#include "service/prefix_files_impl.h"
 
 #define N_BUCKET   65536u
-#define FILES_MAX  262144u /* files; more are not kept */
 #define EXCESS_MAX 1024u   /* files that are removed at a time */
 
 /* Offsets in the head. */
@@ -32,30 +33,13 @@ enum {
 	AT_CHAIN = 16,
 	AT_GROUP = 48,
 	AT_DIGEST = 52, /* of the bytes before it and the rows */
-	HEAD_BYTES = 84
+	HEAD_BYTES = LMI_SVC_PREFIX_HEAD_BYTES
 };
 _Static_assert(AT_GROUP == AT_CHAIN + LMI_SHA256_BYTES &&
 		       HEAD_BYTES == AT_DIGEST + LMI_SHA256_BYTES,
 	       "the head has no gaps");
 
 static const char magic[8] = {'l', 'm', 'd', 'r', 'o', 'w', 's', '1'};
-
-struct entry {
-	struct lmi_svc_prefix_key key;
-	uint64_t bytes; /* of the file */
-	int64_t used_ns; /* when it was used; only for the order at the start */
-	struct entry *bucket_next;
-	struct entry *older, *newer; /* by time of use */
-};
-
-struct lmi_svc_prefix_files {
-	const char *state_dir;
-	pthread_mutex_t lock; /* of everything below */
-	uint64_t max_bytes, serial;
-	struct entry **bucket; /* [N_BUCKET] */
-	struct entry *oldest, *newest;
-	struct lmi_svc_prefix_files_stats stats;
-};
 
 /* ---- paths ---- */
 
@@ -94,7 +78,7 @@ static enum lmd_status fail_errno(struct lmd_error *err, const char *path)
 
 /* ---- index; with the lock ---- */
 
-static struct entry **bucket_of(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *k)
+static struct lmi_svc_prefix_entry **bucket_of(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *k)
 {
 	/* the chain is a SHA-256: its bits need no further hash */
 	return &f->bucket[(lmi_get_le32(k->chain) ^ k->group ^ (uint32_t)k->tenant) % N_BUCKET];
@@ -106,63 +90,126 @@ static bool same_key(const struct lmi_svc_prefix_key *a, const struct lmi_svc_pr
 	       !memcmp(a->chain, b->chain, sizeof(a->chain));
 }
 
-static struct entry *find(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
+static struct lmi_svc_prefix_entry *find(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
 {
-	struct entry *e = *bucket_of(f, key);
+	struct lmi_svc_prefix_entry *e = *bucket_of(f, key);
 
 	while (e && !same_key(&e->key, key))
 		e = e->bucket_next;
 	return e;
 }
 
-static void list_remove(struct lmi_svc_prefix_files *f, struct entry *e)
+static void list_remove(struct lmi_svc_prefix_entry *e)
 {
-	*(e->older ? &e->older->newer : &f->oldest) = e->newer;
-	*(e->newer ? &e->newer->older : &f->newest) = e->older;
+	struct lmi_svc_prefix_tenant *t = e->tenant;
+
+	*(e->older ? &e->older->newer : &t->oldest) = e->newer;
+	*(e->newer ? &e->newer->older : &t->newest) = e->older;
 }
 
-static void list_append(struct lmi_svc_prefix_files *f, struct entry *e)
+static void list_append(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
 {
+	struct lmi_svc_prefix_tenant *t = e->tenant;
+
+	e->used = ++f->n_use;
 	e->newer = NULL;
-	e->older = f->newest;
-	*(f->newest ? &f->newest->newer : &f->oldest) = e;
-	f->newest = e;
+	e->older = t->newest;
+	*(t->newest ? &t->newest->newer : &t->oldest) = e;
+	t->newest = e;
 }
 
-static void add(struct lmi_svc_prefix_files *f, struct entry *e)
+static struct lmi_svc_prefix_tenant *find_tenant(const struct lmi_svc_prefix_files *f, uint64_t id)
 {
-	struct entry **b = bucket_of(f, &e->key);
+	struct lmi_svc_prefix_tenant *t = f->tenants;
 
+	while (t && t->id != id)
+		t = t->next;
+	return t;
+}
+
+static struct lmi_svc_prefix_tenant *take_tenant(struct lmi_svc_prefix_files *f, uint64_t id)
+{
+	struct lmi_svc_prefix_tenant *t = find_tenant(f, id);
+
+	if (t || !(t = lmi_alloc(1, sizeof(*t))))
+		return t;
+	t->id = id;
+	t->next = f->tenants;
+	f->tenants = t;
+	f->n_tenant++;
+	return t;
+}
+
+static void drop_tenant(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_tenant *t)
+{
+	struct lmi_svc_prefix_tenant **p = &f->tenants;
+
+	while (*p != t)
+		p = &(*p)->next;
+	*p = t->next;
+	f->n_tenant--;
+	lmi_free(t);
+}
+
+bool lmi_svc_prefix_files_add(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
+{
+	struct lmi_svc_prefix_entry **b = bucket_of(f, &e->key);
+
+	if (find(f, &e->key) || !(e->tenant = take_tenant(f, e->key.tenant)))
+		return false;
 	e->bucket_next = *b;
 	*b = e;
 	list_append(f, e);
+	e->tenant->n_file++;
+	e->tenant->n_bytes += e->bytes;
 	f->stats.n_file++;
 	f->stats.n_bytes += e->bytes;
+	return true;
 }
 
-static void take_out(struct lmi_svc_prefix_files *f, struct entry *e)
+static void take_out(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
 {
-	struct entry **b = bucket_of(f, &e->key);
+	struct lmi_svc_prefix_entry **b = bucket_of(f, &e->key);
 
 	while (*b != e)
 		b = &(*b)->bucket_next;
 	*b = e->bucket_next;
-	list_remove(f, e);
+	list_remove(e);
+	e->tenant->n_bytes -= e->bytes;
 	f->stats.n_file--;
 	f->stats.n_bytes -= e->bytes;
+	if (!--e->tenant->n_file)
+		drop_tenant(f, e->tenant);
 }
 
 static bool is_full(const struct lmi_svc_prefix_files *f)
 {
-	return f->stats.n_bytes > f->max_bytes || f->stats.n_file > FILES_MAX;
+	return f->stats.n_bytes > f->max_bytes || f->stats.n_file > LMI_SVC_PREFIX_FILES_MAX;
+}
+
+/* Returns what was used longest ago of the tenants that have more than their share. If the limits are
+ * exceeded, one has. */
+static struct lmi_svc_prefix_entry *oldest_excess(const struct lmi_svc_prefix_files *f)
+{
+	uint64_t most_bytes = f->max_bytes / (2 * f->n_tenant);
+	uint64_t most_files = LMI_SVC_PREFIX_FILES_MAX / (2 * f->n_tenant);
+	struct lmi_svc_prefix_entry *best = NULL;
+
+	for (const struct lmi_svc_prefix_tenant *t = f->tenants; t; t = t->next)
+		if ((t->n_bytes > most_bytes || t->n_file > most_files) &&
+		    (!best || t->oldest->used < best->used))
+			best = t->oldest;
+	return best;
 }
 
 /* Takes out what exceeds the limits, but at most EXCESS_MAX files; returns it as a list by `newer`. */
-static struct entry *take_excess(struct lmi_svc_prefix_files *f)
+static struct lmi_svc_prefix_entry *take_excess(struct lmi_svc_prefix_files *f)
 {
-	struct entry *all = NULL, *e;
+	struct lmi_svc_prefix_entry *all = NULL;
 
-	for (uint32_t n = 0; n < EXCESS_MAX && (e = f->oldest) && is_full(f); n++) {
+	for (uint32_t n = 0; n < EXCESS_MAX && is_full(f); n++) {
+		struct lmi_svc_prefix_entry *e = oldest_excess(f);
+
 		take_out(f, e);
 		f->stats.n_evicted++;
 		e->newer = all;
@@ -172,12 +219,12 @@ static struct entry *take_excess(struct lmi_svc_prefix_files *f)
 }
 
 /* Without the lock. */
-static void remove_all(struct lmi_svc_prefix_files *f, struct entry *all)
+static void remove_all(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *all)
 {
 	char path[PATH_MAX];
-	struct entry *next;
+	struct lmi_svc_prefix_entry *next;
 
-	for (struct entry *e = all; e; e = next) {
+	for (struct lmi_svc_prefix_entry *e = all; e; e = next) {
 		next = e->newer;
 		if (path_of(path, f, &e->key, 0, NULL) == LMD_OK)
 			(void)unlink(path);
@@ -185,149 +232,36 @@ static void remove_all(struct lmi_svc_prefix_files *f, struct entry *all)
 	}
 }
 
-/* ---- what is there ---- */
-
-static bool parse_hex(const char *s, uint8_t *out, size_t n)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < 2 * n; i++) {
-		const char *d = s[i] ? strchr(digits, s[i]) : NULL;
-
-		if (!d)
-			return false;
-		out[i / 2] = (uint8_t)(out[i / 2] << 4 | (d - digits));
-	}
-	return true;
-}
-
-/* Is it the name of a file of this tier? */
-static bool parse_name(const char *name, struct lmi_svc_prefix_key *key)
-{
-	char *end;
-	unsigned long group;
-
-	if (strlen(name) < LMI_SHA256_HEX + 1 || !parse_hex(name, key->chain, LMI_SHA256_BYTES) ||
-	    name[LMI_SHA256_HEX - 1] != '-' || name[LMI_SHA256_HEX] < '0' ||
-	    name[LMI_SHA256_HEX] > '9')
-		return false;
-	group = strtoul(name + LMI_SHA256_HEX, &end, 10);
-	key->group = (uint32_t)group;
-	return !*end && group <= UINT32_MAX;
-}
-
-struct scan {
-	struct entry **v; /* [n], room for cap */
-	size_t n, cap;
-};
-
-static void scan_file(struct scan *s, DIR *d, const char *name, uint64_t tenant)
-{
-	struct lmi_svc_prefix_key key = {.tenant = tenant};
-	struct entry *e = NULL;
-	struct stat sb;
-
-	if (fstatat(dirfd(d), name, &sb, AT_SYMLINK_NOFOLLOW) || !S_ISREG(sb.st_mode))
-		return;
-	if (parse_name(name, &key) && sb.st_size > HEAD_BYTES && s->n < FILES_MAX) {
-		if (s->n == s->cap) {
-			size_t cap = s->cap ? s->cap * 2 : 1024;
-			struct entry **v = lmi_realloc(s->v, cap, sizeof(*v));
-
-			if (v) {
-				s->v = v;
-				s->cap = cap;
-			}
-		}
-		e = s->n < s->cap ? lmi_alloc(1, sizeof(*e)) : NULL;
-	}
-	if (!e) { /* left of an interrupted write, or no room for it */
-		(void)unlinkat(dirfd(d), name, 0);
-		return;
-	}
-	e->key = key;
-	e->bytes = (uint64_t)sb.st_size;
-	e->used_ns = (int64_t)sb.st_mtim.tv_sec * 1000000000 + sb.st_mtim.tv_nsec;
-	s->v[s->n++] = e;
-}
-
-static DIR *open_folder(int at, const char *path, int flags)
-{
-	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		(void)close(fd);
-	return d;
-}
-
-static void scan_folders(struct scan *s, const char *root)
-{
-	DIR *all = open_folder(AT_FDCWD, root, 0), *d; /* may be a link to another disk */
-	const struct dirent *e, *f;
-
-	while (all && (e = readdir(all))) {
-		uint8_t b[8] = {0};
-		uint64_t tenant = 0;
-
-		if (strlen(e->d_name) != 16 || !parse_hex(e->d_name, b, sizeof(b)) ||
-		    !(d = open_folder(dirfd(all), e->d_name, O_NOFOLLOW)))
-			continue;
-		for (size_t i = 0; i < sizeof(b); i++)
-			tenant = tenant << 8 | b[i];
-		while ((f = readdir(d)))
-			scan_file(s, d, f->d_name, tenant);
-		(void)closedir(d);
-	}
-	if (all)
-		(void)closedir(all);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
-
-	return (x->used_ns > y->used_ns) - (x->used_ns < y->used_ns);
-}
-
-enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, const char *state_dir,
-					  uint64_t max_bytes, struct lmd_error *err)
+enum lmd_status lmi_svc_prefix_files_create(struct lmi_svc_prefix_files **out, const char *state_dir,
+					    uint64_t max_bytes, struct lmd_error *err)
 {
 	struct lmi_svc_prefix_files *f = lmi_alloc(1, sizeof(*f));
-	struct scan s = {0};
-	char root[PATH_MAX];
 
 	if (f)
-		f->bucket = lmi_alloc(N_BUCKET, sizeof(struct entry *));
+		f->bucket = lmi_alloc(N_BUCKET, sizeof(*f->bucket));
 	if (!f || !f->bucket) {
 		lmi_free(f);
 		return lmd_fail(err, LMD_NOMEM, "no memory for the index of saved prefixes");
 	}
 	f->state_dir = state_dir;
 	f->max_bytes = max_bytes;
+	(void)pthread_mutex_init(&f->scan_lock, NULL);
 	(void)pthread_mutex_init(&f->lock, NULL);
-	if (snprintf(root, sizeof(root), "%s/prefixes", state_dir) < (int)sizeof(root))
-		scan_folders(&s, root);
-	if (s.n)
-		qsort(s.v, s.n, sizeof(struct entry *), by_time);
-	for (size_t i = 0; i < s.n; i++)
-		add(f, s.v[i]);
-	lmi_free(s.v);
-	lmi_svc_prefix_files_trim(f);
 	*out = f;
 	return LMD_OK;
 }
 
-void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f)
+void lmi_svc_prefix_files_destroy(struct lmi_svc_prefix_files *f)
 {
-	struct entry *e;
-
 	if (!f)
 		return;
-	while ((e = f->oldest)) {
+	while (f->tenants) {
+		struct lmi_svc_prefix_entry *e = f->tenants->oldest;
+
 		take_out(f, e);
 		lmi_free(e);
 	}
+	(void)pthread_mutex_destroy(&f->scan_lock);
 	(void)pthread_mutex_destroy(&f->lock);
 	lmi_free(f->bucket);
 	lmi_free(f);
@@ -346,7 +280,7 @@ bool lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_byt
 
 void lmi_svc_prefix_files_trim(struct lmi_svc_prefix_files *f)
 {
-	struct entry *excess;
+	struct lmi_svc_prefix_entry *excess;
 
 	do {
 		(void)pthread_mutex_lock(&f->lock);
@@ -377,12 +311,12 @@ bool lmi_svc_prefix_files_has(struct lmi_svc_prefix_files *f, const struct lmi_s
 void lmi_svc_prefix_files_touch(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
 {
 	char path[PATH_MAX];
-	struct entry *e;
+	struct lmi_svc_prefix_entry *e;
 
 	(void)pthread_mutex_lock(&f->lock);
 	e = find(f, key);
 	if (e) {
-		list_remove(f, e);
+		list_remove(e);
 		list_append(f, e);
 	}
 	(void)pthread_mutex_unlock(&f->lock);
@@ -463,9 +397,10 @@ enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
 					 const struct lmi_svc_prefix_key *key, const void *bytes,
 					 size_t n, struct lmd_error *err)
 {
-	struct entry *e = lmi_alloc(1, sizeof(*e)), *old, *excess = NULL;
+	struct lmi_svc_prefix_entry *e = lmi_alloc(1, sizeof(*e)), *old, *excess = NULL;
 	uint64_t most, serial;
 	enum lmd_status st;
+	bool added;
 
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for an entry of the index");
@@ -492,14 +427,14 @@ enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
 		return st;
 	}
 	(void)pthread_mutex_lock(&f->lock);
-	if (find(f, key)) { /* it has been written twice at the same time */
-		lmi_free(e);
-	} else {
-		add(f, e);
+	added = lmi_svc_prefix_files_add(f, e);
+	if (added) {
 		f->stats.n_put++;
 		excess = take_excess(f);
 	}
 	(void)pthread_mutex_unlock(&f->lock);
+	if (!added) /* written twice at the same time; or no memory, and the next start finds it */
+		lmi_free(e);
 	remove_all(f, excess);
 	return LMD_OK;
 }
@@ -542,7 +477,7 @@ enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
 					 struct lmd_error *err)
 {
 	char path[PATH_MAX];
-	struct entry *e = NULL;
+	struct lmi_svc_prefix_entry *e = NULL;
 	enum lmd_status st = path_of(path, f, key, 0, err);
 
 	if (st == LMD_OK && !lmi_svc_prefix_files_has(f, key))
@@ -566,19 +501,21 @@ enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
 
 void lmi_svc_prefix_files_forget(struct lmi_svc_prefix_files *f, uint64_t tenant)
 {
-	struct entry *all = NULL, *next;
+	struct lmi_svc_prefix_entry *all = NULL;
+	struct lmi_svc_prefix_tenant *t;
 	char path[PATH_MAX];
 
+	(void)pthread_mutex_lock(&f->scan_lock); /* which might still find files of it */
 	(void)pthread_mutex_lock(&f->lock);
-	for (struct entry *e = f->oldest; e; e = next) {
-		next = e->newer;
-		if (e->key.tenant != tenant)
-			continue;
+	while ((t = find_tenant(f, tenant))) {
+		struct lmi_svc_prefix_entry *e = t->oldest;
+
 		take_out(f, e);
 		e->newer = all;
 		all = e;
 	}
 	(void)pthread_mutex_unlock(&f->lock);
+	(void)pthread_mutex_unlock(&f->scan_lock);
 	remove_all(f, all);
 	folder_of(path, f, tenant);
 	(void)rmdir(path);

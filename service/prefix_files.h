@@ -9,8 +9,9 @@
  * folder is the list: nothing else has to agree with it after a crash. Files are not synced: every byte
  * is covered by a SHA-256, so that what a power failure damages is dropped when it is read.
  *
- * What was used longest ago is removed first. Threads: any; only the index is locked, never while a
- * file is read or written. */
+ * What was used longest ago is removed first, but of a tenant that has no more than its share of half of the
+ * limit nothing is removed for others. Threads: any; only the index is locked, never while a file is
+ * read or written. */
 #ifndef LLAMAD_SERVICE_PREFIX_FILES_H
 #define LLAMAD_SERVICE_PREFIX_FILES_H
 
@@ -27,14 +28,18 @@ struct lmi_svc_prefix_key {
 	uint8_t chain[LMI_SHA256_BYTES];
 };
 
+struct lmi_cancel; /* core/base/cancel.h */
 struct lmi_svc_prefix_files;
 
-/* Reads which files there are and removes what is left of interrupted writes and what exceeds
- * max_bytes. The path of the state folder must live as long as the result. */
-enum lmd_status lmi_svc_prefix_files_open(struct lmi_svc_prefix_files **out, const char *state_dir,
-					  uint64_t max_bytes, struct lmd_error *err);
+/* Has no files yet. The path of the state folder must live as long as the result. */
+enum lmd_status lmi_svc_prefix_files_create(struct lmi_svc_prefix_files **out, const char *state_dir,
+					    uint64_t max_bytes, struct lmd_error *err);
+/* Reads which files there are and removes what is left of interrupted writes and what exceeds the limit.
+ * Nothing may be written meanwhile. Returns false if the cancel word, which may be NULL, was set: then no
+ * file is known. */
+bool lmi_svc_prefix_files_scan(struct lmi_svc_prefix_files *f, const struct lmi_cancel *cancel);
 /* f may be NULL. */
-void lmi_svc_prefix_files_close(struct lmi_svc_prefix_files *f);
+void lmi_svc_prefix_files_destroy(struct lmi_svc_prefix_files *f);
 /* Changes the limit; 0: nothing is kept. Returns true if there is more now: call lmi_svc_prefix_files_trim. */
 bool lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_bytes);
 /* Removes what exceeds the limit. */

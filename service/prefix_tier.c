@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queues of the disk tier. What a page's rows depend on is hashed into the first link of a chain
- * of SHA-256; each further link adds the tokens of one page. So the name of a file says all that its
- * rows depend on, and equal names mean equal rows.
+ * The queues of the disk tier.
  *
  * Only whole pages are kept, and states after a whole page. A save goes forward in pieces, each of
  * which begins after the longest prefix that could be restored. */
@@ -11,12 +9,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/bytes.h"
 #include "core/base/clock.h"
-#include "core/base/jobs.h"
-#include "core/engine/saved.h"
 #include "service/loaded_model.h"
-#include "service/rows_head.h"
+#include "service/prefix_tier_impl.h"
 #include "service/service_state.h"
 
 /* The low 16 bits of a generation's command are its slot; none has this one. */
@@ -32,43 +27,6 @@
 #define SAVE_TOKENS 256u
 /* How long computing a token takes before it has been measured. */
 #define NS_PER_TOKEN 1000000u
-
-typedef uint8_t link[LMI_SHA256_BYTES];
-
-struct lmi_svc_prefix_work {
-	struct lmi_svc_prefix_work *next;
-	struct lmi_service *svc;
-	struct lmi_svc_loaded_model *loaded; /* held */
-	bool saves;
-	uint64_t tenant;
-	int32_t adapter; /* its slot is held while the work is queued */
-	lmd_token *tokens; /* [n_page * page_tokens] */
-	link *chain;	   /* [n_page] */
-	uint32_t n_page, page_tokens;
-	uint32_t n_skip; /* pages that are in memory, or on the disk if it saves */
-	uint32_t n_end;	 /* pages up to the end of the current piece */
-	/* for a restore */
-	lmi_svc_prefix_done_fn done; /* NULL: nobody waits */
-	void *arg;
-	uint64_t deadline_ns, begun_ns, bytes;
-	/* at work */
-	uint64_t command; /* of the engine; 0: none */
-	bool begun, finds, job_runs;
-	bool forgotten; /* its tenant is removed meanwhile */
-	struct lmi_job job;
-	struct lmi_engine_saved *saved;
-	struct lmd_error err;
-};
-
-struct lmi_svc_prefix_tier {
-	struct lmi_svc_prefix_files *files;
-	struct lmi_svc_prefix_work *restores, *saves; /* the first one runs */
-	uint32_t n_save;
-	uint64_t ns_per_mib; /* of reading; 0: not measured */
-	struct lmi_svc_prefix_tier_stats stats;
-	struct lmi_job trim; /* removes files when the limit was lowered */
-	bool trims, trims_again;
-};
 
 static struct lmi_svc_prefix_work **queue_of(const struct lmi_svc_prefix_work *w)
 {
@@ -104,185 +62,6 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 	if (w->done)
 		w->done(w->arg, now);
 	free_work(w);
-}
-
-/* ---- names ---- */
-
-/* The first link; kept for rows without an adapter. */
-static bool first_link(link out, struct lmi_svc_loaded_model *r, int32_t adapter)
-{
-	struct lmi_engine_saved_head h;
-	struct lmi_engine_info info;
-	struct lmi_sha256 sha;
-
-	if (!adapter && r->has_rows_digest) {
-		memcpy(out, r->rows_digest, sizeof(link));
-		return true;
-	}
-	if (lmi_svc_rows_head(&h, r, adapter, NULL) != LMD_OK || !lmi_sha256_init(&sha))
-		return false;
-	lmi_engine_info(r->engine, &info);
-	lmi_sha256_update(&sha, h.model, sizeof(h.model));
-	lmi_sha256_update(&sha, h.adapter, sizeof(h.adapter));
-	lmi_sha256_update(&sha, h.layout.digest, sizeof(h.layout.digest));
-	/* another backend or version may compute other bits */
-	lmi_sha256_update(&sha, info.backend, strlen(info.backend) + 1);
-	lmi_sha256_update(&sha, r->svc->o.version, strlen(r->svc->o.version) + 1);
-	if (!lmi_sha256_final(&sha, out))
-		return false;
-	if (!adapter) {
-		memcpy(r->rows_digest, out, sizeof(link));
-		r->has_rows_digest = true;
-	}
-	return true;
-}
-
-static bool next_link(link out, const link before, const lmd_token *tokens, uint32_t n)
-{
-	struct lmi_sha256 sha;
-	uint8_t b[4];
-
-	if (!lmi_sha256_init(&sha))
-		return false;
-	lmi_sha256_update(&sha, before, sizeof(link));
-	for (uint32_t i = 0; i < n; i++) {
-		lmi_put_le32(b, (uint32_t)tokens[i]);
-		lmi_sha256_update(&sha, b, sizeof(b));
-	}
-	return lmi_sha256_final(&sha, out);
-}
-
-static bool make_chain(struct lmi_svc_prefix_work *w)
-{
-	link first;
-	bool ok = first_link(first, w->loaded, w->adapter);
-
-	for (uint32_t i = 0; i < w->n_page && ok; i++)
-		ok = next_link(w->chain[i], i ? w->chain[i - 1] : first,
-			       w->tokens + (size_t)i * w->page_tokens, w->page_tokens);
-	return ok;
-}
-
-static struct lmi_svc_prefix_key key_of(const struct lmi_svc_prefix_work *w,
-					const struct lmi_engine_saved_part *p)
-{
-	struct lmi_svc_prefix_key key = {.tenant = w->tenant, .group = p->group};
-
-	memcpy(key.chain, w->chain[p->index], sizeof(link));
-	return key;
-}
-
-static bool has_part(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
-{
-	const struct lmi_svc_prefix_key key = key_of(w, p);
-
-	return lmi_svc_prefix_files_has(w->svc->prefix_tier->files, &key);
-}
-
-/* Lists the parts of the first n pages; NULL: out of memory. */
-static struct lmi_engine_saved_part *list_parts(const struct lmi_svc_prefix_work *w, uint32_t n,
-						uint32_t *n_part)
-{
-	const struct lmi_engine *e = w->loaded->engine;
-	struct lmi_engine_saved_part *v;
-
-	*n_part = lmi_engine_saved_parts(e, n * w->page_tokens, NULL);
-	v = lmi_alloc(*n_part + (size_t)1, sizeof(*v));
-	if (v && lmi_engine_saved_parts(e, n * w->page_tokens, v) == *n_part)
-		return v;
-	lmi_free(v);
-	return NULL;
-}
-
-static bool is_skipped(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
-{
-	return !p->is_state && p->index < w->n_skip;
-}
-
-/* Returns with how many pages a restore could end, at most n: the disk has all their parts. A longer
- * prefix than that before a missing page needs the page as well; a state may be there earlier. */
-static uint32_t n_on_disk(const struct lmi_svc_prefix_work *w, uint32_t n)
-{
-	while (n) {
-		uint32_t n_part, i = 0;
-		struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
-
-		if (!v)
-			return 0;
-		while (i < n_part && has_part(w, &v[i]))
-			i++;
-		if (i == n_part) {
-			lmi_free(v);
-			return n;
-		}
-		if (v[i].is_state)
-			while (--n && (v[i].index = n - 1, !has_part(w, &v[i])))
-				;
-		else
-			n = v[i].index;
-		lmi_free(v);
-	}
-	return 0;
-}
-
-/* ---- jobs ---- */
-
-/* The last ones first: so the beginning of a prefix, which others share, is removed last. */
-static void write_parts(struct lmi_svc_prefix_work *w)
-{
-	uint32_t n_part, n = w->saved->n_token / w->page_tokens;
-	struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
-
-	w->err.status = v ? LMD_OK : lmd_fail(&w->err, LMD_NOMEM, "no memory for a list of pages");
-	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
-		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
-
-		if (is_skipped(w, &v[i]))
-			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
-		else
-			w->err.status = lmi_svc_prefix_files_put(w->svc->prefix_tier->files, &key,
-								 w->saved->bytes + v[i].at,
-								 (size_t)v[i].n_bytes, &w->err);
-	}
-	lmi_free(v);
-}
-
-static void read_parts(struct lmi_svc_prefix_work *w)
-{
-	uint32_t n_part;
-	struct lmi_engine_saved_part *v = list_parts(w, w->n_end, &n_part);
-	uint64_t bytes = lmi_engine_saved_bytes(w->loaded->engine, w->n_end * w->page_tokens);
-
-	w->saved = v ? lmi_engine_saved_create(w->n_end * w->page_tokens, bytes) : NULL;
-	w->err.status = w->saved ? LMD_OK
-				 : lmd_fail(&w->err, LMD_NOMEM, "no memory for %llu bytes of rows",
-					    (unsigned long long)bytes);
-	if (w->saved)
-		memcpy(w->saved->tokens, w->tokens,
-		       (size_t)w->n_end * w->page_tokens * sizeof(*w->tokens));
-	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
-		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
-
-		if (lmi_cancel_is_set(&w->job.cancel))
-			w->err.status = lmd_fail(&w->err, LMD_CANCELLED, "nobody waits for it");
-		else if (!is_skipped(w, &v[i]))
-			w->err.status = lmi_svc_prefix_files_get(w->svc->prefix_tier->files, &key,
-								 w->saved->bytes + v[i].at,
-								 (size_t)v[i].n_bytes, &w->err);
-		if (w->err.status == LMD_OK)
-			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
-	}
-	lmi_free(v);
-}
-
-static void job_run(void *arg)
-{
-	struct lmi_svc_prefix_work *w = arg;
-
-	if (w->saves)
-		write_parts(w);
-	else
-		read_parts(w);
 }
 
 /* ---- restores ---- */
@@ -381,7 +160,7 @@ static void submit_job(struct lmi_svc_prefix_work *w, uint64_t now)
 {
 	struct lmd_error err;
 
-	w->job = (struct lmi_job){.run = job_run, .done = job_done, .arg = w};
+	w->job = (struct lmi_job){.run = lmi_svc_prefix_run, .done = job_done, .arg = w};
 	w->job_runs = true; /* from here on w->err belongs to the job */
 	if (lmi_jobs_submit(w->svc->o.io, &w->job, &err) == LMD_OK) {
 		w->svc->n_job++;
@@ -400,14 +179,14 @@ static void found(struct lmi_svc_prefix_work *w, uint64_t now, uint32_t n_token)
 	struct lmi_engine_saved_part *v;
 	uint64_t cost;
 
-	v = n_token < n ? list_parts(w, w->n_end, &n_part) : NULL;
+	v = n_token < n ? lmi_svc_prefix_list_parts(w, w->n_end, &n_part) : NULL;
 	if (!v) {
 		end(w, now);
 		return;
 	}
 	w->n_skip = n_token / w->page_tokens;
 	for (uint32_t i = 0; i < n_part; i++)
-		w->bytes += is_skipped(w, &v[i]) ? 0 : v[i].n_bytes;
+		w->bytes += lmi_svc_prefix_is_skipped(w, &v[i]) ? 0 : v[i].n_bytes;
 	lmi_free(v);
 	cost = (n - n_token) * ns_per_token(w->loaded);
 	if (now + cost < w->deadline_ns)
@@ -432,7 +211,7 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 	w->begun = true;
 	if (w->saves) {
 		/* what was queued before may have saved it */
-		w->n_skip = w->n_end = n_on_disk(w, w->n_page);
+		w->n_skip = w->n_end = lmi_svc_prefix_n_on_disk(w, w->n_page);
 		save_piece(w, now);
 		return;
 	}
@@ -505,10 +284,10 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	w->n_page = w->n_page < PAGES_MAX ? w->n_page : PAGES_MAX;
 	n = (size_t)w->n_page * w->page_tokens;
 	w->tokens = lmi_alloc(n, sizeof(*w->tokens));
-	w->chain = lmi_alloc(w->n_page, sizeof(link));
+	w->chain = lmi_alloc(w->n_page, sizeof(*w->chain));
 	if (w->tokens && w->chain) {
 		memcpy(w->tokens, r->tokens, n * sizeof(*w->tokens));
-		if (make_chain(w))
+		if (lmi_svc_prefix_make_chain(w))
 			return w;
 	}
 	free_work(w);
@@ -534,7 +313,7 @@ struct lmi_svc_prefix_work *lmi_svc_prefix_tier_restore(struct lmi_service *svc,
 
 	if (!w)
 		return NULL;
-	w->n_end = n_on_disk(w, w->n_page);
+	w->n_end = lmi_svc_prefix_n_on_disk(w, w->n_page);
 	if (!w->n_end) {
 		free_work(w);
 		return NULL;
@@ -562,7 +341,7 @@ void lmi_svc_prefix_tier_save(struct lmi_service *svc, const struct lmi_svc_pref
 
 	if (!w)
 		return;
-	n = w->n_page - n_on_disk(w, w->n_page);
+	n = w->n_page - lmi_svc_prefix_n_on_disk(w, w->n_page);
 	if (t->n_save >= SAVES_MAX)
 		t->stats.n_dropped++;
 	if (t->n_save >= SAVES_MAX || !n || (!shared && n * w->page_tokens < SAVE_TOKENS)) {
@@ -614,82 +393,6 @@ uint64_t lmi_svc_prefix_tier_deadline(const struct lmi_service *svc)
 	return when;
 }
 
-/* ---- life ---- */
-
-enum lmd_status lmi_svc_prefix_tier_create(struct lmi_service *svc, struct lmd_error *err)
-{
-	struct lmi_svc_prefix_tier *t = lmi_alloc(1, sizeof(*t));
-	enum lmd_status st;
-
-	if (!t)
-		return lmd_fail(err, LMD_NOMEM, "no memory for the disk tier of the prefix cache");
-	st = lmi_svc_prefix_files_open(&t->files, lmi_store_dir(svc->o.store),
-				       svc->limits.prefix_disk_bytes, err);
-	if (st != LMD_OK)
-		lmi_free(t);
-	else
-		svc->prefix_tier = t;
-	return st;
-}
-
-void lmi_svc_prefix_tier_destroy(struct lmi_service *svc)
-{
-	if (!svc->prefix_tier)
-		return;
-	lmi_svc_prefix_files_close(svc->prefix_tier->files);
-	lmi_free(svc->prefix_tier);
-	svc->prefix_tier = NULL;
-}
-
-bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc)
-{
-	return svc->prefix_tier && svc->limits.prefix_disk_bytes;
-}
-
-static void trim_run(void *arg)
-{
-	const struct lmi_service *svc = arg;
-
-	lmi_svc_prefix_files_trim(svc->prefix_tier->files);
-}
-
-static void submit_trim(struct lmi_service *svc);
-
-static void trim_done(void *arg)
-{
-	struct lmi_service *svc = arg;
-	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
-
-	svc->n_job--;
-	t->trims = false;
-	if (t->trims_again)
-		submit_trim(svc);
-}
-
-static void submit_trim(struct lmi_service *svc)
-{
-	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
-	struct lmd_error err;
-
-	t->trims_again = t->trims;
-	if (t->trims)
-		return;
-	t->trim = (struct lmi_job){.run = trim_run, .done = trim_done, .arg = svc};
-	t->trims = lmi_jobs_submit(svc->o.io, &t->trim, &err) == LMD_OK;
-	if (t->trims)
-		svc->n_job++;
-	else /* the next save or start removes them */
-		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-				 "saved prefixes over the new limit were not removed yet: %s", err.text);
-}
-
-void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc)
-{
-	if (svc->prefix_tier && lmi_svc_prefix_files_limit(svc->prefix_tier->files,
-							   svc->limits.prefix_disk_bytes))
-		submit_trim(svc);
-}
-
 /* Drops a save that is not the first one of its queue. */
 static void drop(struct lmi_svc_prefix_work **at, uint64_t now)
 {
@@ -707,6 +410,8 @@ void lmi_svc_prefix_tier_stop(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
 
+	if (t)
+		lmi_svc_prefix_tier_stop_scan(t);
 	if (!t || !t->saves)
 		return;
 	while (t->saves->next)
@@ -718,7 +423,7 @@ bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc)
 {
 	const struct lmi_svc_prefix_tier *t = svc->prefix_tier;
 
-	return t && (t->restores || t->saves || t->trims);
+	return t && (t->restores || t->saves || t->trims || t->scans);
 }
 
 void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant)
@@ -737,19 +442,4 @@ void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t now, uint64_t 
 		first->forgotten = true;
 		first->n_page = first->n_end;
 	}
-}
-
-void lmi_svc_prefix_tier_forget_files(const struct lmi_service *svc, uint64_t tenant)
-{
-	if (svc->prefix_tier)
-		lmi_svc_prefix_files_forget(svc->prefix_tier->files, tenant);
-}
-
-void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_prefix_tier_stats *out)
-{
-	*out = (struct lmi_svc_prefix_tier_stats){0};
-	if (!svc->prefix_tier)
-		return;
-	*out = svc->prefix_tier->stats;
-	lmi_svc_prefix_files_stats(svc->prefix_tier->files, &out->files);
 }

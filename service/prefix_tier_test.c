@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/cancel.h"
 #include "llamad/model.h"
 #include "service/prefix_files.h"
 #include "service/prefix_tier.h"
@@ -107,6 +108,9 @@ static void kill_and_restart(void)
 	stop();
 	ck_assert_int_eq(rename(kept, now), 0);
 	fx_start(&fx);
+	ck_assert(!lmi_svc_prefix_tier_is_on(fx.svc)); /* until it knows its files */
+	settle();
+	ck_assert(lmi_svc_prefix_tier_is_on(fx.svc));
 }
 
 static const struct {
@@ -442,6 +446,15 @@ START_TEST(a_removed_key)
 }
 END_TEST
 
+static struct lmi_svc_prefix_files *open_files(const char *root, uint64_t max_bytes)
+{
+	struct lmi_svc_prefix_files *f;
+
+	ck_assert_int_eq(lmi_svc_prefix_files_create(&f, root, max_bytes, NULL), LMD_OK);
+	ck_assert(lmi_svc_prefix_files_scan(f, NULL));
+	return f;
+}
+
 /* Leftovers of a killed daemon are removed, and names that are none of the tier's. The folder may be a link,
  * that of a user may not. */
 START_TEST(leftovers)
@@ -454,7 +467,7 @@ START_TEST(leftovers)
 	int fd;
 
 	path_in_state(root, "");
-	ck_assert_int_eq(lmi_svc_prefix_files_open(&f, root, 1000, &err), LMD_OK);
+	f = open_files(root, 1000);
 	ck_assert_int_eq(lmi_svc_prefix_files_get(f, &key, back, 5, &err), LMD_NOTFOUND);
 	ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, "hello", 5, &err), LMD_OK);
 	ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, "hello", 5, &err), LMD_OK);
@@ -464,7 +477,7 @@ START_TEST(leftovers)
 	key.group = 4;
 	ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, path, 1000, &err), LMD_BUSY);
 	ck_assert_ptr_nonnull(strstr(err.text, "prefix_disk_bytes of 1000"));
-	lmi_svc_prefix_files_close(f);
+	lmi_svc_prefix_files_destroy(f);
 	snprintf(path, sizeof(path), "%.500s/prefixes/0000000000001234/00.17", root);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	ck_assert_int_ge(fd, 0);
@@ -477,7 +490,7 @@ START_TEST(leftovers)
 	snprintf(path, sizeof(path), "%.500s/0000000000000099", moved);
 	ck_assert_int_eq(symlink("0000000000001234", path), 0);
 	snprintf(path, sizeof(path), "%.500s/0000000000001234/00.17", moved);
-	ck_assert_int_eq(lmi_svc_prefix_files_open(&f, root, 1000, &err), LMD_OK);
+	f = open_files(root, 1000);
 	ck_assert_int_ne(access(path, F_OK), 0);
 	lmi_svc_prefix_files_stats(f, &s);
 	ck_assert_uint_eq(s.n_file, 1);
@@ -488,11 +501,101 @@ START_TEST(leftovers)
 	key.tenant = 0x99;
 	ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, "hello", 5, &err), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "not a folder"));
-	lmi_svc_prefix_files_close(f);
-	ck_assert_int_eq(lmi_svc_prefix_files_open(&f, root, 0, &err), LMD_OK);
+	lmi_svc_prefix_files_destroy(f);
+	f = open_files(root, 0);
 	lmi_svc_prefix_files_stats(f, &s);
 	ck_assert_uint_eq(s.n_file, 0);
-	lmi_svc_prefix_files_close(f);
+	lmi_svc_prefix_files_destroy(f);
+}
+END_TEST
+
+/* ---- tenants ---- */
+
+#define PAGE_BYTES 916u /* with its head 1000 */
+
+static void put_pages(struct lmi_svc_prefix_files *f, uint64_t tenant, uint8_t from, uint8_t n)
+{
+	static const char rows[PAGE_BYTES];
+
+	for (uint32_t i = from; i < (uint32_t)from + n; i++) {
+		const struct lmi_svc_prefix_key key = {.tenant = tenant, .chain = {(uint8_t)i}};
+
+		ck_assert_int_eq(lmi_svc_prefix_files_put(f, &key, rows, PAGE_BYTES, NULL), LMD_OK);
+	}
+}
+
+/* Returns how many of the pages [from, from + n) are there. */
+static uint32_t count_pages(struct lmi_svc_prefix_files *f, uint64_t tenant, uint8_t from, uint8_t n)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = from; i < (uint32_t)from + n; i++) {
+		const struct lmi_svc_prefix_key key = {.tenant = tenant, .chain = {(uint8_t)i}};
+
+		sum += lmi_svc_prefix_files_has(f, &key);
+	}
+	return sum;
+}
+
+/* One tenant cannot push out all pages of another one. _i: restart before it tries */
+START_TEST(shares_of_tenants)
+{
+	struct lmi_svc_prefix_files *f;
+	struct lmi_svc_prefix_files_stats s;
+	char root[600];
+
+	path_in_state(root, "");
+	f = open_files(root, 100 * 1000);
+	put_pages(f, 1, 0, 100);
+	ck_assert_uint_eq(count_pages(f, 1, 0, 100), 100); /* alone it has all */
+	put_pages(f, 2, 0, 10);
+	ck_assert_uint_eq(count_pages(f, 1, 0, 10), 0); /* the oldest ones make room */
+	ck_assert_uint_eq(count_pages(f, 1, 10, 90), 90);
+	if (_i) {
+		lmi_svc_prefix_files_destroy(f);
+		f = open_files(root, 100 * 1000);
+	}
+	put_pages(f, 1, 100, 150); /* more than there is room for */
+	ck_assert_uint_eq(count_pages(f, 2, 0, 10), 10);
+	ck_assert_uint_eq(count_pages(f, 1, 160, 90), 90);
+	put_pages(f, 2, 10, 200); /* both have more than their share of 25 */
+	ck_assert_uint_eq(count_pages(f, 1, 225, 25), 25);
+	ck_assert_uint_eq(count_pages(f, 1, 0, 250), 25);
+	ck_assert_uint_eq(count_pages(f, 2, 135, 75), 75);
+	lmi_svc_prefix_files_forget(f, 1);
+	put_pages(f, 2, 210, 40);
+	ck_assert_uint_eq(count_pages(f, 2, 0, 250), 100);
+	lmi_svc_prefix_files_stats(f, &s);
+	ck_assert_uint_eq(s.n_file, 100);
+	ck_assert_uint_eq(s.n_bytes, 100 * 1000);
+	lmi_svc_prefix_files_destroy(f);
+}
+END_TEST
+
+/* Reading the folder is cut short, and nothing is lost by that. */
+START_TEST(a_scan_that_is_cancelled)
+{
+	struct lmi_svc_prefix_files *f;
+	struct lmi_svc_prefix_files_stats s;
+	struct lmi_cancel cancel = {0};
+	char root[600], text[64];
+
+	path_in_state(root, "");
+	f = open_files(root, 100 * 1000);
+	put_pages(f, 1, 0, 50);
+	lmi_svc_prefix_files_destroy(f);
+	ck_assert_int_eq(lmi_svc_prefix_files_create(&f, root, 100 * 1000, NULL), LMD_OK);
+	lmi_cancel_set(&cancel);
+	ck_assert(!lmi_svc_prefix_files_scan(f, &cancel));
+	lmi_svc_prefix_files_stats(f, &s);
+	ck_assert_uint_eq(s.n_file, 0);
+	lmi_svc_prefix_files_destroy(f);
+	fx_start(&fx);
+	stop(); /* before the job has run */
+	fx_start(&fx);
+	(void)ask(&fx_user, "tiny", tokens, 100, text, sizeof(text)); /* it waits for nothing */
+	settle();
+	ck_assert_uint_eq(stats().files.n_file, 50);
 }
 END_TEST
 
@@ -512,6 +615,8 @@ int main(void)
 	tcase_add_test(t, a_slow_disk);
 	tcase_add_test(t, a_removed_key);
 	tcase_add_test(t, leftovers);
+	tcase_add_loop_test(t, shares_of_tenants, 0, 2);
+	tcase_add_test(t, a_scan_that_is_cancelled);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -40,6 +40,7 @@ enum lmd_status lmi_svc_request_keep(struct lmi_svc_request *out, struct lmi_svc
 		return lmd_fail(err, LMD_NOMEM, "no memory for a user");
 	*out = *r;
 	out->req = &out->message;
+	out->replays = NULL;
 	r->bytes = (struct lmi_wire_buf){0};
 	r->arena = NULL;
 	out->user = user;
@@ -80,6 +81,10 @@ static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
 	case LMI_WIRE_OP_GENERATE:
 		r->u.generate.id = id;
 		r->u.generate.seed = reply->number;
+		break;
+	case LMI_WIRE_OP_REPLAY:
+		r->u.replay.id = id;
+		r->u.replay.seed = reply->number;
 		break;
 	case LMI_WIRE_OP_ADD:
 		r->u.add.id = id;
@@ -133,6 +138,7 @@ void lmi_svc_request_reply_cached(struct lmi_svc_request *r,
 void lmi_svc_request_reply_once(struct lmi_svc_request *r,
 				const struct lmi_svc_cached_reply *cached)
 {
+	struct lmi_wire_request to = {.v = r->req->v, .op = r->req->op, .rid = r->req->rid};
 	struct lmi_svc_idempotency_key *key = r->key;
 	struct lmi_wire_reply reply;
 
@@ -143,7 +149,9 @@ void lmi_svc_request_reply_once(struct lmi_svc_request *r,
 		key->answered = true;
 		key->reply = *cached;
 	}
-	fill(&reply, r->req, cached);
+	if (r->is_replay) /* the message is one of op generate */
+		to.op = LMI_WIRE_OP_REPLAY;
+	fill(&reply, &to, cached);
 	lmi_svc_request_reply(r, &reply);
 	while (key && key->waiters) {
 		struct lmi_svc_call *c = key->waiters;

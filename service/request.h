@@ -38,6 +38,7 @@
 #include "service/user.h"
 
 struct lmi_svc_push;
+struct lmi_svc_replay_settings; /* replay.h */
 
 struct lmi_svc_request {
 	struct lmi_service *svc;
@@ -46,6 +47,8 @@ struct lmi_svc_request {
 	const struct lmi_wire_request *req; /* the caller's message; once it is kept, &message */
 	lmi_svc_reply_fn reply;             /* NULL: answered */
 	void *arg;
+	bool is_replay; /* `req` is the request that op replay repeats */
+	const struct lmi_svc_replay_settings *replays; /* of that one, during the call; otherwise NULL */
 	struct lmi_svc_push *push; /* the subscriber of the stream; NULL: none */
 	/* the key that this request was the first to use, until it is answered; otherwise NULL */
 	struct lmi_svc_idempotency_key *key;

@@ -23,6 +23,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/prefix_tier.h"
+#include "service/replay.h"
 #include "service/preset_rows.h"
 #include "service/quota.h"
 #include "service/service_state.h"
@@ -277,6 +278,7 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 		return st;
 	svc->limits = *limits;
 	lmi_svc_prefix_tier_set_limit(svc);
+	lmi_svc_replay_set_limits(svc);
 	svc->idempotency_keys.n_max = (uint32_t)limits->rids;
 	svc->idempotency_keys.age_ns = limits->rid_ms * LMI_NS_PER_MS;
 	return LMD_OK;
@@ -357,5 +359,6 @@ void lmi_service_destroy(struct lmi_service *svc)
 	lmi_svc_adapter_books_fini(svc);
 	lmi_svc_users_fini(svc);
 	lmi_svc_event_ring_fini(svc);
+	lmi_svc_replay_fini(svc);
 	lmi_free(svc);
 }

@@ -18,11 +18,13 @@ struct lmi_svc_call;
 struct lmi_svc_durable;
 struct lmi_svc_evaluation;
 struct lmi_svc_event_ring;
+struct lmi_svc_replay_list;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
 struct lmi_svc_preset_row;
+struct lmi_svc_registry_rows;
 struct lmi_svc_quota;
 struct lmi_svc_prefix_tier;
 struct lmi_svc_session_work;
@@ -48,6 +50,8 @@ struct lmi_service {
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
+	struct lmi_svc_registry_rows *rows; /* registry_rows.h; NULL: not read yet */
+	uint64_t rows_epoch;                /* counts what makes them invalid */
 	struct lmi_svc_preset_row *preset_rows; /* preset_rows.h */
 
 	/* generations */
@@ -74,6 +78,7 @@ struct lmi_service {
 	bool session_runs; /* its first piece has begun */
 	struct lmi_svc_prefix_tier *prefix_tier; /* NULL: without a store */
 	struct lmi_svc_adapter_book *adapter_books; /* names that op adapter_set gave */
+	struct lmi_svc_replay_list *replays;   /* NULL: no request has been kept yet */
 	struct lmi_svc_event_ring *event_ring; /* NULL: nothing has happened yet */
 
 	struct lmi_service_stats count;

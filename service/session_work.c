@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "service/generate_work.h"
 #include "service/prefix_tier.h"
+#include "service/replay.h"
 #include "service/rows_head.h"
 #include "service/service_state.h"
 
@@ -273,6 +274,7 @@ void lmi_svc_sessions_forget_key(struct lmi_service *svc, const char *label)
 		return;
 	(void)memcpy(owner.key_label, label, strnlen(label, sizeof(owner.key_label) - 1));
 	lmi_svc_gen_prefix_forget(svc, svc->now, lmi_svc_owner_tenant(&owner));
+	lmi_svc_replay_forget(svc, lmi_svc_owner_tenant(&owner));
 	w = lmi_alloc(1, sizeof(*w));
 	if (!w || !lmi_svc_session_owner(w->files.owner, &owner)) {
 		lmi_free(w);

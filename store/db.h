@@ -5,6 +5,7 @@
 #define LLAMAD_STORE_DB_H
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #include "store/store.h"
 
@@ -18,6 +19,7 @@ struct lmi_store {
 	int lock_fd;
 	struct lmi_store_opts opts; /* of open; vfs is borrowed */
 	struct lmi_store_report replacement; /* the latest one, if moved_aside is set */
+	_Atomic uint32_t n_replaced; /* databases that were moved aside in use */
 	bool corrupt; /* a call returned LMD_CORRUPT, so close does not mark the store as clean */
 	bool opening; /* the database is being opened, checked or replaced */
 };

@@ -71,16 +71,18 @@ uint32_t lmi_store_blob_sweep(int dir_fd)
 
 void lmi_store_blob_remove(int dir_fd, const char *digest)
 {
-	char name[LMI_STORE_BLOB_NAME], manifest[LMI_STORE_BLOB_NAME + 8];
+	static const char *const endings[] = {"", LMI_STORE_BLOB_MANIFEST};
+	char name[LMI_STORE_BLOB_NAME], path[sizeof(LMI_STORE_BLOB_FOLDER "/") + sizeof(name) + 8];
 	struct lmd_error err;
 	int fd;
 
+	lmi_store_blob_name(name, digest);
+	for (size_t i = 0; i < LMD_LEN(endings); i++) { /* a lack of descriptors does not prevent it */
+		(void)snprintf(path, sizeof(path), LMI_STORE_BLOB_FOLDER "/%s%s", name, endings[i]);
+		(void)unlinkat(dir_fd, path, 0);
+	}
 	if (lmi_store_blob_folder(&fd, dir_fd, &err) != LMD_OK)
 		return;
-	lmi_store_blob_name(name, digest);
-	(void)snprintf(manifest, sizeof(manifest), "%s" LMI_STORE_BLOB_MANIFEST, name);
-	(void)unlinkat(fd, name, 0);
-	(void)unlinkat(fd, manifest, 0);
 	(void)fsync(fd);
 	close(fd);
 }

@@ -238,6 +238,25 @@ START_TEST(import)
 }
 END_TEST
 
+/* A process that is short of descriptors leaves no file behind. */
+START_TEST(removed_without_descriptors)
+{
+	struct lmi_store_file f = {0};
+	struct rlimit old, none;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", put_bytes("f", 100, 3));
+	OK(lmi_store_import(&f, dir, path, NULL, &err));
+	OK(add_imported("one", &f));
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(lmi_store_model_remove(store, "one", &err), LMD_OK);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	ck_assert_int_eq(n_blobs(), 0);
+}
+END_TEST
+
 /* Removing a model that was not imported never removes files. */
 START_TEST(reference)
 {
@@ -445,6 +464,7 @@ int main(void)
 	tcase_add_test(tc, not_files);
 	tcase_add_test(tc, changing);
 	tcase_add_test(tc, import);
+	tcase_add_test(tc, removed_without_descriptors);
 	tcase_add_test(tc, reference);
 	tcase_add_test(tc, rot);
 	tcase_add_test(tc, interrupted);

@@ -401,6 +401,8 @@ enum lmd_status lmi_store_heal(struct lmi_store *s, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	s->corrupt = false;
+	if (r.moved_aside)
+		atomic_fetch_add(&s->n_replaced, 1);
 	if (r.moved_aside && s->opts.replaced)
 		s->opts.replaced(s->opts.arg, &r);
 	return LMD_OK;
@@ -462,6 +464,11 @@ void lmi_store_close(struct lmi_store *s)
 {
 	if (s)
 		destroy(s, !s->corrupt);
+}
+
+uint32_t lmi_store_n_replaced(const struct lmi_store *s)
+{
+	return atomic_load(&s->n_replaced);
 }
 
 const struct lmi_store_report *lmi_store_replacement(const struct lmi_store *s)

@@ -284,8 +284,10 @@ START_TEST(corrupt_in_use)
 	ck_assert_int_eq(sqlite3_db_release_memory(store->db), SQLITE_OK); /* its cache */
 	REFUSED(lmi_store_model_list(store, &list, &err), LMD_CORRUPT, "malformed");
 	ck_assert(!replaced.moved_aside);
+	ck_assert_uint_eq(lmi_store_n_replaced(store), 0);
 	ck_assert_uint_gt(n_models(), 100);
 	ck_assert(replaced.moved_aside);
+	ck_assert_uint_eq(lmi_store_n_replaced(store), 1);
 	ck_assert_str_eq(replaced.moved_to, "registry.db.corrupt-20261121T143000Z");
 	ck_assert_uint_gt(replaced.n_rows_kept, 200);
 	OK(add("new", 5));

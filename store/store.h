@@ -25,7 +25,7 @@
  * Times are nanoseconds since 1970-01-01 UTC, 0 = never, and are given by the caller; the store
  * reads no clock.  Texts are UTF-8 with a terminating zero.
  *
- * Threads: a store may be used by one thread at a time.  Functions of digest.h and import.h need no
+ * Threads: a store may be used by one thread at a time, if not said otherwise.  Functions of digest.h and import.h need no
  * store and may run on any thread. */
 #ifndef LLAMAD_STORE_STORE_H
 #define LLAMAD_STORE_STORE_H
@@ -102,6 +102,9 @@ const char *lmi_store_dir(const struct lmi_store *s);
 /* Returns the report of the latest replacement of a corrupt database since the process opened the
  * store, or NULL.  Valid until the next call that takes the store. */
 const struct lmi_store_report *lmi_store_replacement(const struct lmi_store *s);
+
+/* Returns how often a database that turned out to be corrupt in use has been replaced.  Any thread. */
+uint32_t lmi_store_n_replaced(const struct lmi_store *s);
 
 /* Writes a consistent copy of the database to the file `name` in the state folder, which must not
  * exist, and syncs it.  `bytes`: its size. */

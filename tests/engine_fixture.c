@@ -12,7 +12,7 @@
 enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 {
 	char dir[4096];
-	const char *dirs[] = {dir};
+	const char *dirs[] = {dir, lmd_env_or("LMD_TEST_PLUGIN_DIR", "")};
 	struct lmi_plugin_registry_opts o = {.no_default_dirs = true};
 	struct stat sb;
 
@@ -23,7 +23,7 @@ enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 	o.host = env->host;
 	if (!stat(dir, &sb)) { /* otherwise they are linked in */
 		o.dirs = dirs;
-		o.n_dirs = 1;
+		o.n_dirs = *dirs[1] ? 2 : 1;
 	}
 	return lmi_plugin_registry_create(&env->registry, &o, err);
 }

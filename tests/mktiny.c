@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-	for (int k = 0; argc == 4 && k <= LMT_GREEDY; k++) {
+	for (int k = 0; argc == 4 && k <= LMT_TALL; k++) {
 		if (strcmp(argv[1], lmt_tiny_name((enum lmt_tiny)k)) != 0)
 			continue;
 		lmt_tiny_write((enum lmt_tiny)k, strtoull(argv[2], NULL, 0), argv[3]);

@@ -53,6 +53,7 @@ struct row {
 	}
 
 static const struct row full[] = {ENDS, ATTN(7), FFN(7), {0}};
+static const struct row tall[] = {ENDS, ATTN(0xfffff), FFN(0xfffff), {0}};
 /* the classifier is at the end of the file */
 static const struct row ranked[] = {
 	ENDS, ATTN(7), FFN(7), {"cls.output.weight", EMBD, 2, 0, 0, 0}, {0}};
@@ -115,6 +116,7 @@ static const struct {
 	[LMT_SUPPRESS] = {"suppress", "llama", full, 3},
 	[LMT_RANK] = {"rank", "llama", ranked, 3},
 	[LMT_GREEDY] = {"greedy", "llama", full, 3},
+	[LMT_TALL] = {"tall", "llama", tall, 20},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)

@@ -18,7 +18,8 @@ enum lmt_tiny {
 	/* LMT_FULL with a classifier of two labels; it adds LMT_SEP and LMT_EOS to texts, and has
 	 * tokens for infilling */
 	LMT_RANK,
-	LMT_GREEDY /* LMT_FULL that recommends the temperature 0, and a top_k that is out of bounds */
+	LMT_GREEDY, /* LMT_FULL that recommends the temperature 0, and a top_k that is out of bounds */
+	LMT_TALL    /* LMT_FULL with 20 layers, so that its weights are more than four times as many */
 };
 #define LMT_N_TINY 5 /* all before LMT_WORDS; the others differ in little */
 #define LMT_VOCAB  96u

@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import turns  # noqa: E402
 
-OURS, THEIRS = "llamad", "llama-server"
+OURS, THEIRS, FIXED = "llamad", "llama-server", "fixed"
 START_S = 120  # the longest time until a server answers
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "llamad")
 PROGRAM = os.path.join(CACHE, "peers", "llama-server", "llama-server")
@@ -135,6 +135,16 @@ class LlamaServer(Server):
         r = subprocess.run([self.command[0], "--version"], capture_output=True, text=True, check=False)
         found = re.search(r"version: (.*)", r.stderr + r.stdout)
         return found.group(1) if found else "unknown"
+
+
+class Fixed(Server):
+    """bench/http_fixed: a server that answers every request with the same bytes of a body, read nowhere."""
+
+    def __init__(self, build, n_bytes, folder):
+        port = free_port()
+        super().__init__(FIXED, [os.path.join(build, "bench", "http_fixed"), str(port), str(n_bytes)], port,
+                         os.path.join(tempfile.mkdtemp(dir=folder), "log"))
+        self.wait()
 
 
 class Watch:

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 9
+	Revision = 10
 )
 
 // ID is the id of a stream.
@@ -84,6 +84,13 @@ const (
 	ActivationsInt16 = "int16"
 )
 
+// In which process a model's backend runs.
+const (
+	IsolationAuto    = "auto"
+	IsolationOff     = "off"
+	IsolationProcess = "process"
+)
+
 // How the vectors of an input's tokens become one.
 const (
 	PoolingAuto = "auto"
@@ -119,6 +126,7 @@ const (
 	CancelReasonGone       = "gone"
 	CancelReasonSlowReader = "slow_reader"
 	CancelReasonUnload     = "unload"
+	CancelReasonPaused     = "paused"
 )
 
 // What a job is doing.
@@ -348,6 +356,9 @@ type Placement struct {
 
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
+
+	// The process that it is in, if it has one of its own (isolation); otherwise 0.
+	PID int64 `msgpack:"pid,omitempty"`
 }
 
 // MovedOps: Operations that run on another device than they were meant for.
@@ -969,7 +980,7 @@ type AdaptersReply struct {
 	// The adapters in the order of their numbers: those of the configuration, then those of op adapter_set.
 	Adapters []Adapter `msgpack:"adapters"`
 
-	// The adapters of requests that name none, as set by op adapter_set.
+	// The adapters of requests that name none: those that op adapter_set chose, or else the key adapter of the configuration.
 	Chosen string `msgpack:"chosen,omitempty"`
 
 	// Further names stand for files in a folder.
@@ -1791,8 +1802,11 @@ type LoadRequest struct {
 	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
 	OverrideTensor *Text `msgpack:"override_tensor,omitempty"`
 
-	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; empty = none, or that of the configuration.
+	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
 	DraftModel *Text `msgpack:"draft_model,omitempty"`
+
+	// The process of the model's backend; only for devices that compute in host memory. Nil means auto.
+	Isolation *Text `msgpack:"isolation,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
@@ -2063,6 +2077,66 @@ func (*ReloadRequest) Changes() string { return "once" }
 type ReloadReply struct {
 	// The stream of the job.
 	ID ID `msgpack:"id"`
+}
+
+// ReplayRequest: Generates the answer of an earlier request again: the same prompt, with the model, seed, settings and adapters of that time. Replies like op generate. Only for requests that are kept: those of the same user that ended by themselves, were not durable, and are among the last of the server's limits replay_requests and replay_bytes. It fails if the model now has another digest. Op replay_info tells whether the two answers are the same.
+type ReplayRequest struct {
+	// The stream of the earlier request.
+	ID ID `msgpack:"id"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*ReplayRequest) Op() string { return "replay" }
+
+// Changes tells whether the request changes something; see Request.
+func (*ReplayRequest) Changes() string { return "once" }
+
+// ReplayReply: the reply to replay.
+type ReplayReply struct {
+	// The new stream.
+	ID ID `msgpack:"id"`
+
+	// The seed in use.
+	Seed int64 `msgpack:"seed"`
+}
+
+// ReplayInfoRequest: Tells what is kept of a request that can be generated again with op replay.
+type ReplayInfoRequest struct {
+	// Its stream.
+	ID ID `msgpack:"id"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*ReplayInfoRequest) Op() string { return "replay_info" }
+
+// Changes tells whether the request changes something; see Request.
+func (*ReplayInfoRequest) Changes() string { return "no" }
+
+// ReplayInfoReply: the reply to replay_info.
+type ReplayInfoReply struct {
+	// The model as the request named it.
+	Model string `msgpack:"model"`
+
+	// sha256: and 64 hexadecimal digits of the model's file; empty if it was not known.
+	ModelDigest string `msgpack:"model_digest,omitempty"`
+
+	// The seed of the answer.
+	Seed int64 `msgpack:"seed"`
+
+	// Length of the prompt.
+	NPrompt int64 `msgpack:"n_prompt"`
+
+	// Length of the answer.
+	NOut int64 `msgpack:"n_out"`
+
+	// Why the answer ended.
+	Finish string `msgpack:"finish"`
+
+	// sha256: and 64 hexadecimal digits of the answer's tokens, 4 bytes each, the lowest first. Equal answers have equal digests.
+	Digest string `msgpack:"digest"`
+
+	// Memory that it takes of the limit replay_bytes.
+	Bytes int64 `msgpack:"bytes"`
 }
 
 // RerankRequest: Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it.

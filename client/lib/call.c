@@ -70,6 +70,8 @@ static const struct lmi_wire_id *stream_of(const struct lmi_wire_reply *r)
 		return &r->u.add.id;
 	case LMI_WIRE_OP_PULL:
 		return &r->u.pull.id;
+	case LMI_WIRE_OP_REPLAY:
+		return &r->u.replay.id;
 	default:
 		return NULL;
 	}

@@ -86,7 +86,8 @@ static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd
 	struct lmi_wire_id id;
 
 	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT && op != LMI_WIRE_OP_PAUSE &&
-	     op != LMI_WIRE_OP_UNPAUSE) ||
+	     op != LMI_WIRE_OP_UNPAUSE && op != LMI_WIRE_OP_REPLAY &&
+	     op != LMI_WIRE_OP_REPLAY_INFO) ||
 	    !json_is_string(v) ||
 	    lmi_client_id(&id, json_string_value(v), json_string_length(v)))
 		return LMD_OK;

@@ -8,9 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/llamactl/remote.h"
+#include "client/llamactl/visible_text.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
+
+#define WRAP_MIN 20 /* columns of a terminal on which lines are broken between words */
 
 static uint64_t now_ns(void)
 {
@@ -53,8 +57,12 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 		return lmi_ctl_usage(ctl, err,
 				     "--show-reasoning and --hide-reasoning exclude each other");
 	s->dim = lmi_ctl_has_styles();
+	s->terminal = isatty(STDOUT_FILENO) != 0;
 	s->show_reasoning = show || (!hide && isatty(STDOUT_FILENO));
 	s->fold = s->fold && !show;
+	s->wrap.columns = s->markdown ? (unsigned)lmi_ctl_terminal_width() : 0;
+	if (s->wrap.columns < WRAP_MIN)
+		s->wrap.columns = 0;
 	return LMD_OK;
 }
 
@@ -63,6 +71,8 @@ void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 	lmi_text_byte_buf_fini(&s->text);
 	lmi_text_byte_buf_fini(&s->reasoning);
 	lmi_text_byte_buf_fini(&s->shown);
+	lmi_text_byte_buf_fini(&s->plain);
+	lmi_text_byte_buf_fini(&s->wrapped);
 	for (uint32_t i = 0; i < s->n_call; i++) {
 		lmi_text_byte_buf_fini(&s->calls[i].name);
 		lmi_text_byte_buf_fini(&s->calls[i].id);
@@ -83,13 +93,42 @@ static enum lmd_status write_out(const char *p, size_t n, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Replaces a text by what a terminal may get of it; it is valid until the next call. */
+static enum lmd_status make_visible(struct lmi_ctl_answer_printer *s, const char **p, size_t *n,
+				    struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!s->terminal)
+		return LMD_OK;
+	s->plain.n = 0;
+	st = lmi_ctl_visible_text(&s->plain, &s->last_plain, *p, *n, err);
+	*p = s->plain.p;
+	*n = s->plain.n;
+	return st;
+}
+
 static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size_t n,
 			   struct lmd_error *err)
 {
-	if (!n)
-		return LMD_OK;
+	enum lmd_status st = make_visible(s, &p, &n, err);
+
+	if (st != LMD_OK || !n)
+		return st;
 	s->last_byte = p[n - 1];
 	return write_out(p, n, err);
+}
+
+/* Prints what is in `shown`; lines of code are not broken between words. */
+static enum lmd_status put_shown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!s->shown.n)
+		return LMD_OK;
+	s->wrapped.n = 0;
+	st = lmi_ctl_word_wrap_add(&s->wrap, s->shown.p, s->shown.n, s->md.fence, &s->wrapped, err);
+	return st == LMD_OK && s->wrapped.n ? write_out(s->wrapped.p, s->wrapped.n, err) : st;
 }
 
 /* Prints content, as markdown if that is wanted. */
@@ -100,10 +139,13 @@ static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char 
 
 	if (!s->markdown)
 		return put(s, p, n, err);
+	st = make_visible(s, &p, &n, err);
+	if (st != LMD_OK || !n)
+		return st;
 	s->shown.n = 0;
 	s->last_byte = p[n - 1];
 	st = lmi_ctl_markdown_add(&s->md, p, n, &s->shown, err);
-	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+	return st == LMD_OK ? put_shown(s, err) : st;
 }
 
 static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)
@@ -113,7 +155,10 @@ static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd
 	s->shown.n = 0;
 	if (s->markdown)
 		st = lmi_ctl_markdown_end(&s->md, &s->shown, err);
-	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+	if (st == LMD_OK)
+		st = put_shown(s, err);
+	lmi_ctl_word_wrap_begin(&s->wrap);
+	return st;
 }
 
 /* Replaces "thinking ..." by how long it took, or adds that. */

@@ -8,6 +8,7 @@
 #include "client/llamactl/chat_args.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/markdown.h"
+#include "client/llamactl/word_wrap.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_ctl_printed_call;
@@ -20,6 +21,7 @@ struct lmi_ctl_answer_printer {
 	bool dim;            /* print the reasoning dim */
 	bool markdown;       /* show the content as markdown */
 	bool fold;           /* show only that there is reasoning, and how long it took */
+	bool terminal;       /* control characters become visible */
 	struct lmi_text_byte_buf text, reasoning;
 	struct lmi_ctl_printed_call *calls; /* [n_call] */
 	uint32_t n_call;
@@ -27,6 +29,10 @@ struct lmi_ctl_answer_printer {
 	char last_byte;    /* last byte printed; 0: none yet */
 	struct lmi_ctl_markdown md;
 	struct lmi_text_byte_buf shown; /* buffer of markdown */
+	struct lmi_ctl_word_wrap wrap;	/* of markdown */
+	struct lmi_text_byte_buf wrapped;
+	struct lmi_text_byte_buf plain; /* buffer of visible text */
+	char last_plain;		/* last byte that was made visible */
 	uint64_t fold_ns;		/* when the reasoning began */
 };
 

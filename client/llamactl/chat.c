@@ -13,26 +13,34 @@
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
+#include "core/cli/texts.h"
 
 /* ---- an answer ---- */
+
+/* Prints what an answer took, wrapped at the width of the terminal. */
+static void print_counts(const struct lmd_item *d)
+{
+	int columns = lmi_ctl_terminal_width();
+	double seconds = (double)d->out_ns / 1e9;
+	char text[240];
+
+	(void)snprintf(text, sizeof(text),
+		       "[%llu tokens, %.1f tokens/s, %u of %u guesses right; prompt %llu tokens, "
+		       "%llu of them cached, %.0f ms]",
+		       (unsigned long long)d->n_out, seconds > 0 ? (double)d->n_out / seconds : 0.0,
+		       d->n_accepted, d->n_drafted, (unsigned long long)d->n_prompt,
+		       (unsigned long long)d->n_cached, (double)d->prompt_ns / 1e6);
+	lmi_cli_text_wrap_to(stderr, text, 0, 0, columns ? columns - 1 : (int)sizeof(text));
+}
 
 /* Ends the line of an answer. One that Ctrl-C ended before its first character leaves "^C" there. */
 static void end_turn(const struct lmi_ctl_chat *c, struct lmi_ctl_answer *a, enum lmd_status st)
 {
-	double seconds = (double)a->done.out_ns / 1e9;
-
 	lmi_ctl_answer_printer_end_line(&a->printer, st);
 	if (st == LMD_CANCELLED && !a->printer.last_byte && isatty(STDIN_FILENO))
 		putc('\n', stderr);
 	if (st == LMD_OK && c->verbose)
-		fprintf(stderr,
-			"[%llu tokens, %.1f tokens/s, %u of %u guesses right; prompt %llu tokens, "
-			"%llu of them cached, %.0f ms]\n",
-			(unsigned long long)a->done.n_out,
-			seconds > 0 ? (double)a->done.n_out / seconds : 0.0, a->done.n_accepted,
-			a->done.n_drafted,
-			(unsigned long long)a->done.n_prompt, (unsigned long long)a->done.n_cached,
-			(double)a->done.prompt_ns / 1e6);
+		print_counts(&a->done);
 }
 
 /* Appends the tokens of a line to the conversation. */

@@ -9,11 +9,15 @@
 
 #include "client/llamactl/chat_impl.h"
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
+#include "core/cli/texts.h"
 
 #define ATTACHED_MAX (8u << 20)
+#define HELP_USAGE   20 /* columns of a command and its arguments in /help */
+#define SHOWN_MAX    60 /* bytes of a message that /undo shows, at most */
 
 bool lmi_ctl_chat_is_command(const char *line)
 {
@@ -231,12 +235,19 @@ static enum lmd_status cmd_retry(struct lmi_ctl_chat *c, const char *rest, struc
 static enum lmd_status cmd_undo(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
 {
 	uint32_t last = lmi_ctl_messages_last_question(&c->messages);
+	const struct lmd_str *text;
+	size_t n;
 
 	(void)rest;
 	if (last == c->messages.n)
 		return lmd_fail(err, LMD_INVALID, "/undo: there is no question yet");
-	fprintf(stderr, "taken back: %.*s\n", (int)c->messages.v[last].content.len,
-		c->messages.v[last].content.ptr);
+	text = &c->messages.v[last].content;
+	n = text->len < SHOWN_MAX ? text->len : SHOWN_MAX;
+	while (n < text->len && n && (text->ptr[n] & 0xc0) == 0x80)
+		n--; /* to the beginning of a character */
+	if (memchr(text->ptr, '\n', n))
+		n = (size_t)((const char *)memchr(text->ptr, '\n', n) - text->ptr);
+	fprintf(stderr, "taken back: %.*s%s\n", (int)n, text->ptr, n < text->len ? " ..." : "");
 	lmi_ctl_messages_cut(&c->messages, last);
 	return LMD_OK;
 }
@@ -312,8 +323,8 @@ static const struct command {
 } commands[] = {
 	{"help", "", "show this", cmd_help, false},
 	{"set", "[NAME VALUE]",
-	 "set temp, top_p, seed, predict and others; or on or off:\n"
-	 "                       verbose (tokens per second), markdown, reasoning",
+	 "set temp, top_p, seed, predict and others; or on or off: verbose (tokens per second), "
+	 "markdown, reasoning",
 	 cmd_set, false},
 	{"system", "[TEXT|off]", "set the system message, or show it", cmd_system, true},
 	{"file", "FILE", "put a text file in front of the next message", cmd_file, true},
@@ -330,24 +341,43 @@ static const struct command {
 	{"quit", NULL, NULL, cmd_bye, false},
 };
 
+/* A line of /help, on a narrow terminal with the text below the usage. */
+static void help_line(const char *usage, const char *doc, int columns)
+{
+	bool narrow = columns < 60;
+	int indent = narrow ? 4 : 2 + HELP_USAGE + 1;
+
+	if (narrow)
+		fprintf(stderr, "  %s\n    ", usage);
+	else
+		fprintf(stderr, "  %-*s ", HELP_USAGE, usage);
+	lmi_cli_text_wrap_to(stderr, doc, indent, indent, columns);
+}
+
 static enum lmd_status cmd_help(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
 {
+	static const struct {
+		const char *keys, *doc;
+	} keys[] = {{"\"\"\"", "begins and ends a message of several lines"},
+		    {"Alt-Enter", "begins a new line"},
+		    {"Ctrl-C", "ends an answer"},
+		    {"Ctrl-D", "leaves"}};
+	int columns = lmi_ctl_terminal_width();
+
 	(void)c;
 	(void)rest;
 	(void)err;
+	columns = columns ? columns : 80;
 	for (size_t i = 0; i < LMD_LEN(commands); i++)
 		if (commands[i].doc) {
 			char usage[40];
 
 			(void)snprintf(usage, sizeof(usage), "/%s %s", commands[i].name,
 				       commands[i].args);
-			fprintf(stderr, "  %-20s %s\n", usage, commands[i].doc);
+			help_line(usage, commands[i].doc, columns);
 		}
-	fputs("  \"\"\"                  begins and ends a message of several lines; Alt-Enter begins a "
-	      "new line\n"
-	      "  Ctrl-C               ends an answer\n"
-	      "  Ctrl-D               leaves\n",
-	      stderr);
+	for (size_t i = 0; i < LMD_LEN(keys); i++)
+		help_line(keys[i].keys, keys[i].doc, columns);
 	return LMD_OK;
 }
 

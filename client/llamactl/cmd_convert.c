@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl convert: writes a Hugging Face folder as one GGUF file. */
+ * llamactl convert: writes a Hugging Face folder as one GGUF file, or a model as safetensors. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "client/llamactl/convert_safetensors.h"
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/json_out.h"
@@ -155,6 +156,30 @@ static enum lmd_status write_file(struct job *j, const char *path, struct lmd_er
 	return st;
 }
 
+static bool is_safetensors(const char *path)
+{
+	size_t n = strlen(path), k = strlen(".safetensors");
+
+	return n > k && !strcmp(path + n - k, ".safetensors");
+}
+
+/* The options that do not concern GGUF files. */
+static enum lmd_status to_safetensors(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const int64_t types[] = {-1, LMD_DTYPE_F32, LMD_DTYPE_F16, LMD_DTYPE_BF16, -2};
+	static const char *const others[] = {"pre", "model-name", "dry-run", "no-resume"};
+	const struct lmi_args *a = &ctl->args;
+	int64_t type = types[lmi_arg_int(a, "outtype")];
+
+	for (size_t i = 0; i < LMD_LEN(others); i++)
+		if (lmi_arg_given(a, others[i]))
+			return lmi_ctl_usage(ctl, err, "--%s is for GGUF files", others[i]);
+	if (type == -2)
+		return lmi_ctl_usage(ctl, err,
+				     "safetensors files have no type q8_0: --outtype f32, f16 or bf16");
+	return lmi_ctl_convert_safetensors(ctl, lmi_arg_pos(a, 0), lmi_arg_pos(a, 1), type, err);
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const uint32_t types[] = {LMI_CONVERT_AUTO, LMD_DTYPE_F32, LMD_DTYPE_F16,
@@ -169,6 +194,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	bool dry = lmi_arg_flag(a, "dry-run");
 	enum lmd_status st;
 
+	if (is_safetensors(out))
+		return to_safetensors(ctl, err);
 	j.o.resume = lmi_ctl_resume_args(ctl, &j.bar);
 	st = lmi_ctl_registry(ctl, &j.o.plugins, err);
 	if (st == LMD_OK)
@@ -215,13 +242,17 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cli_cmd lmi_ctl_cmd_convert = {
 	.name = "convert",
 	.args = "DIR OUT",
-	.brief = "Convert a Hugging Face folder to a GGUF file",
+	.brief = "Convert a Hugging Face folder to GGUF, or a model to safetensors",
 	.doc = "DIR holds config.json, *.safetensors and a tokenizer (tokenizer.json or "
 	       "tokenizer.model). The file has the keys, names and layouts that llama.cpp "
 	       "writes, so that both programs can run it. Vectors, norms and routers are stored "
 	       "as f32.\n\nA folder can be run without conversion. A GGUF file is a single file "
 	       "that can be mapped as a whole and made smaller with "
-	       "`quantize`.\n\n" LMI_CTL_RESUME_DOC,
+	       "`quantize`.\n\n" LMI_CTL_RESUME_DOC
+	       "\n\nIf OUT ends in .safetensors, DIR may be a GGUF file as well, and OUT gets its tensors "
+	       "under their names, with quantised ones as f16 (or --outtype), and those keys that are not "
+	       "arrays as metadata. It is for programs that read tensors: OUT has no vocabulary, and "
+	       "llamad does not run it.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

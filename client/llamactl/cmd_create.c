@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl create: a name from a Modelfile. What FROM names is made ready first: a file is added, a
- * source is downloaded. */
+ * llamactl create: a name from a Modelfile or from a preset in TOML. What FROM names is made ready
+ * first: a file is added, a source is downloaded. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "core/base/file.h"
 #include "core/base/utf8.h"
 #include "store/modelfile.h"
+#include "store/preset_toml.h"
 
 /* Writes a path that stands in the Modelfile, relative to its folder. */
 static void path_in(char out[PATH_MAX], const char *modelfile, const char *path)
@@ -114,14 +115,30 @@ static enum lmd_status create(struct lmi_ctl *ctl, const char *file, const char 
 				  err);
 }
 
+/* Replaces the text of a preset in TOML by a Modelfile. */
+static enum lmd_status from_toml(char **text, size_t *n, struct lmd_error *err)
+{
+	char *modelfile;
+	enum lmd_status st = lmi_store_preset_toml(&modelfile, *text, *n, err);
+
+	if (st != LMD_OK)
+		return st;
+	lmi_free(*text);
+	*text = modelfile;
+	*n = strlen(modelfile);
+	return LMD_OK;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	const char *file = lmi_arg_str(&ctl->args, "file");
+	const char *file = lmi_arg_str(&ctl->args, "file"), *ending = strrchr(file, '.');
 	struct lmi_store_modelfile m = {0};
 	char *text = NULL;
 	size_t n;
 	enum lmd_status st = lmi_file_read_all(file, LMI_STORE_MODELFILE_BYTES, &text, &n, err);
 
+	if (st == LMD_OK && ending && !strcmp(ending, ".toml"))
+		st = from_toml(&text, &n, err);
 	if (st == LMD_OK)
 		st = lmi_store_modelfile_parse(&m, text, n, err);
 	if (st == LMD_OK)
@@ -139,7 +156,7 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
 	 .def = "Modelfile",
-	 .doc = "The Modelfile."},
+	 .doc = "The Modelfile, or a preset in TOML if its name ends in .toml."},
 	LMI_CTL_OPT_YES,
 	LMI_OPT_JSON,
 };
@@ -158,7 +175,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_create = {
 	       "left out, and the model's own applies. Parameters that say how a model is loaded "
 	       "(num_ctx, num_gpu, ...) and seed have no effect. ADAPTER is the file of an adapter (relative "
 	       "to the Modelfile), which has to stay where it is, for llamad to read; requests that "
-	       "name NAME use it.",
+	       "name NAME use it.\n\n"
+	       "A preset in TOML has the keys base (FROM), adapter, system, template and license, a "
+	       "table [parameters], and a table [[messages]] with role and content for each message.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -115,11 +115,11 @@ static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 const struct lmi_cli_cmd lmi_ctl_cmd_doctor = {
 	.name = "doctor",
 	.brief = "Check what llamad needs, and say what to do",
-	.doc = "Checks the daemon and its version, the configuration, the HTTP port, the processor and "
-	       "the memory, the folder of models and its disk, the plugins, and the drivers and "
-	       "permissions of GPUs. Changes nothing. Each finding is ok, note (more is possible), "
-	       "warn (it may stop working) or FAIL (it does not work), with the command that helps. "
-	       "The exit status is 1 if something failed.\n\n"
+	.doc = "Checks the daemon and its version, its models, keys that expire within a week, the "
+	       "configuration, the HTTP port, the processor and the memory, the folder of models and "
+	       "its disk, the plugins, and the drivers and permissions of GPUs. Changes nothing. Each "
+	       "finding is ok, note (more is possible), warn (it may stop working) or FAIL (it does "
+	       "not work), with the command that helps. The exit status is 1 if something failed.\n\n"
 	       "With --json each object has state (ok, note, warn or fail), subject, text and "
 	       "command, which is null if there is nothing to do.",
 	.opts = opts,

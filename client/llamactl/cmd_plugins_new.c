@@ -141,7 +141,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	(void)snprintf(dir, sizeof(dir), "%s-%s", k->name, name);
 	(void)snprintf(from, sizeof(from), "%s.c", k->example);
 	(void)snprintf(to, sizeof(to), "%s.c", name);
-	if (mkdir(dir, 0777))
+	if (mkdir(dir, 0755)) /* plugins in a folder that its group may write are refused */
 		return lmd_fail(err, errno == EEXIST ? LMD_INVALID : LMD_IO, "%s: %s", dir,
 				strerror(errno));
 	st = write_file(dir, to, example(from), put_source, k, name, err);

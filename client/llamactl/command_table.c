@@ -11,7 +11,7 @@
 	X(pull) X(push) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(create) X(bundle) X(show) X(alias) X(cp) X(rm) X(prune)
 #define DAEMON(X)                                                                                  \
-	X(ping) X(status) X(top) X(devices) X(stats) X(streams) X(events) X(cancel) X(pause) X(unpause) \
+	X(ping) X(status) X(top) X(devices) X(stats) X(streams) X(events) X(cancel) X(pause) X(unpause) X(replay) \
 	X(sessions_list) X(sessions_fork) X(sessions_rm) X(sessions_export) X(sessions_import)     \
 	X(lora_list) X(lora_add) X(lora_rm) X(lora_set) X(usage) X(key_add) X(key_set)             \
 	X(key_list) X(key_rm) X(registry_backup) X(registry_restore) \

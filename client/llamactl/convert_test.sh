@@ -57,4 +57,19 @@ head -c $((size - 100)) "$dir/m/model.safetensors" >"$dir/short" && mv "$dir/sho
 refused 1 'model.safetensors' convert "$dir/m" "$dir/m.gguf"
 holds "the old file stays" cmp -s "$dir/m.gguf" "$dir/keep.gguf"
 
+# a GGUF file as safetensors: the values are those that the decoders give
+"$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
+does quantize "$dir/full.gguf" "$dir/q.gguf" q8_0
+prints ' tensors, ' convert "$dir/q.gguf" "$dir/q.safetensors"
+does convert --outtype f32 "$dir/q.gguf" "$dir/q32.safetensors"
+does convert --outtype bf16 "$dir/q.gguf" "$dir/qb.safetensors"
+prints '"tensors": ' convert --json "$dir/full.gguf" "$dir/full.safetensors"
+refused 2 'q8_0' convert --outtype q8_0 "$dir/q.gguf" "$dir/x.safetensors"
+refused 2 'dry-run is for GGUF' convert --dry-run "$dir/q.gguf" "$dir/x.safetensors"
+holds "no file" [ ! -e "$dir/x.safetensors" ]
+if command -v python3 >/dev/null; then
+	holds "safetensors" python3 "$src/client/llamactl/convert_test.py" "$dir"
+else
+	echo "SKIP: convert to safetensors: no Python"
+fi
 finish "convert"

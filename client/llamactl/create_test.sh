@@ -53,6 +53,40 @@ prints '"modelfile": "# a pirate' show pirate --json
 prints '^FROM greedy$' show greedy --modelfile
 prints '^PARAMETER temperature 0$' show greedy --modelfile
 
+# a preset in TOML says the same
+cat >pirate.toml <<'EOF'
+# a pirate
+base = "./greedy.gguf"
+template = "chatml"
+system = """
+You are a "pirate".
+Be brief."""
+[parameters]
+num_predict = 3
+top_k = 7
+[[messages]]
+role = "user"
+content = "Who are you?"
+[[messages]]
+role = "assistant"
+content = "Arr, a pirate."
+EOF
+does create second -f pirate.toml
+for name in pirate second; do
+	for part in --parameters --system --template; do
+		does show $name $part
+		cat "$dir/out"
+	done >"$dir/$name.shown"
+	does show $name --modelfile
+	grep '^MESSAGE' "$dir/out" | tr -d '"' >>"$dir/$name.shown"
+done
+sed -i '/num_ctx/d' "$dir/pirate.shown" # of the Modelfile alone
+holds "TOML: $(diff "$dir/pirate.shown" "$dir/second.shown")" cmp -s "$dir/pirate.shown" "$dir/second.shown"
+holds "TOML: the base" grep -q '^FROM greedy$' "$dir/out"
+printf 'base = "greedy"\ntop_k = 7\n' >wrong.toml
+refused 1 "wrong.toml: line 2: 'top_k' is not a key" create other -f wrong.toml
+does rm second
+
 # errors name the file, the line and what is allowed; nothing is changed
 wrong() {
 	printf '%b' "$2" >wrong

@@ -114,6 +114,13 @@ does alias tiny "$secret"
 doctor --socket "$url"
 finds ok daemon "llamad .* answers at $url"
 finds ok models '1 registered'
+finds ok keys 'none expires within 7 days'
+does key add lasting --expires 200h
+does key add short --expires 50h
+doctor --socket "$url"
+finds warn keys "the key .short. expires in \(49\|50\) hours" 'llamactl key add NAME'
+holds "a key with more time" sh -c "! grep -q lasting '$dir/out'"
+does key rm short
 
 # an archive without the secret and without the user's folder
 does bug-report -o "$dir/report.tar"

@@ -211,6 +211,28 @@ enum lmd_status lmi_ctl_generate(struct lmi_ctl_generation *g, struct lmi_ctl_an
 	return st;
 }
 
+enum lmd_status lmi_ctl_replay(struct lmi_ctl *ctl, const char *id, struct lmi_ctl_answer *a,
+			       struct lmd_error *err)
+{
+	json_t *m = json_pack("{s:s}", "id", id);
+	char *members = m ? json_dumps(m, 0) : NULL;
+	struct lmd_client *c;
+	struct lmd_stream *s;
+	enum lmd_status st = members ? lmi_ctl_client(ctl, &c, err)
+				     : lmd_fail(err, LMD_NOMEM, "no memory for a request");
+
+	if (st == LMD_OK)
+		st = lmd_client_start(c, "replay", members, &s, err);
+	free(members);
+	json_decref(m);
+	if (st != LMD_OK)
+		return st;
+	(void)snprintf(a->id, sizeof(a->id), "%s", lmd_stream_id(s));
+	st = collect(s, a, err);
+	lmd_stream_close(s);
+	return st;
+}
+
 void lmi_ctl_answer_fini(struct lmi_ctl_answer *a)
 {
 	lmi_ctl_answer_printer_fini(&a->printer);

@@ -41,6 +41,9 @@ struct lmi_ctl_answer {
 /* Requests an answer and prints it. LMD_CANCELLED: Ctrl-C; *a has the answer so far. */
 enum lmd_status lmi_ctl_generate(struct lmi_ctl_generation *g, struct lmi_ctl_answer *a,
 				 struct lmd_error *err);
+/* Requests the answer of an earlier stream again, in the same way. */
+enum lmd_status lmi_ctl_replay(struct lmi_ctl *ctl, const char *id, struct lmi_ctl_answer *a,
+			       struct lmd_error *err);
 void lmi_ctl_answer_fini(struct lmi_ctl_answer *a);
 
 /* Answers the prompt or, if it is NULL, all of standard input. show_id: --json includes the id of

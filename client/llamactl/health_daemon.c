@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Findings about the daemon: whether it answers, its version, its configuration, its models, and
- * the port that a new one would listen at. */
+ * Findings about the daemon: whether it answers, its version, its configuration, its models and
+ * keys, and the port that a new one would listen at. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/llamactl/health.h"
@@ -21,6 +22,7 @@
 #define CONFIG	   LMI_DEFAULT_CONFIG_FILE
 #define HTTP_PORT  8080 /* the default of `llamactl serve` */
 #define CONFIG_SECONDS 20
+#define KEY_HOURS  (7 * 24) /* before a key expires: time to replace it */
 #define IS_SYSTEMD "/run/systemd/system"
 
 static const char *restart_command(void)
@@ -81,6 +83,47 @@ static void check_models(struct lmi_ctl_health *h)
 	json_decref(reply);
 }
 
+/* Keys that clients can no longer use, or not for long.  Only administrators may list them, over the
+ * unix socket; for others the audit log would note a refused request. */
+static void check_keys(struct lmi_ctl_health *h, struct lmd_client *c)
+{
+	struct lmd_server server = {.struct_size = sizeof(server)};
+	int64_t now_ms = (int64_t)time(NULL) * 1000;
+	unsigned n_found = 0;
+	json_t *reply, *key;
+	size_t i;
+
+	lmd_client_server(c, &server);
+	if (!server.admin || strncmp(server.url, "ipc://", 6) != 0 ||
+	    lmi_ctl_remote_call(h->ctl, "keys", NULL, &reply, NULL) != LMD_OK)
+		return;
+	json_array_foreach(json_object_get(reply, "keys"), i, key)
+	{
+		const char *label = json_string_value(json_object_get(key, "label"));
+		int64_t left_ms = json_integer_value(json_object_get(key, "expires_ms")) - now_ms;
+		struct lmi_ctl_finding *f;
+
+		if (!label || left_ms == -now_ms || left_ms > KEY_HOURS * INT64_C(3600000))
+			continue;
+		if (++n_found > 8)
+			break;
+		if (left_ms > 0) {
+			f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "keys",
+					       "the key '%.100s' expires in %d hours", label,
+					       (int)(left_ms / 3600000));
+			lmi_ctl_health_type(f, "llamactl key add NAME, for its client");
+		} else {
+			f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "keys",
+					       "the key '%.100s' has expired", label);
+			lmi_ctl_health_type(f, "llamactl key rm %.100s", label);
+		}
+	}
+	if (!n_found)
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "keys", "none expires within %d days",
+				   KEY_HOURS / 24);
+	json_decref(reply);
+}
+
 static void check_connection(struct lmi_ctl_health *h, bool *answers)
 {
 	struct lmi_ctl_finding *f;
@@ -100,6 +143,7 @@ static void check_connection(struct lmi_ctl_health *h, bool *answers)
 		*answers = true;
 		check_version(h, c);
 		check_models(h);
+		check_keys(h, c);
 		return;
 	}
 	f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_FAIL, "daemon", "%.390s", err.text);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,13 +48,23 @@ static bool name_upload_dir(char out[PATH_MAX])
 				cache ? "" : "/.cache") < PATH_MAX;
 }
 
+/* Whether a variable has one of the values that huggingface_hub takes for true. */
+static bool is_set(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && (!strcmp(v, "1") || !strcasecmp(v, "true") || !strcasecmp(v, "yes") ||
+		     !strcasecmp(v, "on"));
+}
+
 void lmi_ctl_hub_opts(struct lmi_hub_opts *o, struct lmi_ctl_hub_paths *paths)
 {
 	const char *given = getenv("LLAMAD_CATALOGUE");
 
 	*o = (struct lmi_hub_opts){.hf_url = getenv("HF_ENDPOINT"),
 				   .hf_token = getenv("HF_TOKEN"),
-				   .ollama_url = getenv("OLLAMA_REGISTRY")};
+				   .ollama_url = getenv("OLLAMA_REGISTRY"),
+				   .offline = is_set("HF_HUB_OFFLINE")};
 	if (given && *given)
 		o->catalogue = given;
 	else if (lmi_hub_default_catalogue(paths->catalogue, sizeof(paths->catalogue)))

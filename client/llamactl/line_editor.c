@@ -16,6 +16,7 @@
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/prompt_input.h"
 #include "core/base/alloc.h"
+#include "llamad/attr.h"
 
 #ifdef LMD_HAVE_LIBEDIT
 #include <errno.h>
@@ -90,12 +91,10 @@ static wchar_t *show_prompt(EditLine *el)
 {
 	static wchar_t wide[64];
 	struct lmi_ctl_line_editor *e = NULL;
-	size_t i = 0;
 
 	(void)el_wget(el, EL_CLIENTDATA, &e);
-	for (; e && e->prompt[i] && i < 63; i++)
-		wide[i] = (unsigned char)e->prompt[i];
-	wide[i] = 0;
+	if (!e || mbstowcs(wide, e->prompt, LMD_LEN(wide) - 1) == (size_t)-1)
+		return wcscpy(wide, L"> "); /* not characters of this locale */
 	return wide;
 }
 

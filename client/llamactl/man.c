@@ -72,6 +72,7 @@ static const struct lmi_cli_roff_item environment[] = {
 	{"XDG_RUNTIME_DIR", "Folder of the user's own sockets."},
 	{"STATE_DIRECTORY, XDG_STATE_HOME", "Folder of the user's own models, when no daemon "
 					    "answers, and of the history of conversations."},
+	{"HF_HUB_OFFLINE", "If it is 1, llamactl itself does not use the network."},
 	{"HF_TOKEN, HF_ENDPOINT, LLAMAD_CATALOGUE",
 	 "Token and mirror of Hugging Face and file of short names, for downloads that no daemon "
 	 "makes."},

@@ -19,6 +19,7 @@ PKG_CONFIG_PATH=$(dirname "$(find "$dir/root" -name llamad-plugin.pc)")
 PKG_CONFIG_SYSROOT_DIR=$dir/root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 cd "$dir" || exit 99
+umask 002 # as on Ubuntu: what the group may write is refused
 
 for row in arch:bigram backend:tiny format:llama2c sampler:margin tokenizer:bytes; do
 	kind=${row%:*} old=${row#*:}

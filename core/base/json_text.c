@@ -122,9 +122,13 @@ static void quoted(struct lmi_json_text *j, const char *s, size_t n)
 	put(j, "\"", 1);
 	for (size_t i = 0; i < n && j->status == LMD_OK; i += len) {
 		unsigned char c = (unsigned char)s[i];
-		const char *k = c ? strchr(plain, c) : NULL;
+		const char *k;
 		char esc[8];
 
+		len = 1;
+		if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\')
+			continue; /* nearly all text */
+		k = c ? strchr(plain, c) : NULL;
 		len = lmi_utf8_char(s + i, n - i);
 		if (!len && !(j->flags & LMI_JSON_TEXT_LENIENT))
 			failed(j, LMD_CORRUPT);
@@ -135,7 +139,7 @@ static void quoted(struct lmi_json_text *j, const char *s, size_t n)
 		if (!len)
 			(void)snprintf(esc, sizeof(esc), "\xEF\xBF\xBD");
 		else if (k)
-			(void)snprintf(esc, sizeof(esc), "\\%c", letter[k - plain]);
+			memcpy(esc, (char[]){'\\', letter[k - plain], 0}, 3);
 		else
 			(void)snprintf(esc, sizeof(esc), "\\u%04x", c);
 		put(j, esc, strlen(esc));

@@ -9,15 +9,19 @@
 #define WIDTH	80
 #define DOC_COL LMI_CLI_HELP_DOC_COL
 
-/* Writes words from column `at`, wrapped; continuation lines are indented by `indent`. */
 void lmi_cli_text_wrap(FILE *f, const char *text, int at, int indent)
+{
+	lmi_cli_text_wrap_to(f, text, at, indent, WIDTH);
+}
+
+void lmi_cli_text_wrap_to(FILE *f, const char *text, int at, int indent, int width)
 {
 	bool first = true;
 
 	for (const char *p = text; *p; p += strspn(p, " ")) {
 		int n = (int)strcspn(p, " \n");
 
-		if (!first && at + 1 + n > WIDTH) {
+		if (!first && at + 1 + n > width) {
 			fprintf(f, "\n%*s", indent, "");
 			at = indent;
 		} else if (!first) {

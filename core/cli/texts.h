@@ -14,6 +14,8 @@
 /* Writes words from column `at`, wrapped at 80, with continuation lines indented by `indent`, and a
  * final newline. */
 void lmi_cli_text_wrap(FILE *f, const char *text, int at, int indent);
+/* As above, wrapped at `width` columns. */
+void lmi_cli_text_wrap_to(FILE *f, const char *text, int at, int indent, int width);
 
 /* Writes an empty line, "TITLE:", and the options that have a doc; nothing if n is 0. */
 void lmi_cli_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint32_t n);

@@ -3,10 +3,8 @@
  * Cases of what a device does besides computing: copies, events, queues, operations on pages and state
  * slots, work beside another device.  They compare bytes, so they need no reference backend.  A case of
  * something that the device declares not to have is skipped, with what it lacks. */
-#include <stdio.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/conformance/opcase_priv.h"
 
 #define N_BYTE	4096u
@@ -490,23 +488,6 @@ static const struct {
 	{"zeros of a slot", zeros_of_a_slot, 0},
 };
 
-bool oc_device_case_is_wanted(const char *name, const char *filter)
-{
-	char text[80];
-
-	(void)snprintf(text, sizeof(text), "device %s", name);
-	return !filter || strstr(text, filter);
-}
-
-uint32_t lmi_opcase_count_device(const char *filter)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < LMD_LEN(cases); i++)
-		n += oc_device_case_is_wanted(cases[i].name, filter);
-	return n + oc_group_count(filter) + oc_device_case_is_wanted(OC_SECOND, filter);
-}
-
 static bool open_queues(struct device_case *c)
 {
 	if (!c->ops->queue_create)
@@ -556,11 +537,16 @@ static const char *lacks(const struct oc_backend *be, uint32_t needs)
 	return NULL;
 }
 
-static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct device_case *c,
+static const char *name_of(uint32_t i)
+{
+	return cases[i].name;
+}
+
+static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, void *state,
 		     struct lmi_opcase_result *r)
 {
 	enum lmi_opcase_verdict verdict = LMI_OPCASE_FAIL;
-
+	struct device_case *c = state;
 	const char *missing = lacks(be, cases[i].needs);
 
 	*c = (struct device_case){.be = be, .ops = be->ops, .rng = seed + i};
@@ -580,22 +566,5 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct de
 					.text = verdict == LMI_OPCASE_PASS ? "" : c->err.text};
 }
 
-enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint64_t seed,
-				void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
-				struct lmd_error *err)
-{
-	struct device_case *c = lmi_alloc(1, sizeof(*c));
-
-	if (!c)
-		return lmd_fail(err, LMD_NOMEM, "out of memory for the cases of a device");
-	for (uint32_t i = 0; i < LMD_LEN(cases); i++) {
-		struct lmi_opcase_result r;
-
-		if (!oc_device_case_is_wanted(cases[i].name, filter))
-			continue;
-		run_case(be, i, seed, c, &r);
-		report(arg, &r);
-	}
-	lmi_free(c);
-	return LMD_OK;
-}
+const struct oc_device_set oc_device_cases = {
+	.n = LMD_LEN(cases), .state_bytes = sizeof(struct device_case), .name = name_of, .run = run_case};

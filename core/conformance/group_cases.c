@@ -5,10 +5,8 @@
  * backend. Devices in host memory are opened several times; of others there must be one for each
  * rank. */
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/conformance/opcase_priv.h"
 
 #define MAX_RANK  4u
@@ -392,15 +390,6 @@ static const struct {
 	{"collectives with a cancelled rank", cancelled_rank, 2, 16},
 };
 
-uint32_t oc_group_count(const char *filter)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < LMD_LEN(cases); i++)
-		n += oc_device_case_is_wanted(cases[i].name, filter);
-	return n;
-}
-
 static bool open_rank(struct group_case *c, struct oc_backend *be, uint32_t r)
 {
 	struct rank *k = &c->ranks[r];
@@ -466,10 +455,16 @@ static void close_case(struct group_case *c)
 			oc_backend_close(&c->ranks[r].be);
 }
 
-static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct group_case *c,
+static const char *name_of(uint32_t i)
+{
+	return cases[i].name;
+}
+
+static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, void *state,
 		     struct lmi_opcase_result *r)
 {
 	const bool host = be->info.caps & LMD_DEV_HOST_MEMORY;
+	struct group_case *c = state;
 	bool passed = false, opened = true;
 
 	*c = (struct group_case){
@@ -498,22 +493,5 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, struct gr
 					.text = passed ? "" : c->err.text};
 }
 
-enum lmd_status oc_group_cases(struct oc_backend *be, const char *filter, uint64_t seed,
-			       void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
-			       struct lmd_error *err)
-{
-	struct group_case *c = lmi_alloc(1, sizeof(*c));
-
-	if (!c)
-		return lmd_fail(err, LMD_NOMEM, "out of memory for the cases of a group");
-	for (uint32_t i = 0; i < LMD_LEN(cases); i++) {
-		struct lmi_opcase_result r;
-
-		if (!oc_device_case_is_wanted(cases[i].name, filter))
-			continue;
-		run_case(be, i, seed, c, &r);
-		report(arg, &r);
-	}
-	lmi_free(c);
-	return LMD_OK;
-}
+const struct oc_device_set oc_group_cases = {
+	.n = LMD_LEN(cases), .state_bytes = sizeof(struct group_case), .name = name_of, .run = run_case};

@@ -22,6 +22,10 @@ const struct opcase_set *const opcase_sets[] = {
 };
 const uint32_t n_opcase_sets = LMD_LEN(opcase_sets);
 
+static const struct oc_device_set *const device_sets[] = {&oc_device_cases, &oc_group_cases};
+/* Name of the case that runs ops on the second device. */
+#define SECOND "ops on the second device"
+
 /* ---- comparison ---- */
 
 static int by_number(const void *a, const void *b)
@@ -233,7 +237,7 @@ static void one_case(struct session *s, uint32_t op, const struct opcase *def,
 	enum lmd_status st = LMD_OK;
 
 	if (s->index) {
-		(void)snprintf(name, sizeof(name), "%s: %s, %.60s", OC_SECOND, r.op, def->name);
+		(void)snprintf(name, sizeof(name), "%s: %s, %.60s", SECOND, r.op, def->name);
 		r.op = "device";
 		r.name = name;
 	}
@@ -284,9 +288,43 @@ uint32_t lmi_opcase_count(const char *filter)
 	return n;
 }
 
-static void report_device_case(void *arg, struct lmi_opcase_result *r)
+/* Is "device NAME" chosen by a filter? */
+static bool is_device_case_wanted(const char *name, const char *filter)
 {
-	report_result(arg, r);
+	char text[80];
+
+	(void)snprintf(text, sizeof(text), "device %s", name);
+	return !filter || strstr(text, filter);
+}
+
+uint32_t lmi_opcase_count_device(const char *filter)
+{
+	uint32_t n = is_device_case_wanted(SECOND, filter);
+
+	for (size_t k = 0; k < LMD_LEN(device_sets); k++)
+		for (uint32_t i = 0; i < device_sets[k]->n; i++)
+			n += is_device_case_wanted(device_sets[k]->name(i), filter);
+	return n;
+}
+
+/* Runs the cases of one set that are wanted. */
+static enum lmd_status device_cases(struct session *s, const struct oc_device_set *set,
+				    struct lmd_error *err)
+{
+	void *state = lmi_alloc(1, set->state_bytes);
+
+	if (!state)
+		return lmd_fail(err, LMD_NOMEM, "out of memory for the cases of a device");
+	for (uint32_t i = 0; i < set->n; i++) {
+		struct lmi_opcase_result r;
+
+		if (!is_device_case_wanted(set->name(i), s->o->filter))
+			continue;
+		set->run(&s->a, i, s->o->seed, state, &r);
+		report_result(s, &r);
+	}
+	lmi_free(state);
+	return LMD_OK;
 }
 
 /* Runs a case of each of some ops on the second device. */
@@ -295,11 +333,11 @@ static enum lmd_status second_device(struct session *s, struct lmd_error *err)
 	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_rope_kv, &opcase_attn};
 	enum lmd_status st;
 
-	if (!oc_device_case_is_wanted(OC_SECOND, s->o->filter))
+	if (!is_device_case_wanted(SECOND, s->o->filter))
 		return LMD_OK;
 	if (s->a.n_device < 2) {
 		struct lmi_opcase_result r = {.op = "device",
-					      .name = OC_SECOND,
+					      .name = SECOND,
 					      .layout = "one device",
 					      .setting = s->setting,
 					      .why = "",
@@ -333,10 +371,8 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	s->a.cuts = true;
 	if (st == LMD_OK)
 		all_cases(s, f32 ? 0 : OC_INT8);
-	if (st == LMD_OK && f32 && s->a.state)
-		st = oc_device_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
-	if (st == LMD_OK && f32 && s->a.state)
-		st = oc_group_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
+	for (size_t i = 0; i < LMD_LEN(device_sets) && st == LMD_OK && f32 && s->a.state; i++)
+		st = device_cases(s, device_sets[i], err);
 	if (st == LMD_OK && f32 && s->a.state)
 		st = second_device(s, err);
 	oc_backend_close(&s->a);

@@ -39,6 +39,25 @@ static void rope_kv(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
+/* A head of q and one of k, of v[0] columns. */
+static void rope_wide(struct oc *c, const int *v)
+{
+	struct lmd_op op = oc_op(LMD_OP_ROPE_KV);
+	struct lmd_op_rope_kv *r = &op.u.rope_kv;
+	uint32_t width = (uint32_t)v[0];
+
+	r->q = oc_x(c, T, 1, width);
+	r->k = oc_x(c, T, 1, width);
+	r->qn = oc_norm(c, LMD_NORM_RMS, 1, width, 0, false);
+	r->norm_when = 1;
+	r->rope = oc_rope(c, DK, LMD_ROPE_HALVES, 0);
+	r->rot0 = width - DK;
+	r->sign = 1;
+	r->q_out = oc_y(c, T, 1, width);
+	r->k_out = oc_y(c, T, 1, width);
+	oc_emit(c, &op);
+}
+
 static const struct lmd_cache kv[] = {
 	{OC_G_FULL, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_USER, 0, 0}};
 static const struct lmd_cache index_keys[] = {
@@ -84,6 +103,8 @@ static const struct opcase rope_kv_cases[] = {
 	{"keys of q8_0, values of q5_1", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
 	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q8_0, .v_dtype = LMD_DTYPE_Q5_1},
 	{"no rotation, norm", rope_kv, {1, -1, 0, 0, 3}, 0, kv, 1, .nmse = OC_SUM},
+	{"heads that fill 48 KiB of shared memory with 64 sums", rope_wide, {12224}, .nmse = OC_SUM},
+	{"heads wider than 48 KiB of shared memory", rope_wide, {12225}, .nmse = OC_SUM},
 	{"index keys at block ends", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 1}, 0, index_keys, 1,
 	 .nmse = OC_ELEM},
 };
@@ -260,6 +281,7 @@ MEM(kv_256, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_F32);
 MEM(kv_64_user, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_USER);
 MEM(kv_96_user, LMD_CACHE_KV, 2, 96, 64, LMD_KV_DTYPE_USER);
 MEM(kv_256_user, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_USER);
+MEM(kv_192_user, LMD_CACHE_KV, 2, 192, 128, LMD_KV_DTYPE_USER);
 MEM(mla_576, LMD_CACHE_V_IN_K, 1, 576, 512, LMD_KV_DTYPE_F32);
 static const struct lmd_cache comp[] = {
 	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
@@ -312,6 +334,11 @@ static const struct opcase attn_cases[] = {
 	{"heads of 128, eight share a key head", attn, {0, 0, 128, 128, 2, OC_G_FULL, 16}, 0, kv_128,
 	 1, .nmse = OC_CHAIN},
 	{"heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0, kv_256, 1, .nmse = OC_CHAIN},
+	{"cache of f16, heads of 256", attn, {0, 0, 256, 256, 2, OC_G_FULL}, 0, kv_256_user, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16},
+	{"cache of bf16, heads of 192 and 128, alibi", attn,
+	 {0, A_ALIBI, 192, 128, 2, OC_G_FULL}, 0, kv_192_user, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_BF16},
 	{"values of 512 in keys of 576", attn, {0, 0, 576, 512, 1, OC_G_FULL}, 0, mla_576, 1,
 	 .nmse = OC_CHAIN},
 	{"a step run twice", attn, {0, 0, DK, DK, HK, OC_G_FULL}, OC_AGAIN, kv, 1, .nmse = OC_CHAIN},

@@ -215,19 +215,18 @@ struct oc_device oc_backend_device(struct oc_backend *be);
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err);
 
-/* Runs the cases of the device's own work (device_cases.c). */
-enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint64_t seed,
-				void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
-				struct lmd_error *err);
-/* Runs the cases of groups of devices (group_cases.c); counts those that match a filter. */
-enum lmd_status oc_group_cases(struct oc_backend *be, const char *filter, uint64_t seed,
-			       void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
-			       struct lmd_error *err);
-uint32_t oc_group_count(const char *filter);
-/* Name of the case that runs ops on the second device (opcase.c). */
-#define OC_SECOND "ops on the second device"
-/* Is "device NAME" chosen by a filter? */
-bool oc_device_case_is_wanted(const char *name, const char *filter);
+/* Cases of what devices do besides the ops. */
+struct oc_device_set {
+	uint32_t n;
+	size_t state_bytes;
+	const char *(*name)(uint32_t i);
+	/* Runs case i in a state of state_bytes, which it initialises; the texts of *r live as long as
+	 * the state. */
+	void (*run)(struct oc_backend *be, uint32_t i, uint64_t seed, void *state,
+		    struct lmi_opcase_result *r);
+};
+extern const struct oc_device_set oc_device_cases; /* of one device, or two */
+extern const struct oc_device_set oc_group_cases;  /* of groups of devices */
 
 /* Compares a with b.  Stores the worst numbers in *r; on a mismatch returns false and describes it
  * in `text`. */

@@ -128,11 +128,29 @@ static void ew_fold(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
+/* A program without inputs. */
+static void ew_constant(struct oc *c, const int *v)
+{
+	struct lmd_op op = oc_op(LMD_OP_EW);
+	struct lmd_op_ew *e = &op.u.ew;
+
+	(void)v;
+	constant(e, 8, 0);
+	constant(e, 9, -0.75f);
+	e->n_out = 2;
+	e->out[0] = oc_y(c, T, 1, 19);
+	e->out[1] = oc_y(c, T, 1, 19);
+	e->out_reg[0] = 8;
+	e->out_reg[1] = 9;
+	oc_emit(c, &op);
+}
+
 static const struct opcase ew_cases[] = {
 	{"arithmetic", ew_all, {1, 0}, .nmse = OC_ELEM},
 	{"functions", ew_all, {1, 1}, .nmse = OC_ELEM},
 	{"functions of heads", ew_all, {4, 1}, .nmse = OC_ELEM},
 	{"broadcasts", ew_broadcast, {0}, .nmse = OC_ELEM},
+	{"constants alone", ew_constant, {0}, .nmse = OC_ELEM},
 	{"folded rows, rounding", ew_fold, {0}, OC_ENCODE, .nmse = OC_ELEM},
 };
 SET(ew, LMD_OP_EW);

@@ -110,7 +110,8 @@ struct lmi_engine_eval {
 /* Where guesses of the next tokens come from; ANY: from the one that is expected to save more time. */
 enum lmi_engine_draft {
 	LMI_ENGINE_DRAFT_OFF = 0,
-	LMI_ENGINE_DRAFT_LOOKUP = 1, /* the prompt, the answer so far and the prediction */
+	LMI_ENGINE_DRAFT_LOOKUP = 1, /* the prompt, the answer so far, the prediction, earlier answers of
+				      * the tenant and the model's lookup file */
 	LMI_ENGINE_DRAFT_MODEL = 2,  /* the engine's draft model, if it has one */
 	LMI_ENGINE_DRAFT_ANY = 3
 };

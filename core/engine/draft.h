@@ -16,17 +16,22 @@
 #include "core/engine/command.h"
 
 struct lmi_engine_draft_model;
+struct lmi_engine_history;
+struct lmi_engine_lookup_file;
 
 /* How sure a drafter is of a guess: 0 to LMI_ENGINE_DRAFT_N_TRUST - 1. The engine measures what each
  * level is worth. */
-#define LMI_ENGINE_DRAFT_N_TRUST 4
+#define LMI_ENGINE_DRAFT_N_TRUST 8
 
 struct lmi_engine_draft_opts {
 	const lmd_token *prompt; /* [n_prompt] */
 	uint32_t n_prompt;
 	uint32_t cap; /* maximum length of the sequence, prompt included */
-	struct lmi_engine_draft_model *model; /* of the engine; NULL: none */
-	uint64_t tenant; /* with whom rows of the draft model are shared */
+	/* of the engine; NULL: none */
+	struct lmi_engine_draft_model *model;
+	const struct lmi_engine_history *history;
+	const struct lmi_engine_lookup_file *file;
+	uint64_t tenant; /* with whom rows of the draft model and earlier answers are shared */
 	bool caches;	 /* they are shared */
 	/* [n_hint] a text that the answer is expected to resemble; copied. n_hint may be 0 */
 	const lmd_token *hint;

@@ -51,6 +51,7 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 	d->caches = o->caches;
 	d->kv_seq = LMI_KV_NO_PAGE;
 	d->cap = o->cap < o->model->n_ctx ? o->cap : o->model->n_ctx;
+	atomic_fetch_add(&d->m->n_drafter, 1);
 	*out = d;
 	return LMD_OK;
 }
@@ -75,6 +76,7 @@ static void destroy(void *drafter)
 	if (!d)
 		return;
 	close_seq(d, true);
+	atomic_fetch_sub(&d->m->n_drafter, 1);
 	lmi_free(d->tokens);
 	lmi_free(d);
 }

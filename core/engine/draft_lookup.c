@@ -1,120 +1,95 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prompt lookup: guesses that the sequence goes on as it did where its last tokens occurred before,
- * in the prompt, in the answer so far or in a text that the answer is expected to resemble.
+ * in the prompt, in the answer so far, in a text that the answer is expected to resemble, in earlier
+ * answers of the tenant or in the model's lookup file.
  *
- * Places are numbered through that text and then the sequence. The places where the same two tokens
- * end form a chain, the latest first; the place before which most tokens agree wins. */
+ * The place before which most tokens agree wins; of equal ones the first in this order. Texts that do
+ * not belong to the request have to agree in more tokens, and have trust levels of their own. */
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/answer_history.h"
 #include "core/engine/draft.h"
+#include "core/engine/lookup_file.h"
+#include "core/engine/token_index.h"
 
-/* Places of a chain that are examined, and tokens that are compared before each. */
-#define PLACES_MAX 32u
-#define MATCH_MAX  24u
-#define NONE	   UINT32_MAX
+/* Tokens of another text that have to agree are more than this. */
+#define OTHER_LENGTH 2u
+/* Trust levels for texts of the request; those of other texts follow. */
+#define N_LEVEL (LMI_ENGINE_DRAFT_N_TRUST / 2)
 
 struct lookup {
 	lmd_token *hint; /* [n_hint] */
 	uint32_t n_hint;
-	uint32_t *head; /* [n_head] by hash: the latest place, or NONE */
-	uint32_t *prev; /* [n_hint + cap] the place before in the chain, or NONE */
-	uint32_t n_head;
-	uint32_t n_seen; /* tokens of the sequence whose places are in chains */
+	struct lmi_engine_token_index in_hint, in_sequence;
+	uint32_t n_seen; /* tokens of the sequence whose places are in the index */
+	const struct lmi_engine_history *history; /* NULL: none */
+	uint64_t tenant;
+	const struct lmi_engine_lookup_file *file; /* NULL: none */
 };
 
-static uint32_t hash(const struct lookup *l, lmd_token a, lmd_token b)
-{
-	uint32_t h = ((uint32_t)a * 0x9e3779b1u) ^ ((uint32_t)b * 0x85ebca6bu);
-
-	return (h ^ h >> 15) & (l->n_head - 1);
-}
-
-/* Adds the places [from, to) of a text, which are numbered from `base` on. */
-static void add(struct lookup *l, const lmd_token *text, uint32_t base, uint32_t from, uint32_t to)
-{
-	for (uint32_t i = from ? from : 1; i < to; i++) {
-		uint32_t h = hash(l, text[i - 1], text[i]);
-
-		l->prev[base + i] = l->head[h];
-		l->head[h] = base + i;
-	}
-}
-
-/* Returns how many tokens up to text[at] equal the last ones of the sequence. */
-static uint32_t match(const lmd_token *text, uint32_t at, const lmd_token *tokens, uint32_t n)
-{
-	uint32_t k = 0;
-
-	while (k <= at && k < n && k < MATCH_MAX && text[at - k] == tokens[n - 1 - k])
-		k++;
-	return k;
-}
-
-/* Returns the place whose past resembles the sequence most, or NONE. */
-static uint32_t find(const struct lookup *l, const lmd_token *tokens, uint32_t n, uint32_t *length)
-{
-	uint32_t at = l->head[hash(l, tokens[n - 2], tokens[n - 1])], best = NONE;
-
-	*length = 1;
-	for (uint32_t i = 0; i < PLACES_MAX && at != NONE; i++, at = l->prev[at]) {
-		uint32_t k;
-
-		if (at + 1 == l->n_hint)
-			continue; /* nothing follows */
-		k = at < l->n_hint ? match(l->hint, at, tokens, n)
-				   : match(tokens, at - l->n_hint, tokens, n);
-		if (k > *length) {
-			*length = k;
-			best = at;
-		}
-	}
-	return best;
-}
-
-/* The text after the end of the sequence is what was guessed: a repetition goes on. */
-static uint32_t copy_after(const struct lookup *l, uint32_t at, const lmd_token *tokens, uint32_t n,
-			   uint32_t most, lmd_token *out)
-{
-	uint32_t i;
-
-	for (i = 0; i < most; i++) {
-		uint32_t from = at + 1 + i;
-
-		if (at < l->n_hint) {
-			if (from == l->n_hint)
-				break;
-			out[i] = l->hint[from];
-			continue;
-		}
-		from -= l->n_hint;
-		out[i] = from < n ? tokens[from] : out[from - n];
-	}
-	return i;
-}
-
-static uint32_t trust_of(uint32_t length)
+static uint32_t level(uint32_t length)
 {
 	return length <= 2 ? 0 : length <= 4 ? 1 : length <= 8 ? 2 : 3;
+}
+
+/* Guesses from the sequence, whose text after its end is what was guessed: a repetition goes on. */
+static uint32_t guess_from_sequence(const struct lookup *l, const lmd_token *tokens, uint32_t n,
+				    uint32_t most, lmd_token *out, uint32_t *length)
+{
+	uint32_t at = lmi_engine_token_index_find(&l->in_sequence, tokens, n, tokens, n, length);
+
+	if (at == LMI_ENGINE_NO_PLACE)
+		return 0;
+	for (uint32_t i = 0; i < most; i++) {
+		uint32_t from = at + 1 + i;
+
+		out[i] = from < n ? tokens[from] : out[from - n];
+	}
+	return most;
+}
+
+/* Replaces n_out guesses if more tokens of the expected text agree. */
+static uint32_t guess_from_hint(const struct lookup *l, const lmd_token *tokens, uint32_t n,
+				uint32_t most, lmd_token *out, uint32_t n_out, uint32_t *length)
+{
+	uint32_t at = lmi_engine_token_index_find(&l->in_hint, l->hint, l->n_hint, tokens, n, length);
+
+	if (at == LMI_ENGINE_NO_PLACE)
+		return n_out;
+	for (n_out = 0; n_out < most && ++at < l->n_hint; n_out++)
+		out[n_out] = l->hint[at];
+	return n_out;
 }
 
 static uint32_t guess(void *drafter, const lmd_token *tokens, uint32_t n, uint32_t most,
 		      lmd_token *out, uint32_t *trust)
 {
 	struct lookup *l = drafter;
-	uint32_t at, length;
+	uint32_t length = 1, n_out, n_other = 0;
 
 	if (n < 2)
 		return 0;
 	/* the last place is left out: nothing follows it */
-	add(l, tokens, l->n_hint, l->n_seen, n - 1);
+	lmi_engine_token_index_add(&l->in_sequence, tokens, l->n_seen, n - 1);
 	l->n_seen = n - 1;
-	at = find(l, tokens, n, &length);
-	if (at == NONE)
-		return 0;
-	*trust = trust_of(length);
-	return copy_after(l, at, tokens, n, most, out);
+	n_out = guess_from_sequence(l, tokens, n, most, out, &length);
+	n_out = guess_from_hint(l, tokens, n, most, out, n_out, &length);
+	*trust = level(length);
+	if (length < OTHER_LENGTH)
+		length = OTHER_LENGTH;
+	if (l->history)
+		n_other = lmi_engine_history_guess(l->history, l->tenant, tokens, n, most, out,
+						   &length);
+	if (l->file) {
+		uint32_t k = lmi_engine_lookup_file_guess(l->file, tokens, n, most, out, &length);
+
+		n_other = k ? k : n_other;
+	}
+	if (n_other)
+		*trust = N_LEVEL + level(length);
+	return n_other ? n_other : n_out;
 }
 
 static void destroy(void *drafter)
@@ -124,8 +99,8 @@ static void destroy(void *drafter)
 	if (!l)
 		return;
 	lmi_free(l->hint);
-	lmi_free(l->head);
-	lmi_free(l->prev);
+	lmi_engine_token_index_fini(&l->in_hint);
+	lmi_engine_token_index_fini(&l->in_sequence);
 	lmi_free(l);
 }
 
@@ -134,40 +109,42 @@ static void restart(void *drafter)
 {
 	struct lookup *l = drafter;
 
-	memset(l->head, 0xff, l->n_head * sizeof(*l->head));
-	add(l, l->hint, 0, 0, l->n_hint);
+	lmi_engine_token_index_clear(&l->in_sequence);
 	l->n_seen = 0;
+}
+
+static enum lmd_status add_hint(struct lookup *l, const struct lmi_engine_draft_opts *o)
+{
+	if (!o->n_hint)
+		return LMD_OK;
+	l->hint = lmi_alloc(o->n_hint, sizeof(*l->hint));
+	if (!l->hint || lmi_engine_token_index_init(&l->in_hint, o->n_hint) != LMD_OK)
+		return LMD_NOMEM;
+	memcpy(l->hint, o->hint, o->n_hint * sizeof(*l->hint));
+	l->n_hint = o->n_hint;
+	lmi_engine_token_index_add(&l->in_hint, l->hint, 0, l->n_hint);
+	return LMD_OK;
 }
 
 static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 			      struct lmd_error *err)
 {
 	uint64_t n = (uint64_t)o->n_hint + o->cap;
-	struct lookup *l = n < NONE ? lmi_alloc(1, sizeof(*l)) : NULL;
+	struct lookup *l = n < LMI_ENGINE_NO_PLACE ? lmi_alloc(1, sizeof(*l)) : NULL;
 
-	if (!l)
-		return lmd_fail(err, LMD_NOMEM, "no memory to look up %llu tokens",
-				(unsigned long long)n);
-	l->n_head = 1024;
-	while (l->n_head < n / 2 && l->n_head < 1u << 17)
-		l->n_head *= 2;
-	l->n_hint = o->n_hint;
-	l->hint = lmi_alloc((size_t)o->n_hint + 1, sizeof(*l->hint));
-	l->head = lmi_alloc(l->n_head, sizeof(*l->head));
-	l->prev = lmi_alloc((size_t)n, sizeof(*l->prev));
-	if (!l->hint || !l->head || !l->prev) {
+	if (!l || add_hint(l, o) != LMD_OK ||
+	    lmi_engine_token_index_init(&l->in_sequence, o->cap) != LMD_OK) {
 		destroy(l);
 		return lmd_fail(err, LMD_NOMEM, "no memory to look up %llu tokens",
 				(unsigned long long)n);
 	}
-	memset(l->head, 0xff, l->n_head * sizeof(*l->head));
-	if (o->n_hint)
-		memcpy(l->hint, o->hint, o->n_hint * sizeof(*l->hint));
-	add(l, l->hint, 0, 0, o->n_hint);
 	if (o->n_prompt > 1) {
-		add(l, o->prompt, o->n_hint, 0, o->n_prompt - 1);
+		lmi_engine_token_index_add(&l->in_sequence, o->prompt, 0, o->n_prompt - 1);
 		l->n_seen = o->n_prompt - 1;
 	}
+	l->history = o->caches ? o->history : NULL;
+	l->tenant = o->tenant;
+	l->file = o->file;
 	*out = l;
 	return LMD_OK;
 }

@@ -5,6 +5,8 @@
 #ifndef LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H
 #define LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H
 
+#include <stdatomic.h>
+
 #include "core/engine/draft_model.h"
 #include "core/engine/step.h"
 
@@ -18,6 +20,7 @@ struct lmi_engine_draft_model {
 	double row_ns;		      /* time of one row of a text that it has not seen; 0: unknown */
 	bool failed;		      /* a step failed: it guesses no more */
 	struct lmi_engine_draft_count count;
+	_Atomic uint32_t n_drafter; /* created on the submitting thread, destroyed on the engine's */
 };
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H */

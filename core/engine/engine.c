@@ -14,8 +14,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/thread.h"
+#include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/lookup_file.h"
 #include "core/engine/saved.h"
 #include "core/text/chat/chat.h"
 
@@ -194,6 +196,15 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 		st = open_tokenizer(e, err);
 	if (st == LMD_OK && o->inst.draft_path && e->tok)
 		st = lmi_engine_draft_model_open(&e->inst->draft, e->inst, &o->inst, e->tok, err);
+	if (st == LMD_OK && o->vocab_digest && e->tok)
+		st = lmi_engine_vocab_digest(e->tok, e->vocab_digest, err);
+	if (st == LMD_OK && e->tok && !e->inst->draft && o->inst.n_draft_candidates)
+		lmi_engine_pair_draft(e, &o->inst);
+	if (st == LMD_OK && e->tok && e->inst->desc.driver == LMD_DRIVER_AUTOREGRESSIVE)
+		st = lmi_engine_history_create(&e->inst->history, err);
+	if (st == LMD_OK && o->inst.lookup_path && e->tok)
+		st = lmi_engine_lookup_file_open(&e->inst->lookup_file, o->inst.lookup_path, e->tok,
+						 err);
 	return st == LMD_OK ? open_queues(e, o, err) : st;
 }
 
@@ -248,8 +259,10 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch};
+	out->vocab_digest = e->vocab_digest;
+	out->draft_number = e->draft_number;
 	add_bytes(i, out);
-	if (i->draft) {
+	if (!i->draft_dropped && i->draft) {
 		out->draft = lmi_engine_draft_model_inst(i->draft)->model->name;
 		add_bytes(lmi_engine_draft_model_inst(i->draft), out);
 	}

@@ -77,6 +77,16 @@ enum lmi_engine_device_sampling {
 	LMI_ENGINE_DEVICE_SAMPLING_OFF = 1   /* on the host */
 };
 
+/* A model in memory that may be the draft model of another one. */
+struct lmi_engine_draft_candidate {
+	const char *path;
+	uint8_t vocab_digest[32]; /* as in struct lmi_engine_info */
+	uint64_t weight_bytes;	  /* also */
+	uint64_t number;	  /* by which the caller knows it, not 0 */
+};
+/* A candidate has at most this part of the bytes of weights. */
+#define LMI_ENGINE_DRAFT_SMALLER 4u
+
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
 	struct lmi_plugin_registry *registry; /* must outlive the engine */
@@ -120,6 +130,11 @@ struct lmi_engine_model_opts {
 	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
 	 * none */
 	const char *draft_path;
+	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
+	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
+	const struct lmi_engine_draft_candidate *draft_candidates;
+	uint32_t n_draft_candidates;
+	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
@@ -127,6 +142,7 @@ struct lmi_engine_model_opts {
 	struct lmi_engine_devices *devices; /* shared by engines; must outlive them. NULL: devices of
 					     * its own */
 	bool at_once;		       /* open devices that were lost a moment ago as well */
+	bool isolated;		       /* its devices are in a process of their own */
 	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
@@ -154,6 +170,7 @@ struct lmi_engine_device_share {
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
 	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
+	int64_t pid;	     /* of the process that it is in; 0: this one, or it has ended */
 	struct lmi_engine_memory memory;
 };
 
@@ -205,6 +222,7 @@ struct lmi_engine_opts {
 	uint32_t n_event;   /* maximum unread events; 0 = 1024 */
 	bool in_line;       /* no thread: the caller calls lmi_engine_step */
 	bool no_tokenizer;  /* evaluation only: do not open the vocabulary */
+	bool vocab_digest;  /* compute the digest of the vocabulary */
 	enum lmi_engine_halves halves;
 	/* threads that find the next tokens of grammars; 0 = 2, but none for an in-line engine,
 	 * which does it itself */
@@ -235,9 +253,14 @@ struct lmi_engine_info {
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
 	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them */
+	const uint8_t *vocab_digest; /* [32] of the vocabulary's pieces; zeros unless asked for */
 	const struct lmd_model *file; /* what the model's files say; never changes */
 };
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
+/* Ends the use of the candidate that is the draft model: new generations do without, and it is closed
+ * when the last one that has used it ends. Does nothing if there is none. The submitting thread. */
+void lmi_engine_drop_draft(struct lmi_engine *e);
 /* Tells which op runs where. */
 void lmi_engine_where(const struct lmi_engine *e, struct lmi_engine_placement *out);
 

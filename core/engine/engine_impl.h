@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/sha256.h"
 #include "core/engine/adapter_bind.h"
 #include "core/engine/constrain_impl.h"
 #include "core/engine/draft_model.h"
@@ -84,6 +85,9 @@ struct lmi_engine {
 	lmd_token *suppressed; /* [n_suppressed] never sampled unless a request says otherwise */
 	uint32_t n_suppressed;
 	struct lmi_sampler_scalars sampling; /* those that the model's file recommends */
+	uint8_t vocab_digest[LMI_SHA256_BYTES];
+	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them. The
+				* submitting thread's */
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
 	uint32_t n_request;
 	struct lmi_engine_command_queue commands;
@@ -98,6 +102,7 @@ struct lmi_engine {
 				      * 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */
 	_Atomic uint32_t progress;   /* incremented by the backend and after each step */
+	_Atomic bool drops_draft;    /* the draft model is closed when nothing uses it */
 	_Atomic bool is_broken;	     /* `broken` is set and no longer changes */
 	struct lmi_engine_counters count;
 
@@ -112,6 +117,9 @@ struct lmi_engine {
 	uint32_t first, n_pending;
 	enum lmi_engine_halves halves;
 	bool chains; /* no generation of the last step that chooses tokens awaits its results */
+	/* generations that could go on by themselves, and would guess if the host's work were free:
+	 * of the results that are being reported, and of those before */
+	uint32_t n_keen, n_keen_before;
 	struct lmi_engine_overlap overlap;
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
@@ -143,7 +151,18 @@ void lmi_engine_finish_steps(struct lmi_engine *e);
 /* Returns true if no sequence, no transfer and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
+/* ---- draft_pair.c ---- */
+
+/* Computes the digest of all pieces of a vocabulary; LMD_CANCELLED. */
+enum lmd_status lmi_engine_vocab_digest(const struct lmi_tokenizer *tok, uint8_t out[LMI_SHA256_BYTES],
+					struct lmd_error *err);
+/* Opens the best of the candidates as draft model, if one fits; failing is no error. */
+void lmi_engine_pair_draft(struct lmi_engine *e, const struct lmi_engine_model_opts *opts);
+
 /* The following functions run on the engine's thread. */
+
+/* Closes the draft model that is to be dropped, if nothing uses it. Returns true if it has. */
+bool lmi_engine_drop_step(struct lmi_engine *e);
 
 /* ---- suppressed.c ---- */
 

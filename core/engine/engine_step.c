@@ -138,7 +138,7 @@ uint32_t lmi_engine_n_computable(const struct lmi_engine *e)
 							 : e->inst->n_seq;
 }
 
-static bool in_halves(const struct lmi_engine *e)
+static bool in_halves(struct lmi_engine *e)
 {
 	uint32_t n = lmi_engine_n_computable(e);
 
@@ -238,6 +238,10 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	const struct lmi_engine_exec *x = e->inst->execs[p->plan];
 	const float *all = e->inst->slot[slot].out, *rows = all;
 
+	if (p->sampled) {
+		e->n_keen_before = e->n_keen;
+		e->n_keen = 0;
+	}
 	lmi_engine_results_choose(
 		e, p, x, all,
 		e->inst->slot[slot].samples ? lmi_engine_tail_tokens(e->inst->tail, slot) : NULL);
@@ -378,6 +382,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	lmi_engine_commands_take(e);
 	moved = lmi_engine_transfer_step(e);
 	moved |= lmi_engine_adapter_step(e);
+	moved |= lmi_engine_drop_step(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();

@@ -137,7 +137,7 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	uint8_t *device_of = NULL;
 	enum lmd_status st = LMD_OK;
 
-	if (inst->group)
+	if (inst->group && !e->refused)
 		build_on_group(inst, e);
 	if (!e->grouped)
 		st = build_once(inst, e, &device_of, err);
@@ -451,6 +451,23 @@ static enum lmd_status make_best(struct lmi_inst *inst, struct lmi_engine_exec *
 	return st;
 }
 
+static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err);
+
+/* Makes a plan with copies and sums in place of the collectives, with which a device has refused it. */
+static enum lmd_status make_without_group(struct lmi_inst *inst, struct lmi_engine_exec *e,
+					  struct lmd_error *err)
+{
+	struct lmi_engine_exec *old = lmi_alloc(1, sizeof(*old));
+
+	if (!old)
+		return no_memory(err);
+	lmi_engine_exec_close(inst, e);
+	*old = *e;
+	*e = (struct lmi_engine_exec){.key = old->key, .refused = old};
+	return make_exec(inst, e, err);
+}
+
 /* Builds and compiles the plan of e->key. */
 static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 struct lmd_error *err)
@@ -466,6 +483,8 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 					  lmi_kv_usual_changes(inst->kv, inst->n_batch), err);
 	if (st == LMD_OK)
 		st = compile(inst, e, err);
+	if (st == LMD_UNSUPPORTED && e->grouped)
+		return make_without_group(inst, e, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_open(inst, e, err);
 	if (st == LMD_OK)
@@ -558,6 +577,7 @@ void lmi_engine_exec_destroy(struct lmi_engine_exec *e)
 		return;
 	for (uint32_t i = 0; i < e->n_smaller; i++)
 		lmi_engine_exec_destroy(e->smaller[i]);
+	lmi_engine_exec_destroy(e->refused);
 	lmi_plan_segments_destroy(e->cut);
 	lmi_plan_destroy(e->plan);
 	lmi_free(e);

@@ -175,6 +175,10 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 				      const struct lmi_engine_input_seq *seq, uint32_t cap,
 				      struct lmd_error *err)
 {
+	const struct lmi_engine_draft_sources sources = {.model = inst->draft_dropped ? NULL
+										  : inst->draft,
+							 .history = inst->history,
+							 .file = inst->lookup_file};
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
 
@@ -203,8 +207,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	if (st == LMD_OK)
 		st = make_chain(g, inst, vocab, cmd, err);
 	if (st == LMD_OK)
-		st = lmi_engine_speculation_create(&g->speculation, inst->draft, cmd, seq, cap,
-						   err);
+		st = lmi_engine_speculation_create(&g->speculation, &sources, cmd, seq, cap, err);
 	if (st != LMD_OK) {
 		lmi_engine_gen_destroy(g);
 		return st;
@@ -467,11 +470,18 @@ enum lmd_status lmi_engine_gen_choose_best(struct lmi_engine_gen *g, const int32
 	return lmi_sampler_chain_sample_best(g->chain, ids, logits, n, token);
 }
 
+bool lmi_engine_gen_chains(const struct lmi_engine_gen *g)
+{
+	/* all of these need the logits, or know more about the tokens than the chain */
+	return !g->constraint && !g->n_logprobs && g->n_out >= g->n_min &&
+	       lmi_sampler_chain_stages(g->chain);
+}
+
 const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
 						       uint32_t n_unread, uint64_t *draw)
 {
-	/* all of these need the logits, or know more about the tokens than the chain */
-	if (g->constraint || g->speculation || g->n_logprobs || g->n_out < g->n_min)
+	if (!lmi_engine_gen_chains(g) ||
+	    (g->speculation && !lmi_engine_speculation_rests(g->speculation)))
 		return NULL;
 	if (!lmi_engine_gen_goes_on(g, n_unread) || g->finish != LMI_ENGINE_FINISH_NONE)
 		return NULL;
@@ -543,21 +553,45 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 	return LMD_OK;
 }
 
+/* Returns how many of `most` tokens the answer has room for. */
+static uint32_t n_guessable(const struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			    uint32_t most)
+{
+	int64_t left = g->n_predict - g->n_out - 1; /* the step itself makes a token */
+
+	if (g->n_predict >= 0 && most > left)
+		most = left > 0 ? (uint32_t)left : 0;
+	return most < q->cap - q->n_tokens ? most : q->cap - q->n_tokens;
+}
+
+void lmi_engine_gen_watch(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t most,
+			  const struct lmi_engine_step_times *times)
+{
+	if (g->speculation)
+		lmi_engine_speculation_watch(g->speculation, q->tokens, q->n_tokens,
+					     n_guessable(g, q, most), times);
+}
+
+bool lmi_engine_gen_is_keen(const struct lmi_engine_gen *g)
+{
+	return g->speculation && lmi_engine_speculation_is_keen(g->speculation);
+}
+
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
 			      const struct lmi_engine_step_times *times,
 			      struct lmi_engine_draft_want *want)
 {
-	int64_t left = g->n_predict - g->n_out - 1; /* the step itself makes a token */
-
 	want->drafter = NULL;
 	if (!g->speculation)
 		return 0;
-	if (g->n_predict >= 0 && most > left)
-		most = left > 0 ? (uint32_t)left : 0;
-	if (most > q->cap - q->n_tokens)
-		most = q->cap - q->n_tokens;
+	most = n_guessable(g, q, most);
 	return lmi_engine_speculation_guess(g->speculation, q->tokens, q->n_tokens, most, times,
 					    want);
+}
+
+void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q)
+{
+	lmi_engine_speculation_remember(g->speculation, q->tokens, q->n_tokens, g->n_out);
 }
 
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)

@@ -66,6 +66,8 @@ enum lmd_status lmi_engine_gen_choose_best(struct lmi_engine_gen *g, const int32
  * taken? Returns the parameters, valid as long as g, and the step of its random numbers; NULL: no. */
 const struct lmi_sampler_stages *lmi_engine_gen_stages(const struct lmi_engine_gen *g,
 						       uint32_t n_unread, uint64_t *draw);
+/* Could a device choose its tokens, if nothing is guessed? */
+bool lmi_engine_gen_chains(const struct lmi_engine_gen *g);
 /* Will it need another token after n_unread more, as far as can be told without knowing them? */
 bool lmi_engine_gen_goes_on(const struct lmi_engine_gen *g, uint32_t n_unread);
 /* Finds the tokens that its constraint allows next, if that takes next to no time. Returns false if
@@ -89,6 +91,12 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q, uint32_t most,
 			      const struct lmi_engine_step_times *times,
 			      struct lmi_engine_draft_want *want);
+/* Call in place of lmi_engine_gen_guess after a token whose next row is being computed already. Finds
+ * out whether to guess again. */
+void lmi_engine_gen_watch(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t most,
+			  const struct lmi_engine_step_times *times);
+/* Would it have guessed the last time if the host's work cost nothing? */
+bool lmi_engine_gen_is_keen(const struct lmi_engine_gen *g);
 /* Returns how many tokens of the prompt are where they were. */
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g);
 /* Will a full context be shifted? */
@@ -96,6 +104,8 @@ bool lmi_engine_gen_shifts(const struct lmi_engine_gen *g);
 /* Drops tokens from the middle of a sequence that is full, and appends one. Returns how many of its
  * first tokens are where they were. */
 uint32_t lmi_engine_gen_shift(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token);
+/* It has ended by itself, with these tokens: later generations may guess from its answer. */
+void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q);
 /* Fills in counts and times of the final event. */
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev);
 

@@ -53,6 +53,7 @@ struct job {
 	uint32_t chunk, start, cancel;	    /* turns */
 	uint32_t flags;
 	uint32_t chain; /* in chains */
+	uint32_t n_draft; /* guesses by look-up; 0: none */
 	lmd_token v[N_MAX];
 };
 
@@ -127,6 +128,8 @@ static void start_job(struct lmi_engine *e, const struct job *j, uint32_t i)
 							.n_specs = chains[j->chain].n,
 							.stop_tokens = ends,
 							.n_stop_tokens = LMD_LEN(ends),
+							.draft = LMI_ENGINE_DRAFT_LOOKUP,
+							.n_draft = j->n_draft,
 							.seed = i,
 							.flags = j->flags};
 
@@ -366,6 +369,77 @@ START_TEST(the_device_goes_on_by_itself)
 }
 END_TEST
 
+/* Generations that may guess go on by themselves on the device while guesses do not help, and the
+ * tokens are the same. */
+START_TEST(guesses_and_the_device)
+{
+	static struct job jobs[N_JOB];
+	static struct result want[N_JOB], have[N_JOB];
+	struct lmi_engine_opts o = opts_of(LMT_FULL, "emu", LMI_ENGINE_HALVES_AUTO);
+	struct lmi_engine_stats st;
+	uint64_t rnd = seed + 17;
+
+	make_jobs(jobs, true, &rnd);
+	for (uint32_t i = 0; i < N_JOB; i++)
+		jobs[i].cancel = NEVER;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings[_i], 1), 0);
+	run(&o, jobs, want, &st);
+	ck_assert_uint_eq(st.n_drafted, 0);
+	/* a third never guesses, a third always, and a third decides by measured times */
+	for (uint32_t i = 0; i < N_JOB; i++) {
+		jobs[i].n_draft = i % 3 ? 6 : 0;
+		jobs[i].flags |= i % 3 == 1 ? LMI_ENGINE_GEN_DRAFT_ALWAYS : 0;
+	}
+	run(&o, jobs, have, &st);
+	for (uint32_t i = 0; i < N_JOB; i++)
+		compare(&jobs[i], &want[i], &have[i], i);
+	ck_assert_uint_gt(st.n_on_device, 0);
+	ck_assert_uint_gt(st.n_drafted, 0);
+	expect_all_free(&st);
+	printf("%llu tokens chosen on the device, %llu of %llu guesses right\n",
+	       (unsigned long long)st.n_on_device, (unsigned long long)st.n_accepted,
+	       (unsigned long long)st.n_drafted);
+	free_results(want);
+	free_results(have);
+}
+END_TEST
+
+/* The device of the first rank chooses tokens for all of them. */
+START_TEST(ranks_go_on_by_themselves)
+{
+	static const char *const ways[] = {"devices=2,late=1,seed=3", "devices=2,late=0,buckets=1",
+					   "devices=2,late=1,group=0",
+					   "devices=2,late=1,seed=4,group=0,peer=0"};
+	static struct job jobs[N_JOB];
+	static struct result want[N_JOB], have[N_JOB];
+	struct lmi_engine_opts o = opts_of(LMT_FULL, "ref", LMI_ENGINE_HALVES_AUTO);
+	struct lmi_engine_stats st;
+	uint64_t rnd = seed + 19;
+
+	make_jobs(jobs, true, &rnd);
+	for (uint32_t i = 0; i < N_JOB; i++) {
+		jobs[i].cancel = NEVER;
+		jobs[i].chain %= LMD_LEN(chains) - 1;
+	}
+	o.inst.backend = NULL;
+	o.inst.split = "tensor:2";
+	o.inst.device_list = "ref0";
+	run(&o, jobs, want, &st);
+	o.inst.device_list = "emu0,emu1";
+	ck_assert_int_eq(setenv("LLAMAD_EMU", ways[_i], 1), 0);
+	run(&o, jobs, have, &st);
+	for (uint32_t i = 0; i < N_JOB; i++)
+		compare(&jobs[i], &want[i], &have[i], i);
+	ck_assert_uint_eq(st.n_on_device, st.n_generated);
+	ck_assert_uint_gt(st.n_overlapped, st.n_step / 4);
+	expect_all_free(&st);
+	printf("%s: %llu of %llu steps were submitted while another ran\n", ways[_i],
+	       (unsigned long long)st.n_overlapped, (unsigned long long)st.n_step);
+	free_results(want);
+	free_results(have);
+}
+END_TEST
+
 /* Tokens that a device would have chosen in steps that are cut short are chosen again. */
 START_TEST(steps_are_cut_short)
 {
@@ -534,6 +608,8 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, the_device_goes_on_by_itself, 0, LMD_LEN(settings));
+	tcase_add_loop_test(t, guesses_and_the_device, 0, LMD_LEN(settings));
+	tcase_add_loop_test(t, ranks_go_on_by_themselves, 0, 4);
 	tcase_add_test(t, steps_are_cut_short);
 	tcase_add_loop_test(t, a_step_allocates_nothing, 0, 2);
 	tcase_add_test(t, a_lost_device_ends_everything);

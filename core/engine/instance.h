@@ -104,6 +104,9 @@ struct lmi_engine_exec {
 	bool bests;   /* the device can find the best candidates of its rows */
 	bool grouped; /* the ranks exchange values by collectives: a segment for each device of the group,
 		       * which have to be submitted all, whatever happens to one of them */
+	/* the plan with collectives, if a device of the group has refused it; weights may refer to its
+	 * operands. NULL: none */
+	struct lmi_engine_exec *refused;
 };
 
 /* What one submitted step owns until it is finished, besides its block. */
@@ -159,6 +162,8 @@ struct lmi_inst_device {
 
 struct lmi_engine_place;
 struct lmi_engine_draft_model;
+struct lmi_engine_history;
+struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
 struct lmi_engine_tail;
 struct lmi_engine_best;
@@ -185,6 +190,8 @@ struct lmi_inst {
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
+	char isolate_name[32];
+	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;
@@ -222,6 +229,9 @@ struct lmi_inst {
 	uint32_t n_running; /* steps submitted and not finished */
 	uint32_t n_pages;   /* length of each slot's pages */
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
+	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
+	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
+	struct lmi_engine_lookup_file *lookup_file; /* NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	struct lmi_engine_tail *tail; /* tail.h; NULL: the host chooses all tokens */
 	struct lmi_engine_best *best; /* best.h; NULL: rows of logits are copied whole */

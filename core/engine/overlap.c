@@ -7,8 +7,10 @@
 #define DECAY 0.98
 /* Number of steps (weighted) before anything is decided. */
 #define ENOUGH 8.0
-/* Two halves must gain at least this factor, so that noise does not decide. */
-#define MARGIN 1.25
+/* How many times the fixed cost the host's work must take so that sequences begin to take turns in
+ * halves, and go on doing so.  They differ so that noise does not change it to and fro. */
+#define MARGIN_BEGIN 1.25
+#define MARGIN_END   1.05
 
 void lmi_engine_overlap_add_device(struct lmi_engine_overlap *o, uint32_t n_row, uint64_t ns)
 {
@@ -41,9 +43,16 @@ double lmi_engine_overlap_fixed_ns(const struct lmi_engine_overlap *o)
 	return fixed < 0 ? 0 : fixed < mean_y ? fixed : mean_y;
 }
 
-bool lmi_engine_overlap_pays(const struct lmi_engine_overlap *o, uint32_t n_seq)
+double lmi_engine_overlap_host_ns(const struct lmi_engine_overlap *o, uint32_t n_out)
 {
-	if (n_seq < 2 || o->n < ENOUGH || o->host_out <= 0)
-		return false;
-	return o->host_ns / o->host_out * n_seq > MARGIN * lmi_engine_overlap_fixed_ns(o);
+	return o->host_out > 0 ? o->host_ns / o->host_out * n_out : 0;
+}
+
+bool lmi_engine_overlap_pays(struct lmi_engine_overlap *o, uint32_t n_seq)
+{
+	const double margin = o->halves ? MARGIN_END : MARGIN_BEGIN;
+
+	o->halves = n_seq >= 2 && o->n >= ENOUGH && o->host_out > 0 &&
+		    lmi_engine_overlap_host_ns(o, n_seq) > margin * lmi_engine_overlap_fixed_ns(o);
+	return o->halves;
 }

@@ -19,6 +19,7 @@
 struct lmi_engine_overlap {
 	double n, x, y, xx, xy;	  /* steps; rows, ns on the device, and their products */
 	double host_ns, host_out; /* ns on the host, and the output rows they were spent on */
+	bool halves;		  /* the last answer of lmi_engine_overlap_pays */
 };
 
 /* Adds the time that the device took for a step of n_row rows. */
@@ -28,7 +29,10 @@ void lmi_engine_overlap_add_host(struct lmi_engine_overlap *o, uint32_t n_out, u
 /* Returns the part of a step's time in ns that does not depend on its rows.  If all steps had about
  * the same number of rows, that is all of it. */
 double lmi_engine_overlap_fixed_ns(const struct lmi_engine_overlap *o);
-/* Returns true if n_seq sequences should be computed in two halves. */
-bool lmi_engine_overlap_pays(const struct lmi_engine_overlap *o, uint32_t n_seq);
+/* Returns the time that the host takes for a step with n_out output rows; 0: unknown. */
+double lmi_engine_overlap_host_ns(const struct lmi_engine_overlap *o, uint32_t n_out);
+/* Returns true if n_seq sequences should be computed in two halves.  What was true the last time stays
+ * so a little longer, so that noise does not decide. */
+bool lmi_engine_overlap_pays(struct lmi_engine_overlap *o, uint32_t n_seq);
 
 #endif /* LLAMAD_CORE_ENGINE_OVERLAP_H */

@@ -64,6 +64,30 @@ START_TEST(slow_sampling_is_hidden)
 }
 END_TEST
 
+/* The host's work is about as long as the fixed cost, now longer, now shorter: that changes nothing, in
+ * whichever way the sequences are computed. */
+START_TEST(noise_does_not_decide)
+{
+	for (int halves = 0; halves < 2; halves++) {
+		struct lmi_engine_overlap o = {0};
+		uint64_t rnd = lmd_seed("overlap", 1);
+		uint32_t n_change = 0;
+		bool last = halves;
+
+		for (int i = 0; i < 50; i++)
+			run(&o, &rnd, 3e5, 0, 64, halves ? 1e4 : 1e2);
+		ck_assert_int_eq(lmi_engine_overlap_pays(&o, 64), halves);
+		for (int i = 0; i < 400; i++) {
+			/* 1.15 times the fixed cost, give or take */
+			run(&o, &rnd, 3e5, 0, 64, (double)(450 + lmd_rand(&rnd) % 180) * 10);
+			n_change += lmi_engine_overlap_pays(&o, 64) != last;
+			last = o.halves;
+		}
+		ck_assert_uint_eq(n_change, 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("overlap");
@@ -72,6 +96,7 @@ int main(void)
 	tcase_add_test(t, the_fixed_cost_is_found);
 	tcase_add_test(t, reading_the_weights_twice_costs_more);
 	tcase_add_test(t, slow_sampling_is_hidden);
+	tcase_add_test(t, noise_does_not_decide);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -198,6 +198,7 @@ static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
 
 static void end_generation(struct lmi_engine *e, struct lmi_engine_job *s)
 {
+	lmi_engine_gen_remember(s->gen, &s->seqs[0]);
 	lmi_engine_report(e, s, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
 	lmi_engine_end(e, s);
 }
@@ -257,15 +258,28 @@ static void add_drafts(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t 
 	e->n_draft += n;
 }
 
-/* Lets a generation guess its next tokens. */
-static void guess(struct lmi_engine *e, struct lmi_engine_seq *q)
+/* Lets a generation guess its next tokens. chains: the device can choose them and go on by itself in
+ * this plan; runs: it has gone on already. */
+static void guess(struct lmi_engine *e, struct lmi_engine_seq *q, bool chains, bool runs)
 {
-	const struct lmi_engine_step_times times = {
+	struct lmi_engine_step_times times = {
 		.n_row = lmi_engine_n_computable(e), .ns = step_ns, .arg = e->sched};
 	uint32_t room = event_room(e), most = lmi_kv_n_spare_states(e->inst->kv);
 	struct lmi_engine_draft_want want;
 
-	most = lmi_engine_gen_guess(q->session->gen, q, most < room ? most : room, &times, &want);
+	chains &= lmi_engine_gen_chains(q->session->gen);
+	if (chains)
+		times.host_ns = lmi_engine_overlap_host_ns(&e->overlap, times.n_row) /
+				(e->n_keen_before ? e->n_keen_before : 1);
+	if (room < most)
+		most = room;
+	if (runs)
+		lmi_engine_gen_watch(q->session->gen, q, most, &times);
+	else
+		most = lmi_engine_gen_guess(q->session->gen, q, most, &times, &want);
+	e->n_keen += chains && lmi_engine_gen_is_keen(q->session->gen);
+	if (runs)
+		return;
 	if (!want.drafter) {
 		add_drafts(e, q, most);
 	} else if (e->n_want < e->n_scheduled) {
@@ -323,11 +337,12 @@ static bool find_next(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n
 	return true;
 }
 
-/* Prepares a generation for its next step. */
-static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
+/* Prepares a generation for its next step. chains, runs: as for guess. */
+static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits,
+				bool chains, bool runs)
 {
 	if (find_next(e, q, n_logits))
-		guess(e, q);
+		guess(e, q, chains, runs);
 }
 
 static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, struct lmi_engine_seq *q,
@@ -359,7 +374,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 			return;
 		}
 	}
-	continue_generation(e, q, x->out_width);
+	continue_generation(e, q, x->out_width, x->chains, choice->chained);
 }
 
 /* ---- next tokens found by workers ---- */
@@ -388,7 +403,7 @@ static void collect(struct lmi_engine *e, struct lmi_engine_constraint *c)
 	if (st != LMD_OK)
 		fail_generation(e, q->session, st);
 	else
-		continue_generation(e, q, c->n_logits);
+		continue_generation(e, q, c->n_logits, false, false);
 }
 
 static bool collect_one(struct lmi_engine *e, uint64_t wait_ns)

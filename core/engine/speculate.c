@@ -7,10 +7,17 @@
  * step longer by so many rows, and guessing takes its own time if a model does it. The drafter and the
  * number are chosen that make the whole step produce most tokens in its time. If nothing helps by a
  * twentieth (a fifth for a model), nothing is guessed for some tokens; then one guess is tried anyway,
- * because probabilities and times change. */
+ * because probabilities and times change.
+ *
+ * If the device chooses the tokens and goes on with them by itself, nothing can be guessed meanwhile,
+ * and a guess costs the time of the host that is hidden otherwise. So it goes on as long as no guess
+ * is worth that (`rests`). What the look-up would have guessed is compared with the tokens that
+ * come, which costs nothing, and decides when guessing begins again. Sequences that would all guess
+ * if the host's time were free (`keen`) share it. */
 #include "core/engine/speculate.h"
 
 #include "core/base/alloc.h"
+#include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
 
 /* A guess is right with this probability, as if so many tokens had been examined. */
@@ -28,6 +35,8 @@
 /* Tokens that a model guesses as long as its time is unknown. */
 #define FIRST_LENGTH 4u
 #define MAX_DRAFTER  2
+/* So many tokens before an answer are remembered with it, so that its beginning is found. */
+#define N_BEFORE 8u
 
 /* A drafter and what its guesses were worth. */
 struct source {
@@ -47,6 +56,15 @@ struct lmi_engine_speculation {
 	uint32_t turn; /* with `always`: guesses so far */
 	uint32_t last, last_trust; /* who made the last guess */
 	uint32_t n_drafted, n_accepted;
+	struct lmi_engine_history *history; /* that gets the answer; NULL: none */
+	uint64_t tenant;
+	bool rests; /* the last time, no guess was worth its time */
+	bool keen;  /* one would have been if the host's time were free */
+	/* what a source would have guessed as the token number `at`; at 0: nothing */
+	struct {
+		uint32_t at, source, trust;
+		lmd_token token;
+	} idea;
 };
 
 void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s)
@@ -77,7 +95,7 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 }
 
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
-					      struct lmi_engine_draft_model *model,
+					      const struct lmi_engine_draft_sources *sources,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err)
@@ -85,7 +103,9 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	const struct lmi_engine_draft_opts o = {.prompt = seq->tokens,
 						.n_prompt = seq->n_tokens,
 						.cap = cap,
-						.model = model,
+						.model = sources->model,
+						.history = sources->history,
+						.file = sources->file,
 						.tenant = cmd->tenant,
 						.caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE),
 						.hint = cmd->prediction,
@@ -97,7 +117,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	*out = NULL;
 	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
-	if (!model)
+	if (!sources->model)
 		draft &= LMI_ENGINE_DRAFT_LOOKUP;
 	if (draft == LMI_ENGINE_DRAFT_OFF)
 		return LMD_OK;
@@ -106,6 +126,8 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 		return lmd_fail(err, LMD_NOMEM, "speculation: no memory");
 	s->most = cmd->n_draft < LMI_ENGINE_DRAFT_MAX ? cmd->n_draft : LMI_ENGINE_DRAFT_MAX;
 	s->always = cmd->flags & LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	s->history = o.caches && draft & LMI_ENGINE_DRAFT_LOOKUP ? sources->history : NULL;
+	s->tenant = cmd->tenant;
 	if (cmd->drafter)
 		st = add(s, cmd->drafter, &o, err);
 	else if (draft & LMI_ENGINE_DRAFT_LOOKUP)
@@ -120,9 +142,9 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	return LMD_OK;
 }
 
-/* Returns how many of n tokens are worth their rows and the time of guessing them, cost_ns each;
- * 0: none. *gain: how much faster they make the step. */
-static uint32_t choose_length(double p, uint32_t n, double cost_ns,
+/* Returns how many of n tokens are worth their rows, the time of guessing them, cost_ns each, and
+ * host_ns; 0: none. *gain: how much faster they make the step. */
+static uint32_t choose_length(double p, uint32_t n, double cost_ns, double host_ns,
 			      const struct lmi_engine_step_times *t, double *gain)
 {
 	double now = t->ns(t->arg, t->n_row), sum = 0, power = 1;
@@ -131,7 +153,7 @@ static uint32_t choose_length(double p, uint32_t n, double cost_ns,
 	*gain = cost_ns > 0 ? GAIN_LEAST_COSTLY : GAIN_LEAST;
 	for (uint32_t i = 1; i <= n; i++) {
 		double step_ns = t->ns(t->arg, t->n_row + i), more;
-		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns;
+		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns + host_ns;
 
 		power *= p;
 		sum += power;
@@ -167,7 +189,7 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 		uint32_t n_tokens, uint32_t most, const struct lmi_engine_step_times *times,
 		struct offer *o)
 {
-	double cost_ns = 0;
+	double cost_ns = 0, p, gain;
 
 	o->trust = 0;
 	if (x->ops->cost_ns) {
@@ -181,8 +203,9 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 	} else {
 		o->n = x->ops->guess(x->drafter, tokens, n_tokens, most, o->guess, &o->trust);
 	}
-	o->length = choose_length(x->trust[o->trust].right / x->trust[o->trust].tested, o->n,
-				  cost_ns, times, &o->gain);
+	p = x->trust[o->trust].right / x->trust[o->trust].tested;
+	o->length = choose_length(p, o->n, cost_ns, times->host_ns, times, &o->gain);
+	s->keen |= choose_length(p, o->n, cost_ns, 0, times, &gain) != 0;
 	if (s->always)
 		o->length = o->n;
 }
@@ -222,7 +245,9 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	struct source *x;
 
 	want->drafter = NULL;
-
+	s->idea.at = 0;
+	s->keen = false;
+	s->rests = !s->always;
 	if (most > s->most)
 		most = s->most;
 	if (!most)
@@ -232,6 +257,7 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	x = choose(s, offers);
 	if (!x)
 		return 0;
+	s->rests = false;
 	s->last = (uint32_t)(x - s->sources);
 	o = &offers[s->last];
 	s->last_trust = o->trust;
@@ -248,6 +274,60 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	return o->length;
 }
 
+/* Notes whether so many tokens of n were right. */
+static void learn(struct source *x, uint32_t trust, uint32_t n_tested, uint32_t n_right)
+{
+	x->trust[trust].tested = x->trust[trust].tested * KEEP + n_tested;
+	x->trust[trust].right = x->trust[trust].right * KEEP + n_right;
+}
+
+/* Compares what would have been guessed with the token that came. */
+static void examine(struct lmi_engine_speculation *s, const lmd_token *tokens, uint32_t n_tokens)
+{
+	if (s->idea.at && s->idea.at < n_tokens)
+		learn(&s->sources[s->idea.source], s->idea.trust, 1,
+		      tokens[s->idea.at] == s->idea.token);
+	s->idea.at = 0;
+}
+
+void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				  uint32_t n_tokens, uint32_t most,
+				  const struct lmi_engine_step_times *times)
+{
+	examine(s, tokens, n_tokens);
+	s->keen = false;
+	if (most > s->most)
+		most = s->most;
+	for (uint32_t i = 0; i < s->n_source && most; i++) {
+		struct source *x = &s->sources[i];
+		struct offer o = {0};
+
+		ask(s, x, tokens, n_tokens, most, times, &o);
+		if (o.n && x->ops->guess) {
+			s->idea.at = n_tokens;
+			s->idea.source = i;
+			s->idea.trust = o.trust;
+			s->idea.token = o.guess[0];
+		}
+		s->rests &= !o.length;
+		/* a guess that takes time cannot be examined like that: it is tried now and then */
+		if (o.n && !o.length && !x->ops->guess && ++x->n_paused >= x->pause) {
+			x->n_paused = x->pause - 1;
+			s->rests = false;
+		}
+	}
+}
+
+bool lmi_engine_speculation_rests(const struct lmi_engine_speculation *s)
+{
+	return s->rests;
+}
+
+bool lmi_engine_speculation_is_keen(const struct lmi_engine_speculation *s)
+{
+	return s->keen;
+}
+
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended)
 {
@@ -257,14 +337,22 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 	s->n_accepted += n_accepted;
 	if (!n)
 		return;
-	x->trust[s->last_trust].tested *= KEEP;
-	x->trust[s->last_trust].right *= KEEP;
-	x->trust[s->last_trust].tested += n_accepted + (n_accepted < n && !ended);
-	x->trust[s->last_trust].right += n_accepted;
+	learn(x, s->last_trust, n_accepted + (n_accepted < n && !ended), n_accepted);
+}
+
+void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				     uint32_t n_tokens, uint32_t n_out)
+{
+	uint32_t n = n_out + N_BEFORE < n_tokens ? n_out + N_BEFORE : n_tokens;
+
+	if (s && s->history)
+		lmi_engine_history_add(s->history, s->tenant, tokens + n_tokens - n, n);
 }
 
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)
 {
+	if (s)
+		s->idea.at = 0;
 	for (uint32_t i = 0; s && i < s->n_source; i++)
 		s->sources[i].ops->restart(s->sources[i].drafter);
 }

@@ -12,12 +12,21 @@
 
 struct lmi_engine_speculation;
 struct lmi_engine_draft_want; /* draft_model.h */
+struct lmi_engine_history;    /* answer_history.h */
+struct lmi_engine_lookup_file; /* lookup_file.h */
 
-/* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. model: the
- * engine's draft model, or NULL. Called on the submitting thread.
+/* What an engine has for its drafters; each may be NULL. */
+struct lmi_engine_draft_sources {
+	struct lmi_engine_draft_model *model;
+	struct lmi_engine_history *history;
+	const struct lmi_engine_lookup_file *file;
+};
+
+/* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. Called on the
+ * submitting thread.
  * *out: NULL if it asks for none. */
 enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **out,
-					      struct lmi_engine_draft_model *model,
+					      const struct lmi_engine_draft_sources *sources,
 					      const struct lmi_engine_generate *cmd,
 					      const struct lmi_engine_input_seq *seq, uint32_t cap,
 					      struct lmd_error *err);
@@ -30,6 +39,9 @@ struct lmi_engine_step_times {
 	/* how long a step of so many rows takes; 0: unknown */
 	double (*ns)(const void *arg, uint32_t n_row);
 	const void *arg;
+	/* this sequence's share of the host's work on a step, which would be hidden without a guess:
+	 * the device would go on by itself; 0: it would not */
+	double host_ns;
 };
 
 /* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
@@ -39,10 +51,24 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 				      uint32_t n_tokens, uint32_t most,
 				      const struct lmi_engine_step_times *times,
 				      struct lmi_engine_draft_want *want);
+/* Was no guess worth its time, so that the device may go on by itself? Would one have been if host_ns
+ * were 0? Both are about the last call of _guess or _watch. */
+bool lmi_engine_speculation_rests(const struct lmi_engine_speculation *s);
+bool lmi_engine_speculation_is_keen(const struct lmi_engine_speculation *s);
+/* Call in place of _guess after a token whose next row is being computed already. Finds out whether
+ * to guess again, and compares what would have been guessed with what comes. */
+void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				  uint32_t n_tokens, uint32_t most,
+				  const struct lmi_engine_step_times *times);
 /* Tells what became of the last guess: n tokens were computed, and the first n_accepted were right.
  * ended: the next one was not examined. */
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended);
+
+/* The generation has ended; the last n_out of tokens[n_tokens] are its answer, which later generations of
+ * the tenant look up. s may be NULL. */
+void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,
+				     uint32_t n_tokens, uint32_t n_out);
 
 /* The sequence begins again with other tokens. s may be NULL. */
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s);

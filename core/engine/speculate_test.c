@@ -456,7 +456,8 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 	static lmd_token v[40000];
 	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 15};
 	const struct lmi_engine_input_seq seq = {0};
-	struct lmi_engine_step_times times = {1, price, prices};
+	struct lmi_engine_step_times times = {.n_row = 1, .ns = price, .arg = prices};
+	const struct lmi_engine_draft_sources none = {0};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	double ns = 0;
@@ -464,7 +465,9 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = 7;
-	ck_assert_int_eq(lmi_engine_speculation_create(&s, NULL, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v),
+						       NULL),
+			 LMD_OK);
 	while (n < 20000) {
 		uint32_t k = lmi_engine_speculation_guess(s, v, n, 15, &times, &want), ok = 0;
 
@@ -516,6 +519,66 @@ START_TEST(the_length_follows_what_pays)
 }
 END_TEST
 
+/* Plays a generation on a device that goes on by itself unless something is guessed, which hides host_ns
+ * of each step. From `from` on, the tokens repeat; before, they are random. Returns how many of the n
+ * tokens came in a step with guesses. */
+static uint32_t play_chained(double host_ns, uint32_t from, uint32_t n, uint64_t *rnd)
+{
+	static const struct prices prices = {1, 100};
+	static lmd_token v[4000];
+	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 7};
+	const struct lmi_engine_input_seq seq = {0};
+	const struct lmi_engine_step_times times = {
+		.n_row = 1, .ns = price, .arg = &prices, .host_ns = host_ns};
+	struct lmi_engine_draft_want want;
+	struct lmi_engine_speculation *s;
+	const struct lmi_engine_draft_sources none = {0};
+	uint32_t n_guessed = 0;
+	bool chained = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = i < from ? (lmd_token)below(rnd, 4) : (lmd_token)(i % 5);
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v), NULL),
+			 LMD_OK);
+	for (uint32_t at = 4; at < n;) {
+		lmd_token coming[8];
+		uint32_t k = 0, ok = 0;
+
+		memcpy(coming, v + at, sizeof(coming));
+		if (chained)
+			lmi_engine_speculation_watch(s, v, at, 7, &times);
+		else
+			k = lmi_engine_speculation_guess(s, v, at, 7, &times, &want);
+		while (ok < k && v[at + ok] == coming[ok])
+			ok++;
+		lmi_engine_speculation_learn(s, k, ok, false);
+		memcpy(v + at, coming, sizeof(coming));
+		chained = lmi_engine_speculation_rests(s);
+		ck_assert(!k || !chained);
+		n_guessed += k ? ok + 1 : 0;
+		at += ok + 1;
+	}
+	lmi_engine_speculation_destroy(s);
+	return n_guessed;
+}
+
+/* The device goes on by itself as long as guesses are wrong, or are worth less than what it hides;
+ * guessing begins again when they would have been right. */
+START_TEST(guesses_or_chains)
+{
+	uint64_t rnd = lmd_seed("speculate chains", 4);
+
+	/* random tokens, a quarter of the guesses are right: that pays if they cost nothing else */
+	ck_assert_uint_gt(play_chained(0, 1900, 1900, &rnd), 1000);
+	/* but not if a step with them takes twice as long */
+	ck_assert_uint_lt(play_chained(100, 1900, 1900, &rnd), 200);
+	/* unless the last 900 repeat */
+	ck_assert_uint_gt(play_chained(100, 1000, 1900, &rnd), 700);
+	/* eight tokens in the time of eleven do not pay either */
+	ck_assert_uint_lt(play_chained(1000, 1000, 1900, &rnd), 100);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("speculate");
@@ -531,6 +594,7 @@ int main(void)
 	tcase_add_loop_test(t, grammars_hold, 0, 6);
 	tcase_add_test(t, lookup);
 	tcase_add_test(t, the_length_follows_what_pays);
+	tcase_add_test(t, guesses_or_chains);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

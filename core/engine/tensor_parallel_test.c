@@ -50,7 +50,8 @@ START_TEST(four_parts_give_the_same_bits)
 END_TEST
 
 /* The ranks of a group exchange values by collectives, which a fault of theirs shows, and by copies
- * otherwise: when the devices have no groups, or when one of them cannot run a whole rank. */
+ * otherwise: when the devices have no groups, when one of them cannot run a whole rank, or when one
+ * does not compile the plan. */
 START_TEST(groups_use_collectives)
 {
 	static const struct {
@@ -60,6 +61,8 @@ START_TEST(groups_use_collectives)
 		{"devices=2,late=1,seed=3", "devices=2,group=0", true},
 		{"devices=2,late=1,fault=19", "devices=2,group=0", false},
 		{"devices=2,late=1,fault=19,lacks=5", "devices=2,group=0,lacks=5", true}, /* ATTN */
+		{"devices=2,late=1,fault=19,refuse=0", "devices=2,group=0", true},
+		{"devices=2,late=1,fault=19,refuse=1,buckets=1", "devices=2,group=0,buckets=1", true},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(ways); i++) {

@@ -432,6 +432,7 @@ int main(void)
 	suite_add_tcase(s, plan_layout_cases());
 	suite_add_tcase(s, plan_lower_cases());
 	suite_add_tcase(s, plan_cut_cases());
+	suite_add_tcase(s, plan_ranks_cases());
 	suite_add_tcase(s, plan_model_cases());
 	return lmd_check_run(srunner_create(s));
 }

@@ -14,6 +14,7 @@ TCase *plan_rope_cases(void);
 TCase *plan_layout_cases(void);
 TCase *plan_lower_cases(void);
 TCase *plan_cut_cases(void);
+TCase *plan_ranks_cases(void);
 TCase *plan_model_cases(void);
 TCase *plan_weight_ref_cases(void);
 

@@ -343,7 +343,9 @@ enum lmd_status lmi_plugin_object_load(struct lmi_plugin_object *o,
 		st = lmi_plugin_self_test(test_in_child, &test, &why);
 	if (st == LMD_OK)
 		st = map(o, &why);
-	if (st != LMD_OK)
+	if (st == LMD_NOMEM) /* the next attempt needs the copy */
+		lmi_plugin_image_unload(&o->image);
+	else if (st != LMD_OK)
 		lmi_plugin_image_close(&o->image);
 	return set_state(o, st, LMI_PLUGIN_OBJECT_LOADED, out, &why, err);
 }

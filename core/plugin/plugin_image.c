@@ -195,6 +195,13 @@ enum lmd_status lmi_plugin_image_open(struct lmi_plugin_image *c, struct lmd_err
 			colon && !strncmp(colon, ": ", 2) ? colon + 2 : why);
 }
 
+void lmi_plugin_image_unload(struct lmi_plugin_image *c)
+{
+	if (c->handle)
+		dlclose(c->handle);
+	c->handle = NULL;
+}
+
 void lmi_plugin_image_close(struct lmi_plugin_image *c)
 {
 	char name[sizeof(c->path)];

@@ -44,6 +44,9 @@ enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, con
  * loader's message on failure. */
 enum lmd_status lmi_plugin_image_open(struct lmi_plugin_image *c, struct lmd_error *err);
 
+/* Unmaps the object; the copy can be opened again. */
+void lmi_plugin_image_unload(struct lmi_plugin_image *c);
+
 /* Unmaps and releases the copy. If the dynamic loader keeps the object (it may not be unloadable),
  * the descriptor stays open as well. A zeroed struct with fd -1 is allowed. */
 void lmi_plugin_image_close(struct lmi_plugin_image *c);

@@ -5,13 +5,16 @@
 #include "core/plugin/plugin_test.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/plugin/builtin.h"
@@ -203,6 +206,35 @@ static struct lmi_plugin_registry *open_careful(void)
 	ck_assert_msg(lmi_plugin_registry_create(&r, &opts, &err) == LMD_OK, "%s", err.text);
 	return r;
 }
+
+static bool no_pipes;
+
+/* In place of libc's. */
+int pipe2(int out[2], int flags)
+{
+	if (!no_pipes)
+		return (int)syscall(SYS_pipe2, out, flags);
+	errno = EMFILE;
+	return -1;
+}
+
+/* A plugin that cannot be tested for want of a descriptor is loaded later. */
+START_TEST(no_descriptor_for_the_self_test)
+{
+	struct lmi_plugin_registry *r;
+	const struct lmi_factory *f = NULL;
+	struct lmd_error err;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	r = open_careful();
+	no_pipes = true;
+	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_SAMPLER, "test-sample", &f, &err), LMD_NOMEM);
+	no_pipes = false;
+	ck_assert_ptr_nonnull(strstr(err.text, "no pipe"));
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
 
 /* A replacement is used after a rescan only; until then the version that was accepted is. */
 START_TEST(changed_without_a_rescan)
@@ -718,6 +750,7 @@ int main(void)
 	tcase_add_test(t, many_swaps);
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
+	tcase_add_test(t, no_descriptor_for_the_self_test);
 	tcase_add_test(t, changed_without_a_rescan);
 	tcase_add_test(t, out_of_descriptors);
 	tcase_add_test(t, rescan_of_one_file);

@@ -51,6 +51,11 @@ size_t lmi_unicode_offset(const char *s, size_t n, size_t k)
 	return at;
 }
 
+unsigned lmi_unicode_columns(uint32_t c)
+{
+	return (unsigned)utf8proc_charwidth((utf8proc_int32_t)c);
+}
+
 static utf8proc_category_t category(uint32_t c)
 {
 	return utf8proc_category((utf8proc_int32_t)c);

@@ -17,6 +17,9 @@ size_t lmi_unicode_count(const char *s, size_t n);
 /* Byte offset of character number k, or n if there are fewer. */
 size_t lmi_unicode_offset(const char *s, size_t n, size_t k);
 
+/* Columns that the character takes on a terminal: 0, 1 or 2. */
+unsigned lmi_unicode_columns(uint32_t c);
+
 bool lmi_unicode_space(uint32_t c);
 bool lmi_unicode_newline(uint32_t c); /* where str.splitlines splits; \r\n counts once */
 bool lmi_unicode_alpha(uint32_t c);

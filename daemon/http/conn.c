@@ -17,6 +17,8 @@
  * The end of a request is handled in the event `again`, so that neither a callback of the service
  * nor a handler sees its exchange freed. */
 #include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
 #include <event2/buffer.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -181,6 +183,8 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (c->held.len)
+		lmi_http_conn_write_parts(c, NULL, 0);
 	if (c->x && c->x->phase == LMI_HTTP_PHASE_DONE) {
 		bool stays = lmi_http_conn_stays(c);
 
@@ -391,13 +395,60 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 
 /* ---- writing ---- */
 
+/* Returns how many bytes the system has taken.  Waiting for libevent to find the socket writable would
+ * cost three more system calls. */
+static size_t send_now(struct lmi_http_conn *c, const struct iovec *parts, int n)
+{
+	const struct msghdr m = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)n};
+	ssize_t sent;
+
+	if (c->socket->addr.tls || lmi_http_conn_unsent(c))
+		return 0;
+	do
+		sent = sendmsg(bufferevent_getfd(c->bev), &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent > 0 ? (size_t)sent : 0; /* libevent meets an error again, and reports it */
+}
+
+void lmi_http_conn_write_parts(struct lmi_http_conn *c, const struct iovec *more, int n_more)
+{
+	struct iovec parts[1 + LMI_HTTP_PARTS];
+	size_t sent;
+	int n = 0;
+
+	assert(n_more <= LMI_HTTP_PARTS);
+	if (c->held.len)
+		parts[n++] = (struct iovec){.iov_base = (void *)c->held.ptr, .iov_len = c->held.len};
+	for (int i = 0; i < n_more; i++)
+		parts[n++] = more[i];
+	c->held.len = 0;
+	sent = send_now(c, parts, n);
+	for (int i = 0; i < n; i++) {
+		size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+
+		sent -= skip;
+		/* if memory runs out, the client sees a response that is too short */
+		if (skip < parts[i].iov_len &&
+		    bufferevent_write(c->bev, (const char *)parts[i].iov_base + skip,
+				      parts[i].iov_len - skip)) {
+			c->keep_alive = false;
+			return;
+		}
+		c->n_written += parts[i].iov_len;
+	}
+}
+
 void lmi_http_conn_write(struct lmi_http_conn *c, const void *bytes, size_t n)
 {
-	/* if memory runs out, the client sees a response that is too short */
-	if (bufferevent_write(c->bev, bytes, n))
-		c->keep_alive = false;
-	else
-		c->n_written += n;
+	const struct iovec part = {.iov_base = (void *)bytes, .iov_len = n};
+
+	lmi_http_conn_write_parts(c, &part, 1);
+}
+
+void lmi_http_conn_hold(struct lmi_http_conn *c, struct lmd_str bytes)
+{
+	c->held = bytes;
+	event_active(c->again, EV_TIMEOUT, 0);
 }
 
 size_t lmi_http_conn_unsent(const struct lmi_http_conn *c)

@@ -59,12 +59,12 @@ struct lmi_http_exchange *lmi_http_exchange_create(struct lmi_http_conn *c)
 		lmi_arena_destroy(arena);
 		return NULL;
 	}
-	(void)evbuffer_remove(in, text, c->head.n_bytes);
+	lmi_http_head_copy(&x->head, &c->head, text);
+	(void)evbuffer_drain(in, c->head.n_bytes);
 	x->conn = c;
 	x->peer = c->peer;
 	x->h = c->h;
 	x->arena = arena;
-	(void)lmi_http_head_parse(&x->head, text, c->head.n_bytes);
 	x->method = method_of(&x->head.method, &x->method_known);
 	x->path = lmi_arena_strndup(arena, x->head.path.ptr, x->head.path.len);
 	x->created = c->h->o.ops.wall_ns(c->h->o.arg) / 1000000000;
@@ -531,6 +531,14 @@ static void start_call(struct lmi_http_exchange *x, void *arg)
 	on_reply(c, NULL, &err, 0);
 }
 
+/* Gives the request an id of its own: over HTTP none is repeated. */
+static void set_rid(struct lmi_http_exchange *x, struct lmi_wire_request *q)
+{
+	q->rid.ptr = lmi_arena_printf(x->arena, "http%llx.%llx", (unsigned long long)x->principal.conn,
+				      (unsigned long long)x->h->n_call++);
+	q->rid.len = q->rid.ptr ? strlen(q->rid.ptr) : 0;
+}
+
 void lmi_http_call(struct lmi_http_exchange *x, const struct lmi_wire_request *req,
 		   lmi_svc_reply_fn reply, void *arg)
 {
@@ -544,14 +552,8 @@ void lmi_http_call(struct lmi_http_exchange *x, const struct lmi_wire_request *r
 	}
 	*c = (struct lmi_http_call){
 		.x = x, .h = x->h, .req = *req, .reply = reply, .arg = arg, .next = x->calls};
-	if (!c->req.rid.len) /* a request of HTTP is not repeated */
-		c->req.rid = (struct lmd_str){
-			.ptr = lmi_arena_printf(x->arena, "http%llx.%llx",
-						(unsigned long long)x->principal.conn,
-						(unsigned long long)x->h->n_call++),
-			.len = 0};
-	if (!req->rid.len && c->req.rid.ptr)
-		c->req.rid.len = strlen(c->req.rid.ptr);
+	if (!req->rid.len && lmi_wire_ops[req->op].changes == LMI_WIRE_CHANGES_ONCE)
+		set_rid(x, &c->req);
 	if (c->next)
 		c->next->prev = c;
 	x->calls = c;

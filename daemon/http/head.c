@@ -5,6 +5,7 @@
  * LMI_HTTP_HEAD_BYTES.  The second one, when the head is complete, takes the lines apart. */
 #include "daemon/http/head.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -260,6 +261,7 @@ enum lmi_http_head_result lmi_http_head_parse(struct lmi_http_head *h, const cha
 	const char *p = bytes, *end = bytes + h->n_bytes;
 	bool first = true;
 
+	h->bytes = bytes;
 	if (r != LMI_HTTP_HEAD_DONE)
 		return r;
 	while (p < end && r == LMI_HTTP_HEAD_DONE) {
@@ -277,6 +279,25 @@ enum lmi_http_head_result lmi_http_head_parse(struct lmi_http_head *h, const cha
 }
 
 /* ---- use ---- */
+
+void lmi_http_head_copy(struct lmi_http_head *out, const struct lmi_http_head *h, char *bytes)
+{
+	struct lmd_str *const own[] = {&out->method, &out->path, &out->query, &out->host};
+
+	memcpy(bytes, h->bytes, h->n_bytes);
+	memcpy(out, h, offsetof(struct lmi_http_head, field));
+	memcpy(out->field, h->field, h->n_field * sizeof(*h->field));
+	memcpy(&out->n_field, &h->n_field,
+	       sizeof(*h) - offsetof(struct lmi_http_head, n_field));
+	out->bytes = bytes;
+	for (size_t i = 0; i < LMD_LEN(own); i++)
+		if (own[i]->ptr)
+			own[i]->ptr = bytes + (own[i]->ptr - h->bytes);
+	for (uint32_t i = 0; i < out->n_field; i++) {
+		out->field[i].name.ptr = bytes + (h->field[i].name.ptr - h->bytes);
+		out->field[i].value.ptr = bytes + (h->field[i].value.ptr - h->bytes);
+	}
+}
 
 const struct lmd_str *lmi_http_head_field(const struct lmi_http_head *h, const char *name)
 {

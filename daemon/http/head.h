@@ -44,7 +44,8 @@ struct lmi_http_head {
 	bool expect_continue;
 	int code;        /* status code of the error */
 	const char *why; /* what is wrong with the request */
-	/* private: how far the bytes have been scanned */
+	/* private: the bytes, and how far they have been scanned */
+	const char *bytes;
 	size_t at, line_at;
 	uint32_t n_line;
 };
@@ -52,6 +53,9 @@ struct lmi_http_head {
 /* Parses the first n bytes of a connection, or those after the previous request.  *h is zeroed
  * before the first call; each further call for the same head has all earlier bytes and more. */
 enum lmi_http_head_result lmi_http_head_parse(struct lmi_http_head *h, const char *bytes, size_t n);
+
+/* Copies a head that is complete, and its n_bytes bytes to `bytes`, into which the copy points. */
+void lmi_http_head_copy(struct lmi_http_head *out, const struct lmi_http_head *h, char *bytes);
 
 /* Returns the value of the first field with that name, in any case of letters; NULL: none. */
 const struct lmd_str *lmi_http_head_field(const struct lmi_http_head *h, const char *name);

@@ -54,6 +54,29 @@ START_TEST(a_request)
 }
 END_TEST
 
+/* A copy needs neither the bytes nor the head that it was made of. */
+START_TEST(a_copy)
+{
+	char text[] = "\r\nGET /p?q HTTP/1.1\r\nHost: a:1\r\nX-Any: v\r\nEmpty:\r\n\r\nGET", bytes[80];
+	struct lmi_http_head copy = {0};
+
+	ck_assert_int_eq(parse(text, strlen(text)), LMI_HTTP_HEAD_DONE);
+	lmi_http_head_copy(&copy, &h, bytes);
+	ck_assert_int_eq(memcmp(bytes, text, h.n_bytes), 0);
+	memset(text, '#', sizeof(text));
+	memset(&h, 0xff, sizeof(h));
+	equals(&copy.method, "GET");
+	equals(&copy.path, "/p");
+	equals(&copy.query, "q");
+	equals(&copy.host, "a:1");
+	ck_assert(copy.keep_alive && !copy.has_length && !copy.chunked);
+	ck_assert_uint_eq(copy.minor, 1);
+	ck_assert_uint_eq(copy.n_field, 3);
+	equals(lmi_http_head_field(&copy, "x-any"), "v");
+	equals(lmi_http_head_field(&copy, "empty"), "");
+}
+END_TEST
+
 #define GET  "GET / HTTP/1.1\r\n"
 #define HOST "Host: a\r\n"
 
@@ -307,6 +330,7 @@ int main(void)
 	TCase *t = tcase_create("head");
 
 	tcase_add_test(t, a_request);
+	tcase_add_test(t, a_copy);
 	tcase_add_loop_test(t, accepted_and_refused, 0, (int)LMD_LEN(cases));
 	tcase_add_loop_test(t, connection, 0, (int)LMD_LEN(connections));
 	tcase_add_test(t, bounds);

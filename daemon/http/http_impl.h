@@ -7,6 +7,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <sys/uio.h>
 
 #include "core/base/arena.h"
 #include "core/base/sha256.h"
@@ -28,6 +29,7 @@
 #define LMI_HTTP_IN_BYTES (64u << 10)
 /* Maximum memory of all bodies together, in bodies of the maximum length. */
 #define LMI_HTTP_BODIES 16u
+#define LMI_HTTP_PARTS 3
 /* Maximum number of members in braces of a path. */
 #define LMI_HTTP_MEMBERS 4u
 
@@ -116,6 +118,7 @@ struct lmi_http_conn {
 	uint64_t body_left, part_bytes; /* part: since the timer was started */
 	uint64_t n_written, n_sent_seen; /* seen: when the timer last fired, with unsent bytes */
 	bool was_unsent;                 /* or without */
+	struct lmd_str held;             /* sent with the next bytes, or soon */
 	struct lmi_http_exchange *x;
 	/* the latest key that was found, so that it is not looked up for every request */
 	bool key_known;
@@ -129,8 +132,13 @@ void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct
 void lmi_http_conn_close(struct lmi_http_conn *c);
 /* Reads the body of the exchange, whose key has been checked. */
 void lmi_http_conn_continue(struct lmi_http_conn *c);
-/* Sends bytes. */
+/* Sends bytes, those of n parts (at most LMI_HTTP_PARTS) one after the other: at once, as far as the
+ * system takes them. */
 void lmi_http_conn_write(struct lmi_http_conn *c, const void *bytes, size_t n);
+void lmi_http_conn_write_parts(struct lmi_http_conn *c, const struct iovec *parts, int n);
+/* Sends bytes together with those that follow, at the latest when the current callback has returned.
+ * They must live as long as the exchange. */
+void lmi_http_conn_hold(struct lmi_http_conn *c, struct lmd_str bytes);
 /* Returns the number of unsent bytes. */
 size_t lmi_http_conn_unsent(const struct lmi_http_conn *c);
 /* Returns whether another request may follow the one of its exchange: if the client wants that, and

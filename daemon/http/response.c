@@ -63,18 +63,18 @@ static const char *date(struct lmi_http_server *h)
 	return h->date;
 }
 
-/* Writes the head of a response.  length < 0: unknown. */
-static void write_head(struct lmi_http_exchange *x, int code, const char *type, const char *fields,
-		       int64_t length)
+/* Makes the head of a response.  length < 0: that of the body is unknown.  Returns its length. */
+static size_t make_head(struct lmi_http_exchange *x, char text[HEAD_MAX], int code, const char *type,
+			const char *fields, int64_t length)
 {
-	char text[HEAD_MAX], size[48] = "";
+	char size[48] = "";
 	int n;
 
 	if (length >= 0 && code != 204)
 		snprintf(size, sizeof(size), "Content-Length: %" PRId64 "\r\n", length);
 	else if (x->chunked)
 		snprintf(size, sizeof(size), "Transfer-Encoding: chunked\r\n");
-	n = snprintf(text, sizeof(text),
+	n = snprintf(text, HEAD_MAX,
 		     "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s%s%s%s%s%s%s%s\r\n", code,
 		     lmi_http_reason(code), date(x->h), type ? "Content-Type: " : "",
 		     type ? type : "", type ? "\r\n" : "", size,
@@ -84,7 +84,7 @@ static void write_head(struct lmi_http_exchange *x, int code, const char *type, 
 						  : "Connection: close\r\n");
 	x->code = code;
 	x->h->n_class[code / 100 % 6]++;
-	lmi_http_conn_write(x->conn, text, n < HEAD_MAX ? (size_t)n : HEAD_MAX - 1);
+	return n < HEAD_MAX ? (size_t)n : HEAD_MAX - 1;
 }
 
 static void done(struct lmi_http_exchange *x)
@@ -99,6 +99,9 @@ static void done(struct lmi_http_exchange *x)
 void lmi_http_respond(struct lmi_http_exchange *x, int code, const char *type, const char *fields,
 		      const void *bytes, size_t n)
 {
+	char head[HEAD_MAX];
+	struct iovec parts[] = {{.iov_base = head}, {.iov_base = (void *)bytes, .iov_len = n}};
+
 	if (x->phase != LMI_HTTP_PHASE_PENDING)
 		return;
 	if (x->replay)
@@ -108,9 +111,8 @@ void lmi_http_respond(struct lmi_http_exchange *x, int code, const char *type, c
 		done(x);
 		return;
 	}
-	write_head(x, code, type, fields, (int64_t)n);
-	if (x->method != LMI_HTTP_HEAD && n)
-		lmi_http_conn_write(x->conn, bytes, n);
+	parts[0].iov_len = make_head(x, head, code, type, fields, (int64_t)n);
+	lmi_http_conn_write_parts(x->conn, parts, n && x->method != LMI_HTTP_HEAD ? 2 : 1);
 	done(x);
 }
 
@@ -214,7 +216,8 @@ void lmi_http_reply_invalid(struct lmi_http_exchange *x, const char *param, cons
 
 void lmi_http_stream_begin(struct lmi_http_exchange *x, const char *type)
 {
-	char fields[LMI_HTTP_REPLAY_NAME + 128], kept[LMI_HTTP_REPLAY_NAME + 32];
+	char fields[LMI_HTTP_REPLAY_NAME + 128], kept[LMI_HTTP_REPLAY_NAME + 32], head[HEAD_MAX];
+	struct lmd_str held;
 
 	if (x->phase != LMI_HTTP_PHASE_PENDING)
 		return;
@@ -228,19 +231,27 @@ void lmi_http_stream_begin(struct lmi_http_exchange *x, const char *type)
 	lmi_http_replay_fields(x, kept, sizeof(kept));
 	(void)snprintf(fields, sizeof(fields),
 		       "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n%s", kept);
-	write_head(x, 200, type, fields, -1);
+	held.len = make_head(x, head, 200, type, fields, -1);
+	held.ptr = lmi_arena_strndup(x->arena, head, held.len);
+	if (held.ptr) /* the first bytes of the stream are there, or soon */
+		lmi_http_conn_hold(x->conn, held);
+	else
+		lmi_http_conn_write(x->conn, head, held.len);
 }
 
 bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n)
 {
 	char size[24];
+	const struct iovec parts[] = {
+		{.iov_base = size,
+		 .iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n)},
+		{.iov_base = (void *)bytes, .iov_len = n},
+		{.iov_base = "\r\n", .iov_len = 2}};
 
 	if (x->chunked)
-		lmi_http_conn_write(x->conn, size,
-				    (size_t)snprintf(size, sizeof(size), "%zx\r\n", n));
-	lmi_http_conn_write(x->conn, bytes, n);
-	if (x->chunked)
-		lmi_http_conn_write(x->conn, "\r\n", 2);
+		lmi_http_conn_write_parts(x->conn, parts, 3);
+	else
+		lmi_http_conn_write(x->conn, bytes, n);
 	return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
 }
 

@@ -49,27 +49,44 @@ static int common(const char *pattern, const struct lmd_str *path)
 	return (int)n;
 }
 
-void lmi_http_route_find(struct lmi_http_found *out, const struct lmi_http_routes *const *list,
+/* Returns the API that has the path most similar to one that no route matches. */
+static const struct lmi_http_api *similar_api(const struct lmi_http_routes *const *list,
+					      const struct lmd_str *path)
+{
+	const struct lmi_http_api *api = NULL;
+	int best = -1;
+
+	for (; *list; list++) {
+		for (uint32_t i = 0; i < (*list)->n; i++) {
+			int same = common((*list)->v[i].path, path);
+
+			if (same <= best)
+				continue;
+			best = same;
+			api = (*list)->api;
+		}
+	}
+	return api;
+}
+
+void lmi_http_route_find(struct lmi_http_found *out, const struct lmi_http_routes *const *all,
 			 enum lmi_http_method method, const struct lmd_str *path)
 {
 	struct lmd_str members[LMI_HTTP_MEMBERS] = {{0}};
-	int longest = -1, best = -1;
+	int longest = -1;
 
 	*out = (struct lmi_http_found){0};
-	for (; *list; list++) {
+	for (const struct lmi_http_routes *const *list = all; *list; list++) {
 		for (uint32_t i = 0; i < (*list)->n; i++) {
 			const struct lmi_http_route *r = &(*list)->v[i];
-			int n = match(r->path, path, members), same = common(r->path, path);
+			int n = match(r->path, path, members);
 			bool fits = r->method == method ||
 				    (method == LMI_HTTP_HEAD && r->method == LMI_HTTP_GET);
 
-			same = n >= 0 ? 1 << 20 : same;
-			if (same > best) {
-				best = same;
-				out->api = (*list)->api;
-			}
 			if (n < 0)
 				continue;
+			if (!out->allowed)
+				out->api = (*list)->api;
 			out->allowed |= 1u << r->method;
 			if (!fits || n < longest || (n == longest && r->method != method))
 				continue;
@@ -79,6 +96,8 @@ void lmi_http_route_find(struct lmi_http_found *out, const struct lmi_http_route
 			memcpy(out->members, members, sizeof(members));
 		}
 	}
+	if (!out->allowed)
+		out->api = similar_api(all, path);
 	if (out->allowed)
 		out->allowed |= 1u << LMI_HTTP_OPTIONS;
 	if (out->allowed & 1u << LMI_HTTP_GET)

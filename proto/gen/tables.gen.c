@@ -60,6 +60,14 @@ static const char *const names_activations[] = {
 const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};
 
+static const char *const names_isolation[] = {
+	"auto",
+	"off",
+	"process",
+};
+const struct lmi_wire_words lmi_wire_words_isolation = {
+	"isolation", names_isolation, LMD_LEN(names_isolation)};
+
 static const char *const names_pooling[] = {
 	"auto",
 	"none",
@@ -97,6 +105,7 @@ static const char *const names_cancel_reason[] = {
 	"gone",
 	"slow_reader",
 	"unload",
+	"paused",
 };
 const struct lmi_wire_words lmi_wire_words_cancel_reason = {
 	"cancel_reason", names_cancel_reason, LMD_LEN(names_cancel_reason)};
@@ -389,6 +398,11 @@ static const struct lmi_wire_field fields_type_placement[] = {
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_placement, scratch_bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "pid",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_placement, pid),
 	 .u.i = {0, INT64_MAX, 0}},
 };
 static const struct lmi_wire_struct type_placement = {
@@ -3133,6 +3147,11 @@ static const struct lmi_wire_field fields_req_load[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_load, draft_model),
 	 .u.s = {0, 4095, ""}},
+	{.name = "isolation",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_load, isolation),
+	 .u.e = {&lmi_wire_words_isolation, LMI_WIRE_ISOLATION_AUTO}},
 	{.name = "keep_alive_ms",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -3573,6 +3592,99 @@ static const struct lmi_wire_struct rep_reload = {
 	.bytes = sizeof(struct lmi_wire_rep_reload),
 	.fields = fields_rep_reload,
 	.n_fields = LMD_LEN(fields_rep_reload),
+};
+
+static const struct lmi_wire_field fields_req_replay[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_replay, id)},
+};
+static const struct lmi_wire_struct req_replay = {
+	.name = "replay",
+	.bytes = sizeof(struct lmi_wire_req_replay),
+	.fields = fields_req_replay,
+	.n_fields = LMD_LEN(fields_req_replay),
+};
+
+static const struct lmi_wire_field fields_rep_replay[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay, id)},
+	{.name = "seed",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay, seed),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_replay = {
+	.name = "replay",
+	.bytes = sizeof(struct lmi_wire_rep_replay),
+	.fields = fields_rep_replay,
+	.n_fields = LMD_LEN(fields_rep_replay),
+};
+
+static const struct lmi_wire_field fields_req_replay_info[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_replay_info, id)},
+};
+static const struct lmi_wire_struct req_replay_info = {
+	.name = "replay_info",
+	.bytes = sizeof(struct lmi_wire_req_replay_info),
+	.fields = fields_req_replay_info,
+	.n_fields = LMD_LEN(fields_req_replay_info),
+};
+
+static const struct lmi_wire_field fields_rep_replay_info[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, model),
+	 .u.s = {0, 4095, ""}},
+	{.name = "model_digest",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, model_digest),
+	 .u.s = {0, 71, ""}},
+	{.name = "seed",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, seed),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_out",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, n_out),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "finish",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, finish),
+	 .u.e = {&lmi_wire_words_finish, 0}},
+	{.name = "digest",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, digest),
+	 .u.s = {71, 71, ""}},
+	{.name = "bytes",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_replay_info, bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_replay_info = {
+	.name = "replay_info",
+	.bytes = sizeof(struct lmi_wire_rep_replay_info),
+	.fields = fields_rep_replay_info,
+	.n_fields = LMD_LEN(fields_rep_replay_info),
 };
 
 static const struct lmi_wire_field fields_req_rerank[] = {
@@ -4433,6 +4545,22 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_ONCE,
 		.request = &req_reload,
 		.reply = &rep_reload,
+	},
+	[LMI_WIRE_OP_REPLAY] = {
+		.name = "replay",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_ONCE,
+		.request = &req_replay,
+		.reply = &rep_replay,
+	},
+	[LMI_WIRE_OP_REPLAY_INFO] = {
+		.name = "replay_info",
+		.since = 9,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_replay_info,
+		.reply = &rep_replay_info,
 	},
 	[LMI_WIRE_OP_RERANK] = {
 		.name = "rerank",

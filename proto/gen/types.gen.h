@@ -51,23 +51,25 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_REGISTRY_BACKUP = 31,
 	LMI_WIRE_OP_REGISTRY_RESTORE = 32,
 	LMI_WIRE_OP_RELOAD = 33,
-	LMI_WIRE_OP_RERANK = 34,
-	LMI_WIRE_OP_RM = 35,
-	LMI_WIRE_OP_SESSION_FORK = 36,
-	LMI_WIRE_OP_SESSION_READ = 37,
-	LMI_WIRE_OP_SESSION_RM = 38,
-	LMI_WIRE_OP_SESSION_WRITE = 39,
-	LMI_WIRE_OP_SESSIONS = 40,
-	LMI_WIRE_OP_SHUTDOWN = 41,
-	LMI_WIRE_OP_STATS = 42,
-	LMI_WIRE_OP_STATUS = 43,
-	LMI_WIRE_OP_STREAMS = 44,
-	LMI_WIRE_OP_TOKENIZE = 45,
-	LMI_WIRE_OP_UNLOAD = 46,
-	LMI_WIRE_OP_UNPAUSE = 47,
-	LMI_WIRE_OP_USAGE = 48
+	LMI_WIRE_OP_REPLAY = 34,
+	LMI_WIRE_OP_REPLAY_INFO = 35,
+	LMI_WIRE_OP_RERANK = 36,
+	LMI_WIRE_OP_RM = 37,
+	LMI_WIRE_OP_SESSION_FORK = 38,
+	LMI_WIRE_OP_SESSION_READ = 39,
+	LMI_WIRE_OP_SESSION_RM = 40,
+	LMI_WIRE_OP_SESSION_WRITE = 41,
+	LMI_WIRE_OP_SESSIONS = 42,
+	LMI_WIRE_OP_SHUTDOWN = 43,
+	LMI_WIRE_OP_STATS = 44,
+	LMI_WIRE_OP_STATUS = 45,
+	LMI_WIRE_OP_STREAMS = 46,
+	LMI_WIRE_OP_TOKENIZE = 47,
+	LMI_WIRE_OP_UNLOAD = 48,
+	LMI_WIRE_OP_UNPAUSE = 49,
+	LMI_WIRE_OP_USAGE = 50
 };
-#define LMI_WIRE_N_OP 49
+#define LMI_WIRE_N_OP 51
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -136,6 +138,17 @@ enum lmi_wire_activations {
 };
 extern const struct lmi_wire_words lmi_wire_words_activations;
 
+/* In which process a model's backend runs. */
+enum lmi_wire_isolation {
+	LMI_WIRE_ISOLATION_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_ISOLATION_AUTO = 1, /* As the configuration says */
+	LMI_WIRE_ISOLATION_OFF = 2, /* In the server's own */
+	/* In one of its own, so that a crash of its plugin ends the model's requests and
+	 * nothing else. */
+	LMI_WIRE_ISOLATION_PROCESS = 3
+};
+extern const struct lmi_wire_words lmi_wire_words_isolation;
+
 /* How the vectors of an input's tokens become one. */
 enum lmi_wire_pooling {
 	LMI_WIRE_POOLING_UNKNOWN = 0, /* sent by a newer server; never in a request */
@@ -180,7 +193,8 @@ enum lmi_wire_cancel_reason {
 	LMI_WIRE_CANCEL_REASON_LEASE = 2, /* No next arrived within lease_ms */
 	LMI_WIRE_CANCEL_REASON_GONE = 3, /* The client disconnected */
 	LMI_WIRE_CANCEL_REASON_SLOW_READER = 4, /* Too much output was left unread */
-	LMI_WIRE_CANCEL_REASON_UNLOAD = 5 /* The model was unloaded by force */
+	LMI_WIRE_CANCEL_REASON_UNLOAD = 5, /* The model was unloaded by force */
+	LMI_WIRE_CANCEL_REASON_PAUSED = 6 /* It stayed paused for longer than the limit pause_max */
 };
 extern const struct lmi_wire_words lmi_wire_words_cancel_reason;
 
@@ -343,6 +357,9 @@ struct lmi_wire_placement {
 	int64_t kv_bytes;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
+	/* The process that it is in, if it has one of its own (isolation); otherwise 0. (>= 0;
+	 * default 0) */
+	int64_t pid;
 };
 
 /* Operations that run on another device than they were meant for. */
@@ -898,7 +915,8 @@ struct lmi_wire_rep_adapters {
 	 * op adapter_set. */
 	const struct lmi_wire_adapter *adapters;
 	uint32_t n_adapters;
-	/* The adapters of requests that name none, as set by op adapter_set. */
+	/* The adapters of requests that name none: those that op adapter_set chose, or else the
+	 * key adapter of the configuration. */
 	struct lmd_str chosen;
 	/* Further names stand for files in a folder. */
 	bool folder;
@@ -1681,8 +1699,12 @@ struct lmi_wire_req_load {
 	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
 	struct lmd_str override_tensor;
 	/* Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-	 * tokens; empty = none, or that of the configuration. */
+	 * tokens; auto = the smallest model in memory that has the same vocabulary and at most
+	 * a quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
+	/* The process of the model's backend; only for devices that compute in host memory.
+	 * (default auto) */
+	enum lmi_wire_isolation isolation;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */
 	int64_t keep_alive_ms;
@@ -1907,6 +1929,55 @@ struct lmi_wire_req_reload {
 struct lmi_wire_rep_reload {
 	/* The stream of the job. */
 	struct lmi_wire_id id;
+};
+
+/* Generates the answer of an earlier request again: the same prompt, with the model, seed,
+ * settings and adapters of that time. Replies like op generate. Only for requests that are
+ * kept: those of the same user that ended by themselves, were not durable, and are among the
+ * last of the server's limits replay_requests and replay_bytes. It fails if the model now has
+ * another digest. Op replay_info tells whether the two answers are the same. */
+struct lmi_wire_req_replay {
+	/* The stream of the earlier request. */
+	struct lmi_wire_id id;
+};
+
+/* Generates the answer of an earlier request again: the same prompt, with the model, seed,
+ * settings and adapters of that time. Replies like op generate. Only for requests that are
+ * kept: those of the same user that ended by themselves, were not durable, and are among the
+ * last of the server's limits replay_requests and replay_bytes. It fails if the model now has
+ * another digest. Op replay_info tells whether the two answers are the same. */
+struct lmi_wire_rep_replay {
+	/* The new stream. */
+	struct lmi_wire_id id;
+	/* The seed in use. (>= 0) */
+	int64_t seed;
+};
+
+/* Tells what is kept of a request that can be generated again with op replay. */
+struct lmi_wire_req_replay_info {
+	/* Its stream. */
+	struct lmi_wire_id id;
+};
+
+/* Tells what is kept of a request that can be generated again with op replay. */
+struct lmi_wire_rep_replay_info {
+	/* The model as the request named it. */
+	struct lmd_str model;
+	/* sha256: and 64 hexadecimal digits of the model's file; empty if it was not known. */
+	struct lmd_str model_digest;
+	/* The seed of the answer. (>= 0) */
+	int64_t seed;
+	/* Length of the prompt. (tokens; >= 0) */
+	int64_t n_prompt;
+	/* Length of the answer. (tokens; >= 0) */
+	int64_t n_out;
+	/* Why the answer ended. */
+	enum lmi_wire_finish finish;
+	/* sha256: and 64 hexadecimal digits of the answer's tokens, 4 bytes each, the lowest
+	 * first. Equal answers have equal digests. */
+	struct lmd_str digest;
+	/* Memory that it takes of the limit replay_bytes. (bytes; >= 0) */
+	int64_t bytes;
 };
 
 /* Scores how well documents answer a query, with the classifier of a reranker. Models without
@@ -2220,6 +2291,8 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_registry_backup registry_backup;
 	struct lmi_wire_req_registry_restore registry_restore;
 	struct lmi_wire_req_reload reload;
+	struct lmi_wire_req_replay replay;
+	struct lmi_wire_req_replay_info replay_info;
 	struct lmi_wire_req_rerank rerank;
 	struct lmi_wire_req_rm rm;
 	struct lmi_wire_req_session_fork session_fork;
@@ -2271,6 +2344,8 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_registry_backup registry_backup;
 	struct lmi_wire_rep_registry_restore registry_restore;
 	struct lmi_wire_rep_reload reload;
+	struct lmi_wire_rep_replay replay;
+	struct lmi_wire_rep_replay_info replay_info;
 	struct lmi_wire_rep_rerank rerank;
 	struct lmi_wire_rep_rm rm;
 	struct lmi_wire_rep_session_fork session_fork;

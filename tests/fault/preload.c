@@ -2,13 +2,15 @@
  *
  * A library for LD_PRELOAD that lets one call of the program fail: LMD_FAULT=CLASS:N fails the Nth
  * call of that class which the program itself makes (those of libraries count for socket and message), and
- * all later ones with LMD_FAULT=CLASS:N+.  Each failure is noted as a line in the file LMD_FAULT_LOG.  Only for
- * glibc, whose allocator it calls by its inner names. */
+ * all later ones with LMD_FAULT=CLASS:N+.  Each failure is noted as a line in the file LMD_FAULT_LOG, with the
+ * place of the call in the program's code.  Only for glibc, whose allocator it calls by its inner names. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +20,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -78,6 +82,7 @@ __attribute__((constructor)) static void arm(void)
 
 static bool fails(int class, const void *caller)
 {
+	char text[64];
 	long nth;
 	int fd;
 
@@ -91,7 +96,9 @@ static bool fails(int class, const void *caller)
 		return false;
 	fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd >= 0) {
-		(void)syscall(SYS_write, fd, "failed\n", 7);
+		(void)snprintf(text, sizeof(text), "failed, called at %#lx\n",
+			       (unsigned long)((uintptr_t)caller - begin));
+		(void)syscall(SYS_write, fd, text, strlen(text));
 		(void)syscall(SYS_close, fd);
 	}
 	return true;
@@ -103,7 +110,13 @@ static int fail(int e)
 	return -1;
 }
 
-/* ---- files ---- */
+/* The function that would be called without this library. */
+#define NEXT(name)                                                                                 \
+	static __typeof__(name) *next;                                                             \
+	if (!next)                                                                                 \
+	next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+
+/* ---- files: what makes a descriptor or a name is `open` ---- */
 
 static int open_at(int dir, const char *path, int flags, unsigned mode)
 {
@@ -144,6 +157,55 @@ EXPORT int openat64(int dir, const char *path, int flags, ...)
 	return open_at(dir, path, flags, mode);
 }
 
+EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+	NEXT(fopen64);
+	return FAILS(OPEN) ? (fail(EMFILE), NULL) : next(path, mode);
+}
+
+EXPORT DIR *opendir(const char *path)
+{
+	NEXT(opendir);
+	return FAILS(OPEN) ? (fail(EMFILE), NULL) : next(path);
+}
+
+EXPORT DIR *fdopendir(int fd)
+{
+	NEXT(fdopendir);
+	return FAILS(OPEN) ? (fail(ENOMEM), NULL) : next(fd);
+}
+
+EXPORT int mkostemp64(char *path, int flags)
+{
+	NEXT(mkostemp64);
+	return FAILS(OPEN) ? fail(ENOSPC) : next(path, flags);
+}
+
+EXPORT int memfd_create(const char *name, unsigned flags)
+{
+	return FAILS(OPEN) ? fail(EMFILE) : (int)syscall(SYS_memfd_create, name, flags);
+}
+
+EXPORT int pipe2(int out[2], int flags)
+{
+	return FAILS(OPEN) ? fail(EMFILE) : (int)syscall(SYS_pipe2, out, flags);
+}
+
+EXPORT int mkdir(const char *path, mode_t mode)
+{
+	return FAILS(OPEN) ? fail(ENOSPC) : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+EXPORT int mkdirat(int dir, const char *path, mode_t mode)
+{
+	return FAILS(OPEN) ? fail(ENOSPC) : (int)syscall(SYS_mkdirat, dir, path, mode);
+}
+
+EXPORT ssize_t getrandom(void *p, size_t n, unsigned flags)
+{
+	return FAILS(READ) ? fail(ENOSYS) : syscall(SYS_getrandom, p, n, flags);
+}
+
 EXPORT ssize_t read(int fd, void *p, size_t n)
 {
 	return FAILS(READ) ? fail(EIO) : syscall(SYS_read, fd, p, n);
@@ -162,6 +224,11 @@ EXPORT ssize_t write(int fd, const void *p, size_t n)
 EXPORT ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
 {
 	return FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+EXPORT int ftruncate64(int fd, off64_t n)
+{
+	return FAILS(WRITE) ? fail(EIO) : (int)syscall(SYS_ftruncate, fd, n);
 }
 
 EXPORT int fsync(int fd)
@@ -190,6 +257,11 @@ EXPORT int renameat2(int a, const char *from, int b, const char *to, unsigned fl
 	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_renameat2, a, from, b, to, flags);
 }
 
+EXPORT int symlink(const char *to, const char *from)
+{
+	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_symlinkat, to, AT_FDCWD, from);
+}
+
 EXPORT int linkat(int a, const char *from, int b, const char *to, int flags)
 {
 	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_linkat, a, from, b, to, flags);
@@ -213,6 +285,15 @@ EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t fro
 		return MAP_FAILED;
 	}
 	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, from);
+}
+
+EXPORT void *mremap(void *at, size_t old, size_t n, int flags, ...)
+{
+	if (FAILS(MMAP)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mremap, at, old, n, flags, NULL);
 }
 
 EXPORT void *malloc(size_t n)
@@ -245,19 +326,47 @@ EXPORT int posix_memalign(void **out, size_t align, size_t n)
 	return 0;
 }
 
-/* ---- threads and sockets ---- */
+static char *copy(const char *s, size_t n)
+{
+	char *p = __libc_malloc(n + 1);
+
+	if (p) {
+		memcpy(p, s, n);
+		p[n] = 0;
+	}
+	return p;
+}
+
+EXPORT char *strdup(const char *s)
+{
+	return FAILS(MALLOC) ? NULL : copy(s, strlen(s));
+}
+
+EXPORT char *strndup(const char *s, size_t n)
+{
+	return FAILS(MALLOC) ? NULL : copy(s, strnlen(s, n));
+}
+
+/* ---- threads, processes and sockets ---- */
+
+EXPORT pid_t fork(void)
+{
+	NEXT(fork);
+	return FAILS(THREAD) ? fail(EAGAIN) : next();
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	NEXT(posix_spawnp);
+	return FAILS(THREAD) ? EAGAIN : next(pid, file, actions, attr, argv, env);
+}
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg)
 {
-	static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-	if (FAILS(THREAD))
-		return EAGAIN;
-	if (!next)
-		next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(
-			RTLD_NEXT, "pthread_create");
-	return next(thread, attr, run, arg);
+	NEXT(pthread_create);
+	return FAILS(THREAD) ? EAGAIN : next(thread, attr, run, arg);
 }
 
 EXPORT int socket(int domain, int type, int protocol)
@@ -294,6 +403,17 @@ EXPORT int accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	return FAILS(MESSAGE) ? fail(EPIPE) : syscall(SYS_sendmsg, fd, m, flags);
+}
+
+EXPORT ssize_t send(int fd, const void *p, size_t n, int flags)
+{
+	return FAILS(MESSAGE) ? fail(EPIPE) : syscall(SYS_sendto, fd, p, n, flags, NULL, 0);
+}
+
+EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *a,
+		      socklen_t n_a)
+{
+	return FAILS(MESSAGE) ? fail(EPIPE) : syscall(SYS_sendto, fd, p, n, flags, a, n_a);
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)

@@ -178,22 +178,23 @@ static int element(const struct fibre *lanes, bool b, unsigned line, unsigned k)
 	return (int8_t)(word >> 8 * (k % 4));
 }
 
-/* Begins a matrix instruction: shows a and b to the other lanes, and returns the warp's lanes. */
-static const struct fibre *offer(const uint32_t *a, const uint32_t *b)
+/* Begins a matrix instruction of warps of `warp` threads: shows a and b to the other lanes, and
+ * returns the warp's lanes. */
+static const struct fibre *offer(unsigned warp, const uint32_t *a, const uint32_t *b)
 {
 	struct fibre *f = &emu.fibres[emu_now.tid];
 
-	if (emu_now.warp != 32)
-		fatal("a matrix instruction with warps that do not have 32 threads");
+	if (emu_now.warp != warp)
+		fatal("a matrix instruction for warps with another number of threads");
 	f->a = a;
 	f->b = b;
 	wait_as(AT_WARP);
-	return &emu.fibres[emu_now.tid / 32 * 32];
+	return &emu.fibres[emu_now.tid / warp * warp];
 }
 
 static void mma(int32_t *c, const uint32_t *a, const uint32_t *b, unsigned n)
 {
-	const struct fibre *lanes = offer(a, b);
+	const struct fibre *lanes = offer(32, a, b);
 	unsigned lane = emu_now.tid % 32;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -226,7 +227,7 @@ static double half_element(const struct fibre *lanes, bool b, unsigned line, uns
 
 static void mma_half(float *c, const uint32_t *a, const uint32_t *b, bool bf16)
 {
-	const struct fibre *lanes = offer(a, b);
+	const struct fibre *lanes = offer(32, a, b);
 	unsigned lane = emu_now.tid % 32;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -248,6 +249,85 @@ void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b)
 void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b)
 {
 	mma_half(c, a, b, true);
+}
+
+/* Lane q + 16 i has columns 4i..4i+3 of row q of a, and the same of b transposed. */
+void emu_mfma_i8(int32_t *c, uint32_t a, uint32_t b)
+{
+	const struct fibre *lanes = offer(64, &a, &b);
+	unsigned lane = emu_now.tid % 64;
+
+	for (unsigned r = 0; r < 4; r++) {
+		for (unsigned k = 0; k < 16; k++)
+			c[r] += (int8_t)(*lanes[lane / 16 * 4 + r + k / 4 * 16].a >> 8 * (k % 4)) *
+				(int8_t)(*lanes[lane % 16 + k / 4 * 16].b >> 8 * (k % 4));
+	}
+	wait_as(AT_WARP);
+}
+
+static double half_of(const uint32_t *words, unsigned i, int bf16)
+{
+	uint32_t h = words[i / 2] >> i % 2 * 16 & 0xffff;
+
+	return (double)(bf16 ? gpu_bits_float(h << 16) : gpu_half_to_float((uint16_t)h));
+}
+
+void emu_mfma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b)
+{
+	const struct fibre *lanes = offer(64, a, b);
+	unsigned lane = emu_now.tid % 64;
+
+	for (unsigned r = 0; r < 4; r++) {
+		double sum = 0;
+
+		for (unsigned k = 0; k < 16; k++)
+			sum += half_of(lanes[lane / 16 * 4 + r + k / 4 * 16].a, k % 4, bf16) *
+			       half_of(lanes[lane % 16 + k / 4 * 16].b, k % 4, bf16);
+		c[r] = (float)(c[r] + sum);
+	}
+	wait_as(AT_WARP);
+}
+
+/* Begins a matrix instruction of which the two halves of a warp show the same words. */
+static const struct fibre *offer_twice(const uint32_t *a, const uint32_t *b, size_t bytes)
+{
+	const struct fibre *lanes = offer(32, a, b);
+	unsigned other = (emu_now.tid + 16) % 32;
+
+	if (memcmp(a, lanes[other].a, bytes) || memcmp(b, lanes[other].b, bytes))
+		fatal("a matrix instruction whose lanes 0..15 and 16..31 differ");
+	return lanes;
+}
+
+/* Lanes q and q + 16 have all 16 columns of row q of a, and the same of b transposed. */
+void emu_wmma_i8(int32_t *c, const uint32_t *a, const uint32_t *b)
+{
+	const struct fibre *lanes = offer_twice(a, b, 16);
+	unsigned lane = emu_now.tid % 32;
+
+	for (unsigned r = 0; r < 8; r++) {
+		const uint32_t *row = lanes[2 * r + lane / 16].a;
+
+		for (unsigned k = 0; k < 16; k++)
+			c[r] += (int8_t)(row[k / 4] >> 8 * (k % 4)) *
+				(int8_t)(b[k / 4] >> 8 * (k % 4));
+	}
+	wait_as(AT_WARP);
+}
+
+void emu_wmma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b)
+{
+	const struct fibre *lanes = offer_twice(a, b, 32);
+	unsigned lane = emu_now.tid % 32;
+
+	for (unsigned r = 0; r < 8; r++) {
+		double sum = 0;
+
+		for (unsigned k = 0; k < 16; k++)
+			sum += half_of(lanes[2 * r + lane / 16].a, k, bf16) * half_of(b, k, bf16);
+		c[r] = (float)(c[r] + sum);
+	}
+	wait_as(AT_WARP);
 }
 
 static void load_matrices(uint32_t *r, const void *row, bool transposed)

@@ -41,6 +41,7 @@ float emu_shfl_xor(float v, unsigned mask);
 #define GPU_KERNEL  static void
 #define GPU_BLOCK_OF(threads, blocks) static void
 #define GPU_PARAM   const
+#define GPU_ARGS(a) (&(a))
 #define GPU_FN      static inline
 #define GPU_SLOW    static
 #define GPU_CONST   static const
@@ -52,6 +53,7 @@ float emu_shfl_xor(float v, unsigned mask);
 #define GPU_GRID_Y  emu_now.grid_y
 #define GPU_WARP    emu_now.warp
 #define GPU_UNROLL
+#define GPU_LOOP
 #define GPU_SHARED(type) ((type *)(void *)emu_shared_memory)
 #define gpu_sync         emu_sync
 #define gpu_shfl_xor     emu_shfl_xor
@@ -111,17 +113,25 @@ static inline uint32_t gpu_count_up(uint32_t *n)
 	return (*n)++;
 }
 
+static inline void gpu_fence(void)
+{
+}
+
 /* Ends the program if the address is not a multiple of 16, as a device would. */
 struct gpu_four emu_load16(const void *p);
 #define gpu_load16   emu_load16
 #define gpu_stream16 emu_load16
 
-/* Instructions of backend/gpu/kern/nv/mma.h.  A copy is done when the thread waits for its group,
- * no sooner. */
+/* Instructions of backend/gpu/kern/nv/mma.h, amd/mfma.h, amd/wmma.h and copies.h.  A copy is
+ * done when the thread waits for its group, no sooner. */
 void emu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b);
+void emu_mfma_i8(int32_t *c, uint32_t a, uint32_t b);
+void emu_mfma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b);
+void emu_wmma_i8(int32_t *c, const uint32_t *a, const uint32_t *b);
+void emu_wmma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b);
 void emu_ldmatrix(uint32_t *r, const void *row);
 void emu_ldmatrix_t(uint32_t *r, const void *row);
 void emu_async16(void *shared, const void *from);
@@ -132,6 +142,10 @@ void emu_async_wait(uint32_t n);
 #define gpu_mma_k16      emu_mma_k16
 #define gpu_mma_f16      emu_mma_f16
 #define gpu_mma_bf16     emu_mma_bf16
+#define gpu_mfma_i8      emu_mfma_i8
+#define gpu_mfma_16      emu_mfma_16
+#define gpu_wmma_i8      emu_wmma_i8
+#define gpu_wmma_16      emu_wmma_16
 #define gpu_ldmatrix     emu_ldmatrix
 #define gpu_ldmatrix_t   emu_ldmatrix_t
 #define gpu_async16      emu_async16

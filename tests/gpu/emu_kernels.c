@@ -5,14 +5,18 @@
 
 #include "tests/gpu/emu.h"
 
+#include "backend/gpu/kern/amd/tile.h"
+#include "backend/gpu/kern/amd/wmma.h"
 #include "backend/gpu/kern/attn.h"
 #include "backend/gpu/kern/fast.h"
+#include "backend/gpu/kern/glu.h"
+#include "backend/gpu/kern/group.h"
+#include "backend/gpu/kern/halves.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
 #include "backend/gpu/kern/norm.h"
 #include "backend/gpu/kern/nv/flash.h"
-#include "backend/gpu/kern/nv/group.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"
 #include "backend/gpu/kern/rope_kv.h"
@@ -32,11 +36,11 @@
 		gpu_##name(a);                                                                     \
 	}
 GPU_KERNELS(CALL)
-GPU_NV_KERNELS(CALL)
+GPU_MATRIX_KERNELS(CALL)
 
 static const struct emu_kernel kernels[] = {
 #define ROW(name, type) {"gpu_" #name, call_##name, sizeof(struct type), &n_run_##name},
-	GPU_KERNELS(ROW) GPU_NV_KERNELS(ROW)};
+	GPU_KERNELS(ROW) GPU_MATRIX_KERNELS(ROW)};
 
 const struct emu_kernel *emu_kernel_find(const char *name)
 {

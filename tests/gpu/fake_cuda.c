@@ -6,7 +6,8 @@
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
  *   fail_alloc=N   the Nth allocation fails
  *   graphs=0       launches cannot be captured
- *   mma=0          the code that was loaded has no kernels with matrix instructions
+ *   mma=0          the code that was loaded has no kernels with matrix instructions; 2: those of
+ *                  RDNA 3, instead of NVIDIA's and CDNA's
  *   count=FILE     at the end, how often each kernel has run is appended to a file
  *   lose=N         the device is lost at the Nth launch, until nobody has a context; counting then
  *                  begins again
@@ -40,9 +41,10 @@ static struct {
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
 	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
-	int lost, no_graphs, no_mma;
+	int lost, no_graphs;
+	unsigned mma;
 	char count[128];
-} fake = {.devices = 1, .warp = 32, .memory = 1ull << 30};
+} fake = {.devices = 1, .warp = 32, .memory = 1ull << 30, .mma = 1};
 
 /* ---- settings ---- */
 
@@ -61,7 +63,7 @@ static void setting(const char *name, const char *value)
 	else if (!strcmp(name, "graphs"))
 		fake.no_graphs = !strtoul(value, NULL, 10);
 	else if (!strcmp(name, "mma"))
-		fake.no_mma = !strtoul(value, NULL, 10);
+		fake.mma = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "count"))
 		(void)snprintf(fake.count, sizeof(fake.count), "%s", value);
 	else if (!strcmp(name, "order"))
@@ -596,12 +598,22 @@ API(cuModuleUnload, void *m)
 	return OK;
 }
 
+/* Does the code that was loaded have a kernel?  All kernels but those for other matrix instructions. */
+static int has_kernel(const char *name)
+{
+	static const char *const units[] = {"gpu_tile_", "gpu_mfma_", "gpu_wmma_"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (!strncmp(name, units[i], 9))
+			return fake.mma == (i == 2 ? 2 : 1);
+	}
+	return 1;
+}
+
 API(cuModuleGetFunction, void **out, void *m, const char *name)
 {
 	(void)m;
-	*out = fake.no_mma && !strncmp(name, "gpu_tile_", 9)
-		       ? NULL
-		       : (void *)(uintptr_t)emu_kernel_find(name);
+	*out = has_kernel(name) ? (void *)(uintptr_t)emu_kernel_find(name) : NULL;
 	return *out ? OK : NOT_FOUND;
 }
 
@@ -613,7 +625,7 @@ API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 
 	(void)extra;
 	if (gz != 1 || by != 1 || bz != 1 || !gx || !gy || !bx || bx > 1024 ||
-	    k->args_bytes > sizeof(w.args))
+	    shared > GPU_SHARED_BYTES || k->args_bytes > sizeof(w.args))
 		return INVALID;
 	w.launch = (struct emu_launch){.kernel = k->run,
 				       .grid_x = gx,

@@ -44,7 +44,16 @@ for mma in 0 1; do
 	export LLAMAD_FAKE_GPU
 	all "linear q4_k" "linear bf16" "moe_ffn q8_0" "attn "
 	holds "kernels with matrix instructions, mma=$mma" \
-		[ "$(grep -c '^ *[1-9][0-9]* gpu_\(tile_q4_k\|tile_bf16\|tile_q8_0\|group\|flash_64_f16\|flash_128_any\)$' "$dir/count$mma")" = $((6 * mma)) ]
+		[ "$(grep -c '^ *[1-9][0-9]* gpu_\(tile_q4_k\|tile_bf16\|tile_q8_0\|group\|flash_64_f16\|flash_128_any\|flash_256_f16\|flash_256_bf16\)$' "$dir/count$mma")" = $((8 * mma)) ]
+done
+# The same on AMD's: CDNA has warps of 64, RDNA of 32.
+for unit in warp=64,mma=1,mfma warp=32,mma=2,wmma; do
+	LLAMAD_FAKE_GPU=${unit%,*},count=$dir/count-amd
+	export LLAMAD_FAKE_GPU
+	all "linear q4_k" "linear q6_k" "linear f16" "linear bf16" "moe_ffn q8_0"
+	holds "kernels with the instructions of ${unit##*,}" \
+		[ "$(grep -c "^ *[1-9][0-9]* gpu_${unit##*,}_\(q4_k\|q6_k\|f16\|bf16\|q8_0\)$" "$dir/count-amd")" = 5 ]
+	rm -f "$dir/count-amd"
 done
 LLAMAD_FAKE_GPU=
 [ -z "${LMD_TEST_LONG:-}" ] || all "linear "

@@ -175,6 +175,10 @@ async function anthropic() {
 		],
 	});
 	check("@anthropic-ai/sdk tool round trip", back.usage.input_tokens > 0, back);
+	const { jsonSchemaOutputFormat } = await load("@anthropic-ai/sdk/helpers/json-schema");
+	const json = await c.messages.parse({ ...opts, max_tokens: 64,
+		output_config: { format: jsonSchemaOutputFormat(place) } });
+	check("@anthropic-ai/sdk structured output", isPlace(json.parsed_output?.place), json);
 	const n = await c.messages.countTokens({ model, messages: hi, system: "Be brief." });
 	const u = whole.usage;
 	check("@anthropic-ai/sdk count_tokens",

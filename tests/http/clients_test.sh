@@ -72,6 +72,15 @@ ollama() {
 		holds "ollama $*" false
 	fi
 }
+# becomes COMMAND...: it holds within a minute
+becomes() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 1200 ] || return 1
+		sleep 0.05 # asks again; nothing depends on its length
+	done
+}
 ollama models '^smollm2 ' list
 ollama models 'architecture' show smollm2
 ollama chat . run smollm2 "Name a colour." --verbose
@@ -83,6 +92,30 @@ holds "ollama: a model that does not exist: $(cat "$dir/out")" grep -q 'not foun
 echo "ok: ollama.go errors, no model" >>"$dir/all"
 "$cache/clients-go/ollama" rm smollm2 </dev/null >"$dir/out" 2>&1
 holds "ollama: what only an administrator may do: $(cat "$dir/out")" grep -q 'role admin' "$dir/out"
+# 32 programs at once, and one that ends in the middle of an answer
+i=0 programs=
+while [ $i -lt 32 ]; do
+	i=$((i + 1))
+	"$cache/clients-go/ollama" run smollm2 "Say $i." </dev/null >"$dir/run.$i" 2>&1 &
+	programs="$programs $!"
+done
+rc=0
+for i in $programs; do
+	wait "$i" || rc=$?
+done
+cat "$dir"/run.* >"$dir/out"
+holds "ollama: 32 at once: $(tail -n 3 "$dir/out")" [ $rc -eq 0 ]
+[ $rc -ne 0 ] || echo "ok: ollama.go 32 at once" >>"$dir/all"
+before=$(wc -l <"$dir/log")
+"$cache/clients-go/ollama" run smollm2 "Tell me a long story." </dev/null >"$dir/out" 2>&1 &
+program=$!
+holds "ollama: an answer is computed" becomes sh -c 'curl -s "$1" | grep -q "server_load.:[1-9]"' sh "http://$http/load"
+kill -9 $program
+wait $program 2>/dev/null
+becomes sh -c 'tail -n "+$1" "$2" | grep -q "POST /api/generate; .* end=gone"' sh "$before" "$dir/log"
+rc=$?
+holds "ollama: the answer to a client that was killed is cancelled" [ $rc -eq 0 ]
+[ $rc -ne 0 ] || echo "ok: ollama.go cancellation" >>"$dir/all"
 ollama unload '' stop smollm2
 stop
 holds "the table in docs/http-apis.md is that of these checks" \

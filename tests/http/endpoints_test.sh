@@ -347,4 +347,36 @@ near "$(sigmoid "${two% *} - (${two#* })")" '"probs":\['
 post 400 'text_1' /score '{"model":"rank","text_1":["a","b"],"text_2":"c"}'
 post 400 'documents: is missing' /rerank '{"model":"rank","query":"a"}'
 stop
+
+# ---- what a client writes is in no log, whatever becomes of the request ----
+start_http --log trace
+u=http://$http word=plughxyzzy
+hi="\"messages\":[{\"role\":\"user\",\"content\":\"$word\"}],\"chat_template\":\"chatml\",\"max_tokens\":2"
+while read -r path body; do
+	curl -s -m 30 -o /dev/null -d "{\"model\":\"tiny\",$body}" "$u$path?q=$word"
+done <<-LIST
+	/v1/chat/completions $hi
+	/v1/chat/completions $hi,"stream":true
+	/v1/chat/completions $hi,"temperature":"$word"
+	/v1/chat/completions $hi,"$word":1
+	/v1/chat/completions $hi $word
+	/v1/completions "prompt":"$word","max_tokens":2
+	/v1/responses "input":"$word","chat_template":"chatml","max_output_tokens":2
+	/v1/messages $hi
+	/v1/messages/count_tokens $hi
+	/api/chat "messages":[{"role":"user","content":"$word"}],"options":{"num_predict":2}
+	/api/generate "prompt":"$word","raw":true,"options":{"num_predict":2}
+	/completion "prompt":"$word","n_predict":2
+	/completion "prompt":"$word","n_predict":2,"grammar":"$word ::="
+	/infill "input_prefix":"$word","input_suffix":"$word","n_predict":2
+	/tokenize "content":"$word"
+	/v1/embeddings "input":"$word"
+	/rerank "query":"$word","documents":["$word"]
+LIST
+holds "each of 17 requests is in the log" [ "$(grep -c 'http: POST ' "$dir/log")" -eq 17 ]
+stop
+for log in "$dir/log" "$dir/state/audit.log"; do
+	holds "$log has what a client wrote: $(grep -m 1 -e "$word" "$log")" \
+		sh -c '! grep -q -e "$1" "$2"' sh "$word" "$log"
+done
 finish endpoints_test

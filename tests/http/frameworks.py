@@ -70,36 +70,88 @@ def langchain_checks():
     with ThreadPoolExecutor(32) as pool:
         got = list(pool.map(lambda _: chat.invoke("Name a colour.").content, range(32)))
     check("langchain-openai 32 at once", set(got) == {text}, got)
+    endless = ChatOpenAI(max_tokens=4000, extra_body={"ignore_eos": True}, **opts)
+    cancellation("langchain-openai", lambda: endless.stream("Name a colour."))
 
 
 def llama_index_checks():
+    import openai
+    import pydantic
+    from typing import Literal
     from llama_index.core.llms import ChatMessage
+    from llama_index.core.tools import FunctionTool
     from llama_index.llms.openai_like import OpenAILike
-    chat = OpenAILike(model=MODEL, api_base=URL + "/v1", api_key=KEY, is_chat_model=True,
-                      context_window=2048, max_tokens=8, temperature=0, max_retries=0)
-    text = chat.chat([ChatMessage(role="user", content="Name a colour.")]).message.content
-    check("llama-index-llms-openai-like chat", bool(text), text)
-    got = "".join(c.delta or "" for c in
-                  chat.stream_chat([ChatMessage(role="user", content="Name a colour.")]))
-    check("llama-index-llms-openai-like stream", got == text, got)
+
+    class Answer(pydantic.BaseModel):
+        """An answer."""
+        city: Literal["Bern", "Ulm"]
+
+    def weather(place: Literal["Bern", "Ulm"]) -> str:
+        """The weather."""
+        return "rain in " + place
+
+    name = "llama-index-llms-openai-like"
+    opts = {"model": MODEL, "api_base": URL + "/v1", "api_key": KEY, "is_chat_model": True,
+            "context_window": 2048, "max_tokens": 8, "temperature": 0, "max_retries": 0}
+    chat, hi = OpenAILike(**opts), [ChatMessage(role="user", content="Name a colour.")]
+    longer = OpenAILike(is_function_calling_model=True, **{**opts, "max_tokens": 64})
+    text = chat.chat(hi).message.content
+    check(f"{name} chat", bool(text), text)
+    got = "".join(c.delta or "" for c in chat.stream_chat(hi))
+    check(f"{name} stream", got == text, got)
+    tool = FunctionTool.from_defaults(weather)
+    said = longer.chat_with_tools([tool], chat_history=hi, tool_required=True)
+    call = longer.get_tool_calls_from_response(said)[0]
+    check(f"{name} tools", call.tool_name == "weather" and call.tool_kwargs["place"]
+          in ("Bern", "Ulm"), said)
+    back = longer.chat_with_tools([tool], chat_history=hi + [said.message, ChatMessage(
+        role="tool", content=tool(**call.tool_kwargs).content,
+        additional_kwargs={"tool_call_id": call.tool_id})])
+    check(f"{name} tool round trip", back.raw.usage.completion_tokens > 0, back)
+    form = OpenAILike(should_use_structured_outputs=True, **{**opts, "max_tokens": 64})
+    r = form.as_structured_llm(Answer).chat(hi).raw
+    check(f"{name} structured output", r.city in ("Bern", "Ulm"), r)
+    fails(f"{name} errors", openai.BadRequestError,
+          lambda: OpenAILike(additional_kwargs={"top_p": 9}, **opts).chat(hi))
+    fails(f"{name} errors, wrong key", openai.AuthenticationError,
+          lambda: OpenAILike(**{**opts, "api_key": "wrong"}).chat(hi))
+    with ThreadPoolExecutor(32) as pool:
+        got = list(pool.map(lambda _: chat.chat(hi).message.content, range(32)))
+    check(f"{name} 32 at once", set(got) == {text}, got)
+    endless = OpenAILike(**{**opts, "max_tokens": 4000},
+                         additional_kwargs={"extra_body": {"ignore_eos": True}})
+    cancellation(name, lambda: endless.stream_chat(hi))
 
 
 def instructor_checks():
     import instructor
     import openai
     import pydantic
+    from instructor.core import InstructorRetryException
     from typing import Literal
 
     class Weather(pydantic.BaseModel):
         place: Literal["Bern", "Ulm"]
 
     plain = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
+    opts = {"model": MODEL, "messages": HI, "response_model": Weather, "temperature": 0,
+            "max_tokens": 64, "max_retries": 0}
     for mode, name in ((instructor.Mode.TOOLS, "tools"),
                        (instructor.Mode.JSON_SCHEMA, "structured output")):
         c = instructor.from_openai(plain, mode=mode)
-        r = c.chat.completions.create(model=MODEL, messages=HI, response_model=Weather,
-                                      temperature=0, max_tokens=64, max_retries=0)
+        r = c.chat.completions.create(**opts)
         check(f"instructor {name}", r.place in ("Bern", "Ulm"), r)
+    got = list(c.chat.completions.create_partial(**opts))
+    check("instructor stream", len(got) > 1 and got[-1].place == r.place, got)
+    failed_ones = (openai.APIStatusError, InstructorRetryException)
+    fails("instructor errors", failed_ones,
+          lambda: c.chat.completions.create(**{**opts, "temperature": 9}))
+    wrong = instructor.from_openai(openai.OpenAI(base_url=URL + "/v1", api_key="wrong",
+                                                 max_retries=0), mode=mode)
+    fails("instructor errors, wrong key", failed_ones, lambda: wrong.chat.completions.create(**opts))
+    with ThreadPoolExecutor(32) as pool:
+        got = list(pool.map(lambda _: c.chat.completions.create(**opts).place, range(32)))
+    check("instructor 32 at once", set(got) == {r.place}, got)
 
 
 def running():

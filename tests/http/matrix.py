@@ -24,6 +24,16 @@ PACKAGES = {"openai.js": ("npm", "openai"), "ollama.js": ("npm", "ollama"),
             "@anthropic-ai/sdk": ("npm", "@anthropic-ai/sdk"),
             "ai": ("npm", "@ai-sdk/openai-compatible"),
             "ollama.go": ("go", "github.com/ollama/ollama")}
+# What a package has no function for.
+NONE = {("pypi", "langchain-openai"): {"models"},
+        ("pypi", "llama-index-llms-openai-like"): {"models", "embeddings", "responses"},
+        ("pypi", "instructor"): {"models", "chat", "tool round trip", "embeddings", "cancellation",
+                                 "responses"},
+        ("pypi", "anthropic"): {"embeddings", "responses"},
+        ("npm", "@anthropic-ai/sdk"): {"embeddings", "responses"},
+        ("npm", "@ai-sdk/openai-compatible"): {"models", "responses"},
+        ("pypi", "ollama"): {"responses"}, ("npm", "ollama"): {"responses"},
+        ("go", "github.com/ollama/ollama"): {"tools", "tool round trip", "embeddings", "responses"}}
 BEGIN, END = "<!-- clients: from tests/http/clients_test.sh -->\n", "<!-- end of clients -->\n"
 
 
@@ -47,7 +57,8 @@ def table(top, lines):
             cells[what] = "no" if result != "ok" else cells.get(what, "yes")
     text = "| package | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1) + "\n"
     for package in sorted(found):
-        row = [found[package].get(c, "") for c in COLUMNS]
+        none = NONE.get(package, set())
+        row = [found[package].get(c, "–" if c in none else "") for c in COLUMNS]
         text += f"| {package[0]} `{package[1]}` {known[package]} | " + " | ".join(row) + " |\n"
     return text
 

@@ -333,6 +333,9 @@ def anthropic_checks(anthropic):
         {"role": "user", "content": [{"type": "tool_result", "content": "rain",
                                       "tool_use_id": call.content[-1].id}]}], **opts)
     check("anthropic tool result", back.usage.input_tokens > 0, back)
+    one = c.messages.create(messages=HI, output_config={"format": {
+        "type": "json_schema", "schema": SCHEMA}}, **{**opts, "max_tokens": 64})
+    check("anthropic json_schema", list(json.loads(one.content[0].text)) == ["city"], one)
     wrong = anthropic.Anthropic(base_url=URL, api_key="wrong", max_retries=0)
     fails("anthropic errors, wrong key", anthropic.AuthenticationError, 401,
           lambda: wrong.messages.create(messages=HI, **opts))

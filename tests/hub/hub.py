@@ -16,6 +16,7 @@ FOLDER/faults.json             what goes wrong; read at each request, keys:
     token      the bearer token that repositories want
     changing   a new ETag at each request
     page       answers each unknown path with 200 and a page of so many bytes
+    elsewhere  blobs of a registry are redirected to another host, which asks for no login
 The side of a registry that takes uploads is uploads.py, with faults of its own.
 What was requested is appended to FOLDER/log, a line each.
 """
@@ -94,20 +95,22 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
             return self.reply(code, b"not now", Retry_After="1")
         size = os.path.getsize(path)
         begin = 0
-        found = re.match(r"bytes=(\d+)-$", self.headers.get("Range") or "")
+        last = size - 1
+        found = re.match(r"bytes=(\d+)-(\d*)$", self.headers.get("Range") or "")
         etag = '"%s"' % (rng.random() if fault.get("changing") else digest(path))
         if found and not fault.get("no_range") and self.headers.get("If-Range", etag) == etag:
-            begin = int(found[1])
-        announced = size + fault.get("longer", 0)
-        self.send_response(206 if begin else 200)
+            begin, last = int(found[1]), min(int(found[2] or last), last)
+        announced = last + 1 + fault.get("longer", 0)
+        partial = begin or last < size - 1
+        self.send_response(206 if partial else 200)
         self.send_header("ETag", etag)
         self.send_header("Content-Length", str(announced - begin))
-        if begin:
-            self.send_header("Content-Range", f"bytes {begin}-{announced - 1}/{announced}")
+        if partial:
+            self.send_header("Content-Range", f"bytes {begin}-{announced - 1}/{size + announced - last - 1}")
         self.end_headers()
         if self.command == "HEAD":
             return None
-        left = size - begin
+        left = last + 1 - begin
         if fault.get("cut"):
             left = min(left, rng.randint(*fault["cut"]))
         with open(path, "rb") as f:
@@ -167,8 +170,15 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
         for folder, _, names in os.walk(f"{ROOT}/registry/{repo}"):
             for name in names:
                 if "sha256:" + digest(f"{folder}/{name}") == want:
-                    return self.file(f"{folder}/{name}")
+                    return self.blob_file(f"{folder}/{name}")
         return self.reply(404)
+
+    def blob_file(self, path):
+        """Sends a blob, or the address at which another host has it."""
+        if not faults().get("elsewhere"):
+            return self.file(path)
+        host = self.headers["Host"].replace("127.0.0.1", "localhost")
+        return self.reply(307, Location=f"http://{host}/blobs/{os.path.relpath(path, ROOT)}")
 
     def do_GET(self):
         if self.pushed():
@@ -195,6 +205,8 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
                 if os.path.isfile(at) else {}
             return self.reply(302, Location=f"http://{host}/cdn/{found[1]}/{found[2]}",
                               X_Repo_Commit="0" * 40, **about)
+        if path.startswith("/blobs/") and ".." not in path and os.path.isfile(f"{ROOT}/{path[7:]}"):
+            return self.file(f"{ROOT}/{path[7:]}")
         if path.startswith("/cdn/") and os.path.isfile(f"{ROOT}/hf{path[4:]}"):
             return self.file(f"{ROOT}/hf{path[4:]}")
         if path == "/token":

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from tally import check, finish  # noqa: E402
 
 ROOT = f"{DIR}/hub"
 LONG = os.environ.get("LMD_TEST_LONG") == "1"
+N_INTERRUPTED, N_KILLED_DAEMON = (200, 50) if LONG else (12, 2)
 PATIENCE = 120  # seconds; nothing waits so long unless it hangs
 
 
@@ -87,6 +89,9 @@ def one_file():
     r = local("hf:u/one:q8_0", "--json")
     want = {"path": out("one-Q8_0.gguf"), "digest": hashlib.sha256(FILES["one-Q8_0"]).hexdigest()}
     check("hf: --json", json.loads(r.stdout) == want, r)
+    log()
+    r = local("hf:u/one:Q5_K_M", HF_HUB_OFFLINE="1")
+    check("offline", r.returncode == 1 and "HF_HUB_OFFLINE" in r.stderr and not log(), r)
     r = local("hf:u/one:Q3_K_M")
     check("a quantisation that is not there", r.returncode == 1 and "it has" in r.stderr and
           "one-Q8_0.gguf" in r.stderr, r)
@@ -190,26 +195,74 @@ def troubles():
     faults()
 
 
-def killed():
-    """kill -9 at random; the file is whole in the end."""
+def limited(n_bytes):
+    """For a process that can write so many bytes to a file: as if the disk was full."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+    return limit
+
+
+def interrupt(how, seconds):
+    """Interrupts a pull of hf:u/large at that time; returns whether it had not ended before."""
+    full = limited(int(seconds / 0.15 * len(FILES["large"]))) if how == "full" else None
+    p = subprocess.Popen([f"{BUILD}/llamactl", "pull", "hf:u/large", "--to", f"{DIR}/out"],
+                         env={**os.environ, "HF_ENDPOINT": HUB}, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, preexec_fn=full)
+    try:
+        p.wait(PATIENCE if full else seconds)
+    except subprocess.TimeoutExpired:
+        p.send_signal(signal.SIGKILL if how == "killed" else signal.SIGTERM)
+    p.communicate()
+    return p.returncode != 0
+
+
+def interrupted():
+    """Each pull is interrupted at random, some more than once; the same command ends it."""
     rng = random.Random(int(os.environ.get("LMD_SEED", "1")))
-    n_kill = 0
-    path = out("large-Q4_0.gguf")
-    for _ in range(200 if LONG else 12):
-        if os.path.exists(path):
-            os.remove(path)
-        p = subprocess.Popen([f"{BUILD}/llamactl", "pull", "hf:u/large", "--to", f"{DIR}/out"],
-                             env={**os.environ, "HF_ENDPOINT": HUB}, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE)
-        try:
-            p.wait(rng.random() * 0.15)
-        except subprocess.TimeoutExpired:
-            p.send_signal(signal.SIGKILL)
-            n_kill += 1
-        p.communicate()
-    r = local("hf:u/large", "--replace")
-    check("after kills", r.returncode == 0 and read(path) == FILES["large"], r)
-    print(f"killed {n_kill} times")
+    path, ways, wrong, left = out("large-Q4_0.gguf"), {}, 0, 0
+
+    def differs():
+        """Whether there is a file with other bytes; removes it."""
+        if not os.path.exists(path):
+            return False
+        data = read(path)
+        os.remove(path)
+        return data != FILES["large"]
+
+    for _ in range(N_INTERRUPTED):
+        how = rng.choice(("killed", "killed", "stopped", "full"))
+        while not interrupt(how, rng.random() * 0.15) or rng.random() < 0.3:
+            wrong += differs()  # it may have ended first
+        wrong += differs()
+        ways[how] = ways.get(how, 0) + 1
+        left += os.path.exists(path + ".partial")
+        faults(**({"cut": [1000, 30000000]} if rng.random() < 0.3 else {}))
+        r = local("hf:u/large")
+        wrong += r.returncode != 0 or not os.path.exists(path) or differs()
+    faults()
+    check("interrupted pulls end with the same bytes", not wrong, wrong)
+    check("most of them left a part", left * 2 > N_INTERRUPTED, left)
+    print(f"interrupted {N_INTERRUPTED} pulls: {ways}")
+
+
+def full_disk():
+    folder = f"{DIR}/small"
+    os.makedirs(folder)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "none", folder],
+                      capture_output=True).returncode:
+        print("SKIP: no file system of 20 MB can be mounted")
+        return
+    try:
+        log()
+        r = local("hf:u/large", folder="small")
+        check("the disk is too small", r.returncode == 1 and "the disk has" in r.stderr, r)
+        check("nothing is transferred then", not [x for x in log() if "/cdn/" in x])
+        subprocess.run(["mount", "-o", "remount,size=60m", folder], check=True)
+        r = local("hf:u/large", folder="small")
+        check("with space it works", r.returncode == 0, r)
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 # ---- through a daemon ----
@@ -349,24 +402,34 @@ def cancelled(d):
     check("a large file that is no model", r.returncode == 1 and "GGUF" in r.stderr, r)
 
 
-def real_client():
-    """The package of Hugging Face takes the stand-in for the hub."""
-    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache"))
-    python = f"{cache}/llamad/clients-frameworks/bin/python"
-    code = """import sys, huggingface_hub as h
-print(h.hf_hub_download("u/one", "one-Q5_K_M.gguf"))
-print(h.snapshot_download("u/signed-GGUF"))"""
-    if not os.path.exists(python) or \
-            subprocess.run([python, "-c", "import huggingface_hub"], capture_output=True).returncode:
-        print("SKIP: no huggingface_hub: scripts/deps all-clients")
-        return
-    r = subprocess.run([python, "-c", code], capture_output=True, text=True, env={
-        **os.environ, "HF_ENDPOINT": HUB, "HF_HOME": f"{DIR}/hf-home", "HF_HUB_DISABLE_XET": "1"})
-    paths = r.stdout.split()
-    check("huggingface_hub downloads", r.returncode == 0 and len(paths) == 2, r)
-    if len(paths) == 2:
-        check("a file", read(paths[0]) == FILES["one-Q5_K_M"])
-        check("a repository", sorted(os.listdir(paths[1])) == ["signed-F32.gguf", "signed-F32.gguf.sig"])
+def killed_daemon():
+    """The daemon is killed at random while it downloads; after its next start the same command continues."""
+    rng = random.Random(int(os.environ.get("LMD_SEED", "1")))
+    kept = f"{DIR}/state/models/sha256-" + hashlib.sha256(FILES["long"]).hexdigest()
+    wrong, d = 0, Daemon()
+    try:
+        log()
+        for _ in range(N_KILLED_DAEMON):
+            p = subprocess.Popen([f"{BUILD}/llamactl", "--socket", d.url, "pull", "hf:u/long", "--name",
+                                  "long"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            try:
+                p.wait(rng.random() * 0.2)
+            except subprocess.TimeoutExpired:
+                pass
+            d.process.kill()
+            d.process.wait()
+            p.communicate(timeout=PATIENCE)
+            d = Daemon()
+            r = d.ctl("pull", "hf:u/long", "--name", "long")
+            wrong += r.returncode != 0 or read(kept) != FILES["long"]
+            r = d.ctl("rm", "long")
+            wrong += r.returncode != 0 or os.path.exists(kept)
+        check("a killed daemon continues", not wrong, wrong)
+        print("downloads that went on at a byte:",
+              len([x for x in log() if "/cdn/" in x and x.split()[2] != "-"]))
+        d.stop()
+    finally:
+        d.process.kill()
 
 
 def signed():
@@ -412,6 +475,7 @@ FILES = {f"one-{q}": rng.randbytes(200000 + 7 * i) for i, q in enumerate(
     ["Q4_K_M", "Q8_0", "IQ4_XS", "Q5_K_M", "Q2_K"])}
 FILES["one-Q6_K"] = rng.randbytes(3000000)
 FILES["large"] = rng.randbytes(40000000)
+FILES["long"] = read(TINY) + rng.randbytes(24000000)  # bytes after the last tensor are allowed
 FILES["plain"] = rng.randbytes(123457)
 FILES["other"] = rng.randbytes(1234567)
 for name in list(FILES):
@@ -424,6 +488,7 @@ for i in (1, 2, 3):
 put(f"{ROOT}/hf/u/one/README.md", b"#")
 put(f"{ROOT}/hf/u/one/mmproj-one-F16.gguf", b"x")
 put(f"{ROOT}/hf/u/large/large-Q4_0.gguf", FILES["large"])
+put(f"{ROOT}/hf/u/long/long-F32.gguf", FILES["long"])
 put(f"{ROOT}/files/plain.gguf", FILES["plain"])
 put(f"{ROOT}/files/plain.txt", b"x")
 put(f"{ROOT}/files/other.gguf", FILES["other"])
@@ -439,7 +504,8 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon, signed, real_client:
+    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, interrupted, \
+            full_disk, daemon, killed_daemon, signed:
         part()
 finally:
     server.kill()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # llamactl push against a stand-in for registries: what is sent and what is not, logins, what is cut off
-# and continued; what was pushed is pulled again, by llamactl and, if it is there, by skopeo.
+# and continued; what was pushed is pulled again.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: push: no python3"
 	exit 77

@@ -18,6 +18,7 @@ Faults of hub.py's faults.json, beside its own:
     lose         list of flags: whether the next pieces find no session
     short        pieces that are kept in part alone: so many bytes of each
     min_chunk    OCI-Chunk-Min-Length
+    absolute     addresses of uploads have a host
 """
 import base64
 import hashlib
@@ -25,6 +26,7 @@ import json
 import os
 import re
 import shutil
+import urllib.parse
 import uuid
 
 tokens = {}  # token: uses that are left
@@ -70,8 +72,9 @@ class Uploads:
         if not left:
             self.drop_body()
             where = f"http://{self.headers['Host']}/token"
+            rights = "pull" if self.command in ("GET", "HEAD") else "pull,push"
             self.reply(401, b"{}", WWW_Authenticate=f'Bearer realm="{where}",service="hub test",'
-                       f'scope="repository:{repo}:pull"')
+                       f'scope="repository:{repo}:{rights}"')
         return bool(left)
 
     # ---- bodies ----
@@ -96,11 +99,18 @@ class Uploads:
         fault = self.faults()
         more = {"OCI_Chunk_Min_Length": str(fault["min_chunk"])} if fault.get("min_chunk") else {}
         # the address changes with each piece, and is relative
-        self.reply(code, Location=f"/v2/{repo}/blobs/uploads/{name}?state={size}",
+        host = f"http://{self.headers['Host']}" if fault.get("absolute") else ""
+        self.reply(code, Location=f"{host}/v2/{repo}/blobs/uploads/{name}?state={size}",
                    Range=f"0-{max(size - 1, 0)}", **more)
 
+    def session(self):
+        """Repository, name and parameters of the upload that the request is about, or None."""
+        found = re.match(r"/v2/(.+)/blobs/uploads/([0-9a-f-]+)\?(.+)$", self.path)
+        query = dict(urllib.parse.parse_qsl(found[3])) if found else {}
+        return (found[1], found[2], query) if "state" in query else None
+
     def do_POST(self):
-        found = re.match(r"/v2/(.+)/blobs/uploads/$", self.path)
+        found = re.match(r"/v2/(.+)/blobs/uploads/(\?.*)?$", self.path)  # mounts nothing
         if not found or not self.may_push(found[1]):
             return None if found else self.reply(404)
         code = self.pop("push_status")
@@ -117,13 +127,14 @@ class Uploads:
         return self.session_reply(202, found[1], name, 0)
 
     def do_PATCH(self):
-        found = re.match(r"/v2/(.+)/blobs/uploads/([0-9a-f-]+)\?state=(\d+)$", self.path)
-        if not found or not self.may_push(found[1]):
+        found = self.session()
+        if not found or not self.may_push(found[0]):
             return None if found else self.reply(404)
         fault, code = self.faults(), self.pop("push_status")
-        path = f"{self.root}/sessions/{found[2]}"
+        path = f"{self.root}/sessions/{found[1]}"
         n = int(self.headers["Content-Length"])
-        begin, end = map(int, self.headers["Content-Range"].split("-"))
+        # a request with no Content-Range has the whole file
+        begin, end = map(int, self.headers.get("Content-Range", f"0-{n - 1}").split("-"))
         if code:
             return self.error(code, "UNKNOWN", "not now", Retry_After="1")
         if n > fault.get("body_limit", n):
@@ -147,27 +158,26 @@ class Uploads:
             return None
         if fault.get("short"):
             os.truncate(path, begin + min(n, fault["short"]))
-        return self.session_reply(202, found[1], found[2], os.path.getsize(path))
+        return self.session_reply(202, found[0], found[1], os.path.getsize(path))
 
     def do_PUT(self):
         found = re.match(r"/v2/(.+)/manifests/([A-Za-z0-9._-]+)$", self.path)
         if found:
             return self.put_manifest(found[1], found[2]) if self.may_push(found[1]) else None
-        found = re.match(r"/v2/(.+)/blobs/uploads/([0-9a-f-]+)\?state=(\d+)&digest=(sha256:[0-9a-f]{64})$",
-                         self.path)
-        if not found or not self.may_push(found[1]):
+        found = self.session()
+        if not found or not self.may_push(found[0]):
             return None if found else self.reply(404)
-        path = f"{self.root}/sessions/{found[2]}"
+        path, digest = f"{self.root}/sessions/{found[1]}", found[2].get("digest")
         if not os.path.exists(path):
             return self.error(404, "BLOB_UPLOAD_UNKNOWN", "no such upload")
         self.drop_body()
         with open(path, "rb") as f:
             data = f.read()
-        if "sha256:" + hashlib.sha256(data).hexdigest() != found[4]:
+        if "sha256:" + hashlib.sha256(data).hexdigest() != digest:
             return self.error(400, "DIGEST_INVALID", "other bytes")
-        os.makedirs(f"{self.root}/pushed/{found[1]}", exist_ok=True)
-        os.rename(path, f"{self.root}/pushed/{found[1]}/{found[4]}")
-        return self.reply(201, Location=f"/v2/{found[1]}/blobs/{found[4]}")
+        os.makedirs(f"{self.root}/pushed/{found[0]}", exist_ok=True)
+        os.rename(path, f"{self.root}/pushed/{found[0]}/{digest}")
+        return self.reply(201, Location=f"/v2/{found[0]}/blobs/{digest}")
 
     # ---- manifests and what was pushed ----
 
@@ -193,6 +203,8 @@ class Uploads:
             where = f"http://{self.headers['Host']}/token"
             if self.headers.get("Authorization"):
                 self.reply(200, b"{}")
+            elif self.faults().get("basic"):
+                self.reply(401, b"{}", WWW_Authenticate='Basic realm="hub test"')
             else:
                 self.reply(401, b"{}", WWW_Authenticate=f'Bearer realm="{where}",service="hub test"')
             return True
@@ -220,7 +232,7 @@ class Uploads:
         if not os.path.exists(f"{top}/{name}"):
             self.error(404, "BLOB_UNKNOWN", name)
         elif found[2] == "blobs":
-            self.file(f"{top}/{name}")
+            self.blob_file(f"{top}/{name}")
         else:
             with open(f"{top}/{name}", "rb") as f:
                 self.reply(200, f.read(), kind, Docker_Content_Digest=name)

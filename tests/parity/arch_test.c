@@ -177,6 +177,8 @@ static bool judge(const char *dir, const char *name, const char *batching, const
 		   (size_t)json_integer_value(json_object_get(e, "width"));
 	double tol = json_number_value(json_object_get(e, "tol"));
 	const json_t *tol_exact = json_object_get(e, "tol_exact");
+	/* for backends whose products are sums of 16-bit floats */
+	double nmse = strtod(lmd_env_or("LMD_TEST_NMSE", "0"), NULL);
 	const struct partial_case *a = partial_case(name);
 	struct distance d, x = {INFINITY, INFINITY};
 	float *want;
@@ -194,7 +196,7 @@ static bool judge(const char *dir, const char *name, const char *batching, const
 		x = compare(want, got->v, n);
 		lmi_free(want);
 	}
-	if (d.worst <= tol ||
+	if (d.worst <= tol || d.nmse <= nmse ||
 	    (tol_exact && x.worst <= json_number_value(tol_exact) && x.nmse <= NMSE_MAX))
 		return true;
 	printf("FAIL: %s, %s: maximum difference %.2e (exact GELU %.2e), allowed %.2e; "

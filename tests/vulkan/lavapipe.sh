@@ -64,13 +64,13 @@ on_device() {
 	fi
 }
 
-# same FILE PROMPT N OPTION...: N tokens are those of the cpu
+# same FILE PROMPT N ACTIVATIONS OPTION...: N tokens are those of the cpu
 same() {
-	file=$1 prompt=$2 n=$3
-	shift 3
-	does run "$file" --raw --temp 0 -n "$n" -p "$prompt" --backend cpu --activations f32
+	file=$1 prompt=$2 n=$3 act=$4
+	shift 4
+	does run "$file" --raw --temp 0 -n "$n" -p "$prompt" --backend cpu --activations "$act"
 	cp "$dir/out" "$dir/expected"
-	does run "$file" --raw --temp 0 -n "$n" -p "$prompt" "$@"
+	does run "$file" --raw --temp 0 -n "$n" -p "$prompt" --activations "$act" "$@"
 	holds "$file, $*: $(cat "$dir/out") instead of $(cat "$dir/expected")" \
 		cmp -s "$dir/out" "$dir/expected"
 }

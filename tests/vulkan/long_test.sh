@@ -7,9 +7,17 @@ with_layers
 model=${XDG_CACHE_HOME:-$HOME/.cache}/llamad/models/SmolLM2-135M-Instruct.Q4_1.gguf
 if [ -f "$model" ]; then
 	on_device "$model"
-	same "$model" "The capital of France is" 8 --device vulkan0
-	same "$model" "The capital of France is" 8 --device vulkan0 -ngl 15
+	same "$model" "The capital of France is" 8 f32 --device vulkan0
+	same "$model" "The capital of France is" 8 f32 --device vulkan0 -ngl 15
+	same "$model" "The capital of France is" 8 int8 --device vulkan0
 	silent "a real model"
+	# a weight that is larger than an allocation is refused by its name
+	LLAMAD_VULKAN=piece_kb=4000,cache=0
+	call run "$model" --raw -n 1 -p hi --device vulkan0
+	holds "a large weight is refused: $(cat "$dir/err")" \
+		grep -q 'token_embd.weight: [0-9]* bytes in one piece, the device allows at most 4096000' \
+		"$dir/err"
+	LLAMAD_VULKAN=cache=0
 else
 	skip "$model is missing (scripts/fetch-model)"
 fi
@@ -19,9 +27,11 @@ if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; th
 	unset VK_INSTANCE_LAYERS
 	LMD_TEST_BACKEND=vulkan CK_RUN_CASE=architectures CK_FORK=no "$build/tests/parity/arch_test" \
 		>"$dir/out" 2>&1 && ok || bad "architectures: $(tail -n 5 "$dir/out")"
+	explained=0
 	for f in "$models"/*.gguf; do
 		[ -f "$f" ] || continue
 		ctl explain "$f" --device vulkan0 >"$dir/out" 2>&1 || continue
+		explained=$((explained + 1))
 		sed -n '/^devices/,/^$/p' "$dir/out" >"$dir/devices"
 		if grep -q '^  cpu ' "$dir/devices"; then
 			bad "$f has operations on the cpu: $(cat "$dir/devices")"
@@ -29,6 +39,7 @@ if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; th
 			ok
 		fi
 	done
+	holds "only $explained architectures, 100 are wanted" [ $explained -ge 100 ]
 else
 	skip "tests/parity/arch_test is not built, or there is no parity pack"
 fi

@@ -10,15 +10,41 @@ done
 for type in iq3_s iq4_kt; do
 	cases "linear $type"
 done
+cases "with adapters"
 silent "operations"
 if [ -x "$build/tests/mktiny" ]; then
 	"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
 	on_device "$dir/tiny.gguf"
-	same "$dir/tiny.gguf" "hello there" 8 --device vulkan0
+	same "$dir/tiny.gguf" "hello there" 8 f32 --device vulkan0
 	silent "a tiny model"
 else
 	skip "tests/mktiny is not built"
 fi
+# what a driver offers is switched off: the products that GPUs use, without the instruction, and with
+# workgroups that share keys; each dispatch is a submission
+LLAMAD_VULKAN=split=8,cache=0
+cases "linear q4_k"
+LLAMAD_VULKAN=split=8,dot=0,cache=0
+cases "linear q6_k"
+LLAMAD_VULKAN=shares=8,work=1,cache=0
+cases "heads of 64, eight share"
+silent "operations in other ways"
+# memory that is larger than an allocation is refused
+if [ -f "$dir/tiny.gguf" ]; then
+	LLAMAD_VULKAN=piece_kb=1,chunk_kb=1,cache=0
+	call run "$dir/tiny.gguf" --raw -n 1 -p hello --device vulkan0
+	holds "a large piece is refused: $(cat "$dir/err")" \
+		grep -q '[0-9] bytes in one piece, the device allows at most 1024' "$dir/err"
+fi
+# a priority that the driver does not know is refused
+LLAMAD_VULKAN=priority=1,cache=0
+call plugins test "$so" --only "cast_copy"
+holds "priority: $(cat "$dir/err")" grep -q "VK_KHR_global_priority" "$dir/err"
+# a device that is lost is reported, and the cases go on with the device opened again
+LLAMAD_VULKAN=lost=30,cache=0
+call plugins test "$so" --only "cast_copy"
+holds "a lost device is named" grep -q "device is lost" "$dir/out" "$dir/err"
+holds "the cases go on after the device was lost" grep -q "^[1-9][0-9]* passed" "$dir/out"
 # faults of the settings have a name, and copies work without memory that can be mapped
 LLAMAD_VULKAN=nonsense
 call plugins test "$so" --only "cast_copy"

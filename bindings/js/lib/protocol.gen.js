@@ -4,7 +4,7 @@
 /** Versions of the protocol that this package speaks, and the latest revision it knows. */
 export const V_MIN = 1;
 export const V_MAX = 1;
-export const REVISION = 9;
+export const REVISION = 10;
 
 /** Most items of a reply to next. */
 export const ITEMS_MAX = 4096;
@@ -48,6 +48,8 @@ export const OPS = {
   registry_backup: { once: false, reply: { path: "string", size: "int" } },
   registry_restore: { once: false, reply: { models: "int", keys: "int" } },
   reload: { once: true, reply: { id: "id" } },
+  replay: { once: true, reply: { id: "id", seed: "int" } },
+  replay_info: { once: false, reply: { model: "string", seed: "int", n_prompt: "int", n_out: "int", finish: "enum", digest: "string", bytes: "int" } },
   rerank: { once: false, reply: { scores: "array", n_prompt: "int" } },
   rm: { once: true, reply: { alias: "bool" } },
   session_fork: { once: false, reply: { n_tokens: "int", bytes: "int" } },

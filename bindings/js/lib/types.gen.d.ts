@@ -109,6 +109,8 @@ export interface Placement {
   kv_bytes: number;
   /** Working memory. In bytes. */
   scratch_bytes: number;
+  /** The process that it is in, if it has one of its own (isolation); otherwise 0. */
+  pid?: number;
 }
 
 /** Operations that run on another device than they were meant for. */
@@ -603,7 +605,7 @@ export interface CancelledItem {
   /** Number of the item. */
   n: number;
   /** Why it was cancelled. */
-  reason: "asked" | "lease" | "gone" | "slow_reader" | "unload";
+  reason: "asked" | "lease" | "gone" | "slow_reader" | "unload" | "paused";
 }
 
 /** The items of a stream, numbered from 1 without gaps. The last item of a stream is final; no other item is. */
@@ -650,7 +652,7 @@ export interface AdaptersRequest {
 export interface AdaptersReply {
   /** The adapters in the order of their numbers: those of the configuration, then those of op adapter_set. */
   adapters: Array<Adapter>;
-  /** The adapters of requests that name none, as set by op adapter_set. */
+  /** The adapters of requests that name none: those that op adapter_set chose, or else the key adapter of the configuration. */
   chosen?: string;
   /** Further names stand for files in a folder. */
   folder?: boolean;
@@ -1200,8 +1202,10 @@ export interface LoadRequest {
   split?: string;
   /** REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
   override_tensor?: string;
-  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; empty = none, or that of the configuration. */
+  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
+  /** The process of the model's backend; only for devices that compute in host memory. Default: "auto". */
+  isolation?: "auto" | "off" | "process";
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;
 }
@@ -1380,6 +1384,46 @@ export interface ReloadRequest {
 export interface ReloadReply {
   /** The stream of the job. */
   id: Id;
+}
+
+/** Generates the answer of an earlier request again: the same prompt, with the model, seed, settings and adapters of that time. Replies like op generate. Only for requests that are kept: those of the same user that ended by themselves, were not durable, and are among the last of the server's limits replay_requests and replay_bytes. It fails if the model now has another digest. Op replay_info tells whether the two answers are the same. */
+export interface ReplayRequest {
+  /** The stream of the earlier request. */
+  id: Id;
+}
+
+/** Generates the answer of an earlier request again: the same prompt, with the model, seed, settings and adapters of that time. Replies like op generate. Only for requests that are kept: those of the same user that ended by themselves, were not durable, and are among the last of the server's limits replay_requests and replay_bytes. It fails if the model now has another digest. Op replay_info tells whether the two answers are the same. */
+export interface ReplayReply {
+  /** The new stream. */
+  id: Id;
+  /** The seed in use. */
+  seed: number | bigint;
+}
+
+/** Tells what is kept of a request that can be generated again with op replay. */
+export interface ReplayInfoRequest {
+  /** Its stream. */
+  id: Id;
+}
+
+/** Tells what is kept of a request that can be generated again with op replay. */
+export interface ReplayInfoReply {
+  /** The model as the request named it. */
+  model: string;
+  /** sha256: and 64 hexadecimal digits of the model's file; empty if it was not known. */
+  model_digest?: string;
+  /** The seed of the answer. */
+  seed: number | bigint;
+  /** Length of the prompt. In tokens. */
+  n_prompt: number;
+  /** Length of the answer. In tokens. */
+  n_out: number;
+  /** Why the answer ended. */
+  finish: "eog" | "stop" | "length" | "context" | "deadline" | "shutdown" | "done";
+  /** sha256: and 64 hexadecimal digits of the answer's tokens, 4 bytes each, the lowest first. Equal answers have equal digests. */
+  digest: string;
+  /** Memory that it takes of the limit replay_bytes. In bytes. */
+  bytes: number;
 }
 
 /** Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it. */
@@ -1665,6 +1709,8 @@ export interface Ops {
   registry_backup: { request: RegistryBackupRequest; reply: RegistryBackupReply };
   registry_restore: { request: RegistryRestoreRequest; reply: RegistryRestoreReply };
   reload: { request: ReloadRequest; reply: ReloadReply };
+  replay: { request: ReplayRequest; reply: ReplayReply };
+  replay_info: { request: ReplayInfoRequest; reply: ReplayInfoReply };
   rerank: { request: RerankRequest; reply: RerankReply };
   rm: { request: RmRequest; reply: RmReply };
   session_fork: { request: SessionForkRequest; reply: SessionForkReply };

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 9
+REVISION = 10
 
 
 M = TypeVar("M", bound="Message")
@@ -105,6 +105,8 @@ Class = Literal["interactive", "normal", "batch"]
 Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8", "int16"]
+#: In which process a model's backend runs.
+Isolation = Literal["auto", "off", "process"]
 #: How the vectors of an input's tokens become one.
 Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Where a default comes from.
@@ -112,7 +114,7 @@ DefaultSource = Literal["config", "model", "builtin"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
-CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
+CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload", "paused"]
 #: What a job is doing.
 Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload", "download"]
 #: The op that created a stream.
@@ -280,6 +282,8 @@ class Placement(Message):
     kv_bytes: int = field(metadata={"wire": "kv_bytes"})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
+    #: The process that it is in, if it has one of its own (isolation); otherwise 0. (at least 0)
+    pid: int = field(default=0, metadata={"wire": "pid", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -972,7 +976,8 @@ class AdaptersReply(Message):
     #: The adapters in the order of their numbers: those of the configuration, then those of op
     #: adapter_set.
     adapters: list[Adapter] = field(metadata={"wire": "adapters", "make": "Adapter", "many": True})
-    #: The adapters of requests that name none, as set by op adapter_set.
+    #: The adapters of requests that name none: those that op adapter_set chose, or else the key
+    #: adapter of the configuration.
     chosen: str = field(default='', metadata={"wire": "chosen", "default": ''})
     #: Further names stand for files in a folder.
     folder: bool = field(default=False, metadata={"wire": "folder", "default": False})
@@ -2194,8 +2199,11 @@ class LoadRequest(Request[LoadReply]):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; empty = none, or that of the configuration.
+    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
+    #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
+    #: The process of the model's backend; only for devices that compute in host memory.
+    isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
@@ -2241,8 +2249,11 @@ class LoadParams(TypedDict, total=False):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; empty = none, or that of the configuration.
+    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
+    #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str
+    #: The process of the model's backend; only for devices that compute in host memory.
+    isolation: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int
@@ -2578,6 +2589,63 @@ class ReloadRequest(Request[ReloadReply]):
     REPLY: ClassVar[Any] = ReloadReply
     #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayReply(Message):
+    """Reply to replay."""
+
+    #: The new stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+    #: The seed in use. (at least 0)
+    seed: int = field(metadata={"wire": "seed"})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayRequest(Request[ReplayReply]):
+    """Generates the answer of an earlier request again: the same prompt, with the model, seed, settings and adapters of that time. Replies like op generate. Only for requests that are kept: those of the same user that ended by themselves, were not durable, and are among the last of the server's limits replay_requests and replay_bytes. It fails if the model now has another digest. Op replay_info tells whether the two answers are the same."""
+
+    OP: ClassVar[str] = "replay"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "once"
+    REPLY: ClassVar[Any] = ReplayReply
+    #: The stream of the earlier request.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayInfoReply(Message):
+    """Reply to replay_info."""
+
+    #: The model as the request named it.
+    model: str = field(metadata={"wire": "model"})
+    #: sha256: and 64 hexadecimal digits of the model's file; empty if it was not known.
+    model_digest: str = field(default='', metadata={"wire": "model_digest", "default": ''})
+    #: The seed of the answer. (at least 0)
+    seed: int = field(metadata={"wire": "seed"})
+    #: Length of the prompt. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+    #: Length of the answer. (tokens, at least 0)
+    n_out: int = field(metadata={"wire": "n_out"})
+    #: Why the answer ended.
+    finish: str = field(metadata={"wire": "finish"})
+    #: sha256: and 64 hexadecimal digits of the answer's tokens, 4 bytes each, the lowest first.
+    #: Equal answers have equal digests.
+    digest: str = field(metadata={"wire": "digest"})
+    #: Memory that it takes of the limit replay_bytes. (bytes, at least 0)
+    bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class ReplayInfoRequest(Request[ReplayInfoReply]):
+    """Tells what is kept of a request that can be generated again with op replay."""
+
+    OP: ClassVar[str] = "replay_info"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = ReplayInfoReply
+    #: Its stream.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -3036,27 +3104,28 @@ __all__ = [
     "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode", "ErrorItem",
     "EventKind", "EventsParams", "EventsReply", "EventsRequest", "Factory", "Finish",
     "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply",
-    "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_",
-    "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest",
-    "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
-    "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
-    "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
-    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "PauseReply",
-    "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
-    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
-    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Isolation", "Item",
+    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
+    "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest",
+    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
+    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
+    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
+    "NextRequest", "PauseReply", "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement",
+    "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
+    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
-    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
-    "RunningGeneration", "SchemaModel", "ServerEvent", "ServerState", "Session",
-    "SessionForkReply", "SessionForkRequest", "SessionReadParams", "SessionReadReply",
-    "SessionReadRequest", "SessionRmReply", "SessionRmRequest", "SessionWriteParams",
-    "SessionWriteReply", "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting",
-    "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply",
-    "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind", "StreamState",
-    "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem", "TokenItem",
-    "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest", "UnknownItem",
-    "UnloadParams", "UnloadReply", "UnloadRequest", "UnpauseReply", "UnpauseRequest",
-    "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "ReplayInfoReply",
+    "ReplayInfoRequest", "ReplayReply", "ReplayRequest", "Request", "RerankParams", "RerankReply",
+    "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "RunningGeneration",
+    "SchemaModel", "ServerEvent", "ServerState", "Session", "SessionForkReply",
+    "SessionForkRequest", "SessionReadParams", "SessionReadReply", "SessionReadRequest",
+    "SessionRmReply", "SessionRmRequest", "SessionWriteParams", "SessionWriteReply",
+    "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
+    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
+    "UnloadRequest", "UnpauseReply", "UnpauseRequest", "UsageParams", "UsageReply", "UsageRequest",
+    "UsageRow", "V_MAX", "V_MIN"
 ]

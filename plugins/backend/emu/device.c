@@ -457,6 +457,10 @@ static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
 			   c->plan->key.rank))
 		st = lmd_fail(err, LMD_INVALID, "emu: device %u is not rank %u of the group",
 			      dev->index, c->plan->key.rank);
+	if (st == LMD_OK && c->devgroup && dev->index == dev->set.refuse)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "emu: device %u compiles no plan with collectives, as set by LLAMAD_EMU",
+			      dev->index);
 	if (st != LMD_OK)
 		return st;
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p));

@@ -34,6 +34,7 @@ struct emu_settings {
 	bool peer;            /* a device copies from the memory of another one */
 	bool best;            /* a device finds the best candidates of rows of logits */
 	bool group;           /* devices form groups with collectives */
+	uint32_t refuse;      /* this one compiles no plan with collectives; EMU_MAX_DEVICE = none */
 };
 
 /* Mistakes that a driver could make, each found by a conformance case (README.md, emu_test.sh). */
@@ -56,7 +57,8 @@ enum emu_fault {
 	EMU_FAULT_PEER = 16,        /* copies from another device's memory are not done */
 	EMU_FAULT_CHAIN = 17,       /* a plan right after another one reads zeros as inputs */
 	EMU_FAULT_LOST = 18,        /* a device that was lost goes on after it has told so once */
-	EMU_FAULT_PART = 19,        /* the second rank of a group does not get its tokens and inputs */
+	EMU_FAULT_PART = 19,        /* the second rank of a group does not get its tokens, positions
+				     * and inputs */
 	EMU_FAULT_RANKS = 20,       /* a group has its devices in the wrong order */
 	EMU_FAULT_FAILED = 21,      /* other ranks do not hear that one has failed */
 	EMU_FAULT_BEST = 22,        /* the best candidates of a row are not in order */

@@ -200,6 +200,8 @@ static void spoil(struct emu_group *g, uint32_t fault)
 
 	if (fault == EMU_FAULT_PART && b->plan->layout.token)
 		memset(b->plan->block + b->plan->layout.token, 0, 4ul * b->plan->layout.max_tok);
+	if (fault == EMU_FAULT_PART && b->plan->layout.pos[0])
+		memset(b->plan->block + b->plan->layout.pos[0], 0, 4ul * b->plan->layout.max_tok);
 	for (uint32_t i = 0; i < b->n_in && i < a->n_in; i++) {
 		if (fault == EMU_FAULT_PART && b->in[i].ptr)
 			memset(b->in[i].ptr, 0, b->in[i].n_row * b->in[i].row_bytes);

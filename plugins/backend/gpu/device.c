@@ -10,7 +10,7 @@
 
 static const char *const kernel_names[] = {
 #define GPU_NAME(name, args) "gpu_" #name,
-	GPU_KERNELS(GPU_NAME) GPU_NV_KERNELS(GPU_NAME)
+	GPU_KERNELS(GPU_NAME) GPU_MATRIX_KERNELS(GPU_NAME)
 #undef GPU_NAME
 };
 
@@ -94,7 +94,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct lmd_error *err)
 {
 	char why[160] = "";
-	int count = 0, warp = 0, processors = 0, major = 0, code;
+	int count = 0, warp = 0, processors = 0, code;
 
 	dev->drv = gpu_driver_load(&gpu_vendor, why, sizeof(why));
 	if (!dev->drv)
@@ -110,8 +110,6 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 	if (!code)
 		code = dev->drv->device_attribute(&processors, gpu_vendor.attr_processors,
 						  dev->number);
-	if (!code)
-		code = dev->drv->device_attribute(&major, gpu_vendor.attr_major, dev->number);
 	if (!code && !dev->vendor->hip)
 		code = dev->drv->context_retain(&dev->context, dev->number);
 	if (code)
@@ -122,7 +120,34 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 				gpu_vendor.name, index, warp);
 	dev->warp = (uint32_t)warp;
 	dev->processors = (uint32_t)processors;
-	dev->mma = !gpu_vendor.hip && major >= 8 && warp == 32;
+	return LMD_OK;
+}
+
+/* Kernels for matrix units, and the warps that they are written for.  Which of them a device has is what the
+ * code has that its driver chose. */
+static const struct matrix {
+	uint32_t warp, first, end;
+	bool flash;
+} matrix[] = {
+	{32, GPU_K_tile_q4_0, GPU_K_mfma_q4_0, true},
+	{64, GPU_K_mfma_q4_0, GPU_K_wmma_q4_0, false},
+	{32, GPU_K_wmma_q4_0, GPU_N_KERNEL, false},
+};
+
+static enum lmd_status find_kernels(struct gpu_dev *dev, uint32_t first, uint32_t end, bool *found,
+				    struct lmd_error *err)
+{
+	for (uint32_t i = first; i < end; i++) {
+		int code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
+
+		*found = !code;
+		if (code == GPU_CODE_NOT_FOUND && first >= GPU_N_PORTABLE)
+			return LMD_OK;
+		if (code)
+			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
+					gpu_vendor.name, kernel_names[i],
+					gpu_driver_code(dev->drv, code));
+	}
 	return LMD_OK;
 }
 
@@ -131,24 +156,27 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 	size_t bytes = 0;
 	const void *image = gpu_vendor.image(&bytes);
 	int code = dev->drv->module_load(&dev->module, image);
+	bool found = false;
+	enum lmd_status st;
 
 	if (code)
 		return lmd_fail(
 			err, LMD_UNSUPPORTED,
 			"%s: the driver does not take the kernels (%zu bytes) for device %u: %s",
 			gpu_vendor.name, bytes, dev->index, gpu_driver_code(dev->drv, code));
-	for (uint32_t i = 0; i < (dev->mma ? GPU_N_KERNEL : GPU_N_PORTABLE); i++) {
-		code = dev->drv->module_function(&dev->kernels[i], dev->module, kernel_names[i]);
-		if (code == GPU_CODE_NOT_FOUND && i >= GPU_N_PORTABLE) {
-			dev->mma = false; /* the driver chose code for an older device */
-			break;
-		}
-		if (code)
-			return lmd_fail(err, LMD_INTERNAL, "%s: there is no kernel %s: %s",
-					gpu_vendor.name, kernel_names[i],
-					gpu_driver_code(dev->drv, code));
+	st = find_kernels(dev, 0, GPU_N_PORTABLE, &found, err);
+	dev->tiles = GPU_NO_KERNEL;
+	for (size_t i = 0; st == LMD_OK && i < LMD_LEN(matrix); i++) {
+		if (matrix[i].warp != dev->warp)
+			continue;
+		st = find_kernels(dev, matrix[i].first, matrix[i].end, &found, err);
+		if (!found)
+			continue;
+		dev->tiles = matrix[i].first;
+		dev->flash = matrix[i].flash;
+		break;
 	}
-	return LMD_OK;
+	return st;
 }
 
 static void close_device(void *state)

@@ -112,7 +112,7 @@ struct gpu_vendor {
 	const char *name;           /* "cuda" */
 	const char *const *sonames; /* tried in order; NULL at the end */
 	bool hip;
-	int attr_warp, attr_processors, attr_major, attr_minor; /* numbers of device attributes */
+	int attr_warp, attr_processors; /* numbers of device attributes */
 	const void *(*image)(size_t *bytes);                    /* the kernels */
 };
 

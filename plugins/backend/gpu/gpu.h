@@ -20,7 +20,7 @@
 
 enum gpu_kernel {
 #define GPU_ENUM(name, args) GPU_K_##name,
-	GPU_KERNELS(GPU_ENUM) GPU_NV_KERNELS(GPU_ENUM)
+	GPU_KERNELS(GPU_ENUM) GPU_MATRIX_KERNELS(GPU_ENUM)
 #undef GPU_ENUM
 		GPU_N_KERNEL
 };
@@ -40,7 +40,8 @@ struct gpu_dev {
 	gpu_stream stream;      /* of calls without a queue */
 	struct gpu_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
-	bool mma;               /* the device can run GPU_NV_KERNELS, and has code for them */
+	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
+	bool flash;             /* it has the kernels of kern/nv/flash.h */
 	bool int8;              /* activations before block types are rounded to 8 bits */
 	bool no_graphs;         /* the driver cannot capture launches */
 	bool lost;
@@ -131,8 +132,8 @@ uint32_t gpu_weight_kernel(uint32_t dtype);
 /* Kernel of coalesced products of 1 row, followed by those of 4 and of 8, and the number of values
  * that it reads at once (32: x is rounded to 8 bits); GPU_NO_KERNEL: rows of k values have none. */
 uint32_t gpu_weight_fast(uint32_t dtype, uint32_t k, uint32_t *unit);
-/* Kernel of products of many rows on matrix units; GPU_NO_KERNEL: the type has none. */
-uint32_t gpu_weight_tile(uint32_t dtype);
+/* Kernel of products of many rows on matrix units; GPU_NO_KERNEL: type or device have none. */
+uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype);
 
 /* ---- pools (pool.c) ---- */
 

@@ -17,8 +17,6 @@ const struct gpu_vendor gpu_vendor = {
 	.hip = true,
 	.attr_warp = 87,
 	.attr_processors = 63,
-	.attr_major = 23,
-	.attr_minor = 61,
 	.image = gpu_image,
 };
 

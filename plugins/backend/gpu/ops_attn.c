@@ -4,10 +4,13 @@
 #include "plan.h"
 
 #define N_SUM         64u   /* numbers that a sum over a block needs */
+#define WIDE_BLOCKS   64u   /* of ROPE_KV, with heads that do not fit in shared memory */
 #define SPLIT_ROWS    1024u /* rows times parts of the keys, unless there are more rows */
 #define SPLIT_THREADS 128u
 /* Bytes for a query: its scores, its sums in all threads, and less than 32 other numbers. */
 #define SPLIT_SHARED  ((GPU_CHUNK + 8 * SPLIT_THREADS + 32) * (uint32_t)sizeof(float))
+
+static const struct gpu_blocks one_block = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
 
 static struct gpu_rope rope_of(const struct gpu_build *b, const struct lmd_op_rope_kv *o)
 {
@@ -46,7 +49,8 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 	};
 	const struct gpu_view *const all[] = {&a.q, &a.k, &a.v};
 	const struct gpu_view *any = NULL;
-	uint32_t most = 0;
+	struct gpu_blocks x = {.per = 1};
+	uint32_t most = 0, shared = N_SUM;
 
 	if (o->append)
 		a.cache = gpu_build_cache(b, o->cache);
@@ -61,8 +65,20 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 		return;
 	a.space = any->space;
 	a.fold = any->div;
-	gpu_build_block(b, GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
-			(N_SUM + most) * (uint32_t)sizeof(float), any, a.n_unit);
+	a.most = most;
+	x.space = any->space;
+	x.div = any->div;
+	x.times = a.n_unit;
+	if (most <= GPU_SHARED_BYTES / sizeof(float) - N_SUM) {
+		shared += most;
+	} else {
+		a.work = gpu_build_temp(b, WIDE_BLOCKS, sizeof(float) * (uint64_t)most);
+		x.space = GPU_N_SPACE;
+		x.times = WIDE_BLOCKS;
+		x.div = 1;
+	}
+	gpu_build_launch(b, GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
+			 shared * (uint32_t)sizeof(float), x, one_block);
 }
 
 static struct gpu_attn_src source(struct gpu_build *b, const struct lmd_attn_src *s)
@@ -125,31 +141,41 @@ static void heads_of(struct gpu_launch *l, const struct gpu_attn_args *a)
 	l->per_kv = a->q.n_head / a->n_kv_head;
 }
 
+/* Can kern/nv/flash.h read the caches as they are? */
+static bool as_is(const struct gpu_attn_args *a)
+{
+	const struct gpu_cache *c = &a->src[0].cache;
+	uint32_t v_dtype = c->has_v ? c->v_dtype : c->k_dtype;
+
+	return c->k_dtype == v_dtype && (v_dtype == LMD_DTYPE_F16 || v_dtype == LMD_DTYPE_BF16) &&
+	       vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) &&
+	       vectors(c, v_dtype, a->y.width, c->v_off, c->v_row, c->v_head);
+}
+
 /* Can the rows of long sequences be computed on matrix units? */
 static bool has_flash(const struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
 {
-	return b->p->dev->mma && plain(a) && most <= 128 && a->q.space == LMD_SPACE_TOKENS &&
-	       a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 && a->y.div == 1;
+	return b->p->dev->flash && plain(a) && (most <= 128 || (most <= 256 && as_is(a))) &&
+	       a->q.space == LMD_SPACE_TOKENS && a->y.space == LMD_SPACE_TOKENS && a->q.div == 1 &&
+	       a->y.div == 1;
 }
 
-/* Computes them. */
+/* Computes them.  Shared memory: halves of queries, and tiles of keys and values. */
 static void flash(struct gpu_build *b, const struct gpu_attn_args *a, uint32_t most)
 {
-	const struct gpu_cache *c = &a->src[0].cache;
-	uint32_t width = most <= 64 ? 64 : 128, v_dtype = c->has_v ? c->v_dtype : c->k_dtype;
-	uint32_t kernel = most <= 64 ? GPU_K_flash_64_f16 : GPU_K_flash_128_f16;
-	bool as_is = c->k_dtype == v_dtype && (v_dtype == LMD_DTYPE_F16 || v_dtype == LMD_DTYPE_BF16) &&
-		     vectors(c, c->k_dtype, a->q.width, c->k_off, c->k_row, c->k_head) &&
-		     vectors(c, v_dtype, a->y.width, c->v_off, c->v_row, c->v_head);
+	uint32_t width = most <= 64 ? 64 : most <= 128 ? 128 : 256;
+	uint32_t kernel = most <= 64    ? GPU_K_flash_64_f16
+			  : most <= 128 ? GPU_K_flash_128_f16
+					: GPU_K_flash_256_f16;
+	uint32_t shared = width * (most > 128 ? 192 : as_is(a) ? 256 : 384);
 	struct gpu_blocks x = {.space = a->y.space, .div = 1, .times = 1, .per = 1};
-	const struct gpu_blocks y = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
 	struct gpu_launch *last;
 
-	if (!as_is)
+	if (!as_is(a))
 		kernel += 2;
-	else if (v_dtype == LMD_DTYPE_BF16)
+	else if (a->src[0].cache.k_dtype == LMD_DTYPE_BF16)
 		kernel += 1;
-	gpu_build_launch(b, kernel, a, sizeof(*a), SPLIT_THREADS, 32 * width * (as_is ? 4 : 8), x, y);
+	gpu_build_launch(b, kernel, a, sizeof(*a), most > 128 ? 64 : 128, shared, x, one_block);
 	last = gpu_build_last(b);
 	if (!last)
 		return;
@@ -176,6 +202,8 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 	cells = rows > cells ? rows : rows * GPU_MAX_PART < cells ? rows * GPU_MAX_PART : cells;
 	a->part_rows = (uint32_t)cells;
 	a->part = gpu_build_temp(b, cells * a->q.n_head, 4 * ((uint64_t)a->y.width + 2));
+	gpu_build_counters(b, rows * a->q.n_head);
+	a->counters = b->p->counters;
 	gpu_build_launch(b,
 			 most <= 64    ? GPU_K_split_64_1
 			 : most <= 128 ? GPU_K_split_128_1
@@ -187,11 +215,24 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 		last->lengths = a->flash ? GPU_SHORT : 0;
 		heads_of(last, a);
 	}
-	gpu_build_block(b, GPU_K_merge, a, sizeof(*a), a->y.width <= 64 ? 64 : 128, 0, &a->y,
-			a->q.n_head);
-	last = gpu_build_last(b);
-	if (last)
-		last->lengths = a->flash ? GPU_SHORT : 0;
+	return true;
+}
+
+bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32_t *lengths)
+{
+	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_attn_args *a;
+
+	if (!last || last->pick != GPU_PICK_PACK)
+		return false;
+	a = (struct gpu_attn_args *)(void *)(b->p->args + last->args);
+	if (a->q8 || a->y.input || a->y.fold != 1 || a->y.div != 1 || x->fold != 1 ||
+	    a->y.space != x->space || a->y.base + 4 * (uint64_t)a->y.col0 != x->x ||
+	    a->y.row_bytes != 4 * x->x_stride || a->y.head_stride != a->y.width ||
+	    a->y.n_head * a->y.width != x->k || a->y.width % 32)
+		return false;
+	a->q8 = x->q8;
+	*lengths = a->flash ? GPU_LONG : 0;
 	return true;
 }
 

@@ -70,13 +70,20 @@ static void round_rows(struct gpu_build *b, struct rows *x, const struct gpu_vie
 				      .times = (uint64_t)x->heads * (x->k / 32),
 				      .per = 256 / 32};
 	const struct gpu_blocks gy = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};
+	struct gpu_launch *last;
+	uint32_t lengths = 0;
 
 	if (q8)
 		a.q8 = x->q8 = q8_rows(b, like, x->heads, x->k);
 	else
 		a.y = x->rounded =
 			gpu_build_temp(b, gpu_build_max_rows(b, like) * x->heads, 4ull * x->k);
+	if (q8 && x->heads == 1 && gpu_attn_rounds(b, &a, &lengths) && !lengths)
+		return;
 	gpu_build_launch(b, GPU_K_round, &a, sizeof(a), 256, 0, gx, gy);
+	last = gpu_build_last(b);
+	if (last)
+		last->lengths = lengths;
 }
 
 /* The launch that was appended last is for steps of many rows only, for the product a. */
@@ -150,7 +157,8 @@ static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
 {
 	struct gpu_norm_args a = {.run = b->p->run, .x = *x, .rows = from};
 	struct rows rows = {.heads = x->n_head, .k = x->width};
-	bool plain = !norm || norm->kind == LMD_NORM_NONE;
+	bool plain = !norm || norm->kind == LMD_NORM_NONE, follows;
+	struct gpu_launch *last;
 
 	if (norm)
 		a.norm = gpu_build_norm(b, norm);
@@ -166,7 +174,14 @@ static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
 	a.y = gpu_build_rows(like, rows.at, x->n_head, x->width);
 	if (any_reads_q8(b, refs, n))
 		a.q8 = rows.q8 = q8_rows(b, like, x->n_head, x->width);
+	follows = gpu_tail_norm(b, &a);
 	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, x->n_head);
+	last = gpu_build_last(b);
+	if (follows && last) {
+		last->pick = GPU_PICK_SEVERAL;
+		last->y = (struct gpu_blocks){
+			.space = a.y.space, .div = a.y.div, .times = 1, .per = 1};
+	}
 	return rows;
 }
 
@@ -222,7 +237,7 @@ static bool can_join(const struct gpu_parts_args *p, const struct gpu_linear_arg
 		if (p->part[i].e.r_out.flags & GPU_VIEW_SET)
 			return false;
 	}
-	return p->n_part < GPU_PARTS && !(a->e.r_out.flags & GPU_VIEW_SET) &&
+	return p->n_part < GPU_PARTS && !p->tail_kind && !(a->e.r_out.flags & GPU_VIEW_SET) &&
 	       a->mode == GPU_LINEAR_FLAT && f->mode == a->mode && f->x == a->x && f->q8 == a->q8 &&
 	       f->halves == a->halves && f->x_stride == a->x_stride && f->x_div == a->x_div &&
 	       f->w.k == a->w.k && f->heads == a->heads && f->space == a->space &&
@@ -254,8 +269,8 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 	uint32_t unit, kernel = gpu_weight_fast(a->w.dtype, a->w.k, &unit);
 	struct gpu_blocks gx = {.space = GPU_N_SPACE, .div = 1, .per = 1};
 	struct gpu_parts_args parts = {.n_part = 1};
-	uint32_t many = b->p->dev->mma && a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(a->w.dtype)
-								     : GPU_NO_KERNEL;
+	uint32_t many = a->mode != GPU_LINEAR_HEAD ? gpu_weight_tile(b->p->dev, a->w.dtype)
+						   : GPU_NO_KERNEL;
 	struct gpu_launch *last;
 	uint32_t per;
 
@@ -265,8 +280,8 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 		return false;
 	if (unit == 32 && !x->q8)
 		round_rows(b, x, like, true);
-	if (many == GPU_K_tile_f16 || many == GPU_K_tile_bf16)
-		halve_rows(b, a, x, like, many == GPU_K_tile_bf16);
+	if (many != GPU_NO_KERNEL && unit < 32)
+		halve_rows(b, a, x, like, a->w.dtype == LMD_DTYPE_BF16);
 	if (many != GPU_NO_KERNEL && a->mode == GPU_LINEAR_IDS)
 		group_pairs(b, a, like);
 	a->q8 = x->q8;
@@ -397,6 +412,9 @@ static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
 {
 	struct gpu_glu_args a = {.run = b->p->run, .act = act};
 	struct rows rows = {.stride = up->width, .heads = up->n_head, .k = up->width};
+	struct gpu_launch *product, *last;
+	uint32_t many;
+	bool follows;
 
 	memcpy(a.p, p, sizeof(a.p));
 	a.a = gate->flags & GPU_VIEW_SET ? *gate : *up;
@@ -410,8 +428,19 @@ static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
 	a.y.value_width = up->n_head * up->width;
 	if (any_reads_q8(b, &down, 1))
 		a.q8 = rows.q8 = q8_rows(b, up, up->n_head, up->width);
-	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
 	rows.at = a.y.base;
+	product = gpu_build_last(b);
+	many = product ? product->many : GPU_NO_KERNEL;
+	follows = gpu_tail_glu(b, &a);
+	if (follows && many == GPU_NO_KERNEL)
+		return rows;
+	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
+	last = gpu_build_last(b);
+	if (follows && last) {
+		last->pick = GPU_PICK_MANY;
+		last->y = (struct gpu_blocks){
+			.space = a.y.space, .div = a.y.div, .times = up->n_head, .per = 1};
+	}
 	return rows;
 }
 

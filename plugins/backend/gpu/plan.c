@@ -42,7 +42,10 @@ static void lower_all(struct gpu_build *b)
 	for (b->op = 0; b->status == LMD_OK && b->op < b->plan->n_op; b->op++) {
 		gpu_lower_fn fn = lower_of(&b->plan->ops[b->op]);
 
-		b->temp_at = b->groups = 0;
+		/* Attention may write rows for the op that follows, next to memory of its own. */
+		if (!b->op || b->plan->ops[b->op - 1].code != LMD_OP_ATTN)
+			b->temp_at = 0;
+		b->groups = 0;
 		if (fn)
 			fn(b, &b->plan->ops[b->op]);
 		else
@@ -72,7 +75,8 @@ enum lmd_status gpu_plan_query(void *state, const struct lmd_compile *c, struct 
 	st = measure(&p, err);
 	if (st != LMD_OK)
 		return st;
-	cost.bytes = p.layout.bytes + p.temp_bytes + sizeof(struct gpu_run);
+	cost.bytes = p.layout.bytes + p.temp_bytes + sizeof(struct gpu_run) +
+		     gpu_tail_bytes(c->plan) + p.n_counter * sizeof(uint32_t);
 	LMD_PUT(out, &cost);
 	return LMD_OK;
 }
@@ -175,6 +179,15 @@ static enum lmd_status allocate(struct lmd_compiled_plan *p, const struct lmd_co
 		st = gpu_alloc(p->dev, sizeof(struct gpu_run), "a plan", &p->run, err);
 	if (st == LMD_OK)
 		st = gpu_alloc(p->dev, p->temp_bytes, "a plan", &p->temp, err);
+	if (st == LMD_OK)
+		st = gpu_alloc(p->dev, gpu_tail_bytes(p->plan), "a plan", &p->tails, err);
+	if (st == LMD_OK)
+		st = gpu_alloc(p->dev, p->n_counter * sizeof(uint32_t), "a plan", &p->counters, err);
+	if (st == LMD_OK && p->counters)
+		st = gpu_check(p->dev,
+			       p->dev->drv->fill(p->counters, 0, p->n_counter * sizeof(uint32_t),
+						 p->dev->stream),
+			       "clearing counters", err);
 	if (c->scratch.buffer && c->scratch.bytes >= p->plan->scratch_bytes) {
 		p->values = c->scratch.buffer->at + c->scratch.offset;
 	} else if (st == LMD_OK) {
@@ -273,6 +286,8 @@ void gpu_plan_destroy(void *state, struct lmd_compiled_plan *p)
 	gpu_free(dev, p->block);
 	gpu_free(dev, p->run);
 	gpu_free(dev, p->temp);
+	gpu_free(dev, p->tails);
+	gpu_free(dev, p->counters);
 	gpu_free(dev, p->own_values);
 	h->free(h->ctx, p->freq);
 	h->free(h->ctx, p->plane);

@@ -25,7 +25,8 @@ enum gpu_pick {
 	GPU_PICK_PACK = 2, /* the first of three, for 1, 4 and 8 queries in a block; shared memory is
 			    * for one; x is the number of rows, y the parts of the keys */
 	GPU_PICK_MANY = 3, /* nothing, unless y is so many that GPU_PICK_ROWS uses `many` */
-	GPU_PICK_FLASH = 4 /* x is the number of rows, blocks are those of kern/nv/flash.h */
+	GPU_PICK_FLASH = 4, /* x is the number of rows, blocks are those of kern/nv/flash.h */
+	GPU_PICK_SEVERAL = 5 /* nothing for a single y, whose work the launch before it has done */
 };
 
 struct gpu_launch {
@@ -71,6 +72,8 @@ struct lmd_compiled_plan {
 	gpu_ptr values, own_values;
 	gpu_ptr temp; /* between the launches of an op */
 	uint64_t temp_bytes;
+	gpu_ptr tails, counters; /* of tail.c */
+	uint64_t n_counter;
 	gpu_ptr *freq, *plane; /* [n_rope] */
 	struct gpu_launch *launches;
 	uint32_t n_launch, cap_launch;
@@ -87,6 +90,7 @@ struct gpu_build {
 	uint32_t op;
 	uint64_t temp_at;
 	gpu_ptr groups; /* the op's pairs by slice; 0 = not yet */
+	uint32_t n_tail;
 	enum lmd_status status; /* sticky */
 	struct lmd_error *err;
 };
@@ -124,6 +128,17 @@ void gpu_build_block(struct gpu_build *b, uint32_t kernel, const void *args, siz
 		     uint64_t times);
 void gpu_build_fail(struct gpu_build *b, const char *fmt, ...) LMD_PRINTF(2, 3);
 
+/* ---- tails of products (tail.c) ---- */
+
+/* Memory for the arguments of all tails of a plan. */
+uint64_t gpu_tail_bytes(const struct lmd_plan *plan);
+/* Makes sure that there are so many counters. */
+void gpu_build_counters(struct gpu_build *b, uint64_t n);
+/* Makes GLU, or the norm of rows in steps of one row, the tail of the product that was appended
+ * last; false if that does not compute what they read. */
+bool gpu_tail_glu(struct gpu_build *b, const struct gpu_glu_args *a);
+bool gpu_tail_norm(struct gpu_build *b, const struct gpu_norm_args *a);
+
 /* ---- ops (ops_*.c) ---- */
 
 typedef void (*gpu_lower_fn)(struct gpu_build *b, const struct lmd_op *op);
@@ -149,6 +164,11 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_sample(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_cast_copy(struct gpu_build *b, const struct lmd_op *op);
+
+/* Makes the attention that was appended last round its results, if they are the rows of x; false
+ * if it does not.  lengths: of the sequences whose rows are to be rounded nevertheless
+ * (GPU_LONG), or 0. */
+bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32_t *lengths);
 
 /* ---- running (run.c) ---- */
 

@@ -17,8 +17,6 @@
 #define TILE_THREADS     256u
 #define TILE_SHARED      (40960u + TILE_ROWS * 4) /* up to GPU_TILE_LIST, and the list */
 
-#define FLASH_PACK 64u /* queries of a block of kern/nv/flash.h */
-
 /* ---- the step ---- */
 
 /* The most chunks of keys that a row of a group sees. */
@@ -226,10 +224,15 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 		y = live->parts;
 		break;
 	case GPU_PICK_FLASH:
-		x = packs(l, x, FLASH_PACK);
+		x = packs(l, x, l->threads / 2); /* as GPU_FLASH_PACK says */
 		break;
 	case GPU_PICK_MANY:
 		if (!many_rows(l, y))
+			return LMD_OK;
+		y = 1;
+		break;
+	case GPU_PICK_SEVERAL:
+		if (y <= 1)
 			return LMD_OK;
 		y = 1;
 		break;

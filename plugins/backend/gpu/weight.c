@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights are copied to the device row by row, without the gaps between their pieces.  The common
- * block types are repacked on the way (repack.h), and their rows and those of 16-bit floats begin
+ * block types are repacked on the way (planes.h), and their rows and those of 16-bit floats begin
  * at multiples of 16 bytes.  Types that kernels do not decode, and transposed weights, are decoded
  * to f32: the same numbers in more memory. */
 #include <string.h>
 
+#include "backend/common/planes.h"
 #include "gpu.h"
-#include "repack.h"
 
 static const struct {
 	uint32_t dtype, kernel;
@@ -31,7 +31,7 @@ DEVICE_TYPES(CHECK_NUMBER, _)
 
 #define FAST(TYPE, name) {LMD_DTYPE_##TYPE, GPU_K_fast_##name##_1, 32, GPU_K_tile_##name}
 static const struct {
-	uint32_t dtype, kernel, unit, tile;
+	uint32_t dtype, kernel, unit, tile; /* tile: of NVIDIA; others have the same order */
 } fast[] = {
 	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL},
 	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_K_tile_f16},
@@ -46,11 +46,12 @@ static const struct {
 	FAST(MXFP4, mxfp4),
 };
 
-uint32_t gpu_weight_tile(uint32_t dtype)
+uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype)
 {
 	for (size_t i = 0; i < LMD_LEN(fast); i++) {
-		if (fast[i].dtype == dtype % GPU_PLANES)
-			return fast[i].tile;
+		if (fast[i].dtype == dtype % GPU_PLANES && fast[i].tile != GPU_NO_KERNEL &&
+		    dev->tiles != GPU_NO_KERNEL)
+			return fast[i].tile - GPU_K_tile_q4_0 + dev->tiles;
 	}
 	return GPU_NO_KERNEL;
 }
@@ -131,7 +132,7 @@ static enum lmd_status lay_out(const struct gpu_dev *dev, const struct lmd_weigh
 		    (p->transpose || gpu_weight_kernel(d->dtype) == GPU_NO_KERNEL);
 	p->file_row =
 		h->dtype_head(h->ctx, (enum lmd_dtype)d->dtype) + (uint64_t)p->cols / elems * bytes;
-	p->planes = !p->decode && gpu_repack_has(d->dtype);
+	p->planes = !p->decode && host_mem_planes_has(d->dtype);
 	p->row_bytes = p->decode ? 4 * (uint64_t)ref->k : p->file_row;
 	if (p->planes ||
 	    (!p->decode && (d->dtype == LMD_DTYPE_F16 || d->dtype == LMD_DTYPE_BF16)))
@@ -190,7 +191,7 @@ static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_we
 		const char *from = file_row(d, p, slice, i);
 
 		if (p->planes) {
-			gpu_repack_row(d->dtype, (const uint8_t *)from, p->cols,
+			host_mem_planes_row(d->dtype, (const uint8_t *)from, p->cols,
 				       (uint8_t *)out + i * p->row_bytes);
 			continue;
 		}

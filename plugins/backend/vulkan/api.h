@@ -54,6 +54,13 @@
 	X(CmdDispatchIndirect)                                                                     \
 	X(CreateShaderModule)                                                                      \
 	X(DestroyShaderModule)                                                                     \
+	X(CreateDescriptorSetLayout)                                                               \
+	X(DestroyDescriptorSetLayout)                                                              \
+	X(CreateDescriptorPool)                                                                    \
+	X(DestroyDescriptorPool)                                                                   \
+	X(AllocateDescriptorSets)                                                                  \
+	X(UpdateDescriptorSets)                                                                    \
+	X(CmdBindDescriptorSets)                                                                   \
 	X(CreatePipelineLayout)                                                                    \
 	X(DestroyPipelineLayout)                                                                   \
 	X(CreatePipelineCache)                                                                     \

@@ -11,16 +11,19 @@ void vkb_failed(struct vkb_build *b, enum lmd_status st)
 		b->status = st;
 }
 
-uint32_t vkb_args(const struct vkb_build *b)
-{
-	return b->p->n_args;
-}
-
 void vkb_u32(struct vkb_build *b, uint32_t v)
 {
 	if (b->real)
 		b->p->args[b->p->n_args] = v;
 	b->p->n_args++;
+}
+
+/* Uniform buffers begin at multiples of up to 256 bytes. */
+uint32_t vkb_args(struct vkb_build *b)
+{
+	while (b->p->n_args % 64)
+		vkb_u32(b, 0);
+	return b->p->n_args;
 }
 
 void vkb_f32(struct vkb_build *b, float v)
@@ -149,6 +152,21 @@ uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o)
 	return o->src == LMD_SRC_ROW_IN ? LMD_SPACE_TOKENS : OWN;
 }
 
+VkDeviceAddress vkb_adapters(struct vkb_build *b, uint32_t site, uint32_t n, uint32_t k,
+			     uint32_t n_stack)
+{
+	VkDeviceAddress table = 0;
+
+	if (site == LMD_NONE || !(b->plan->key.flags & LMD_PLAN_LORA))
+		return 0;
+	if (b->real)
+		b->p->places[b->p->n_place] = (struct vkb_place){site, n, k, n_stack};
+	b->p->n_place++;
+	if (b->status == LMD_OK)
+		vkb_failed(b, vkb_site_table(b->dev, site, &table, b->err));
+	return table;
+}
+
 VkDeviceAddress vkb_flat(struct vkb_build *b, uint32_t weight_ref)
 {
 	struct vkb_weight *w = weight_ref == LMD_NONE ? NULL : b->p->weights[weight_ref];
@@ -207,12 +225,23 @@ struct vkb_grid vkb_fixed(uint64_t n)
 	return (struct vkb_grid){VKB_FIXED, n, 1};
 }
 
+void vkb_when(struct vkb_dispatch *d, uint32_t space, uint32_t each, uint32_t lo, uint32_t hi)
+{
+	d->of = space;
+	d->each = each;
+	d->lo = lo;
+	d->hi = hi;
+}
+
 struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32_t spec0,
 				  uint32_t spec1, uint32_t at, struct vkb_grid x, struct vkb_grid y)
 {
 	struct vkb_dispatch *d = b->real ? &b->p->dispatches[b->p->n_dispatch] : &b->unused;
 
 	b->p->n_dispatch++;
+	if (b->p->n_args - at > VKB_MOST_ARGS)
+		vkb_failed(b, lmd_fail(b->err, LMD_INTERNAL, "vulkan: op %u has %u words of arguments",
+				       b->op, b->p->n_args - at));
 	*d = (struct vkb_dispatch){.op = b->op, .at = at, .x = x, .y = y};
 	if (b->real && b->status == LMD_OK)
 		vkb_failed(b, vkb_pipeline(b->dev, m, spec0, spec1, &d->pipeline, b->err));

@@ -148,6 +148,25 @@ static uint64_t heap_bytes(const VkPhysicalDeviceMemoryProperties *m)
 		       : 0;
 }
 
+/* What the process may take of the device's heap: the driver's budget, if it tells one. */
+static uint64_t free_bytes(const struct vkb_instance *in, VkPhysicalDevice d,
+			   const VkPhysicalDeviceMemoryProperties *m)
+{
+	VkPhysicalDeviceMemoryBudgetPropertiesEXT b = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+	VkPhysicalDeviceMemoryProperties2 m2 = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &b};
+	uint32_t type = 0, heap;
+
+	if (!pick(m, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, &type))
+		return 0;
+	heap = m->memoryTypes[type].heapIndex;
+	if (!has_extension(in, d, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
+		return m->memoryHeaps[heap].size;
+	in->GetPhysicalDeviceMemoryProperties2(d, &m2);
+	return b.heapBudget[heap] > b.heapUsage[heap] ? b.heapBudget[heap] - b.heapUsage[heap] : 0;
+}
+
 /* ---- describing ---- */
 
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
@@ -176,7 +195,8 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 
 		describe(&in, f.physical[i], &d);
 		in.GetPhysicalDeviceMemoryProperties2(f.physical[i], &m);
-		info.memory_bytes = info.free_bytes = heap_bytes(&m.memoryProperties);
+		info.memory_bytes = heap_bytes(&m.memoryProperties);
+		info.free_bytes = free_bytes(&in, f.physical[i], &m.memoryProperties);
 		(void)snprintf(info.name, sizeof(info.name), "%.60s", d.p.properties.deviceName);
 		for (int j = 0; j < 16; j++)
 			(void)snprintf(info.id + 2 * j, sizeof(info.id) - 2 * (size_t)j, "%02x",
@@ -189,14 +209,27 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 
 /* ---- opening ---- */
 
+static void log_counts(const struct vkb_dev *dev)
+{
+	const struct vkb_counts *n = &dev->counts;
+
+	if (dev->set.counts)
+		dev->host->log(dev->host->ctx, "vulkan", LMD_LOG_WARN,
+			       "%s: steps=%llu submissions=%llu barriers=%llu dispatches=%llu", dev->name,
+			       (unsigned long long)n->steps, (unsigned long long)n->submissions,
+			       (unsigned long long)n->barriers, (unsigned long long)n->dispatches);
+}
+
 static void close_device(void *state)
 {
 	struct vkb_dev *dev = state;
 
 	if (dev->handle) {
+		log_counts(dev);
 		(void)dev->fn.DeviceWaitIdle(dev->handle);
 		vkb_queues_close(dev);
 		vkb_pipelines_close(dev);
+		vkb_sites_close(dev);
 		vkb_memory_close(dev);
 		dev->fn.DestroyDevice(dev->handle, NULL);
 		dev->handle = NULL;
@@ -205,11 +238,31 @@ static void close_device(void *state)
 	(void)pthread_mutex_destroy(&dev->lock);
 }
 
+/* The priority of the queue among those of all programs. */
+static enum lmd_status check_priority(const struct vkb_dev *dev, struct lmd_error *err)
+{
+	if (!dev->set.priority ||
+	    has_extension(&dev->in, dev->physical, VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME))
+		return LMD_OK;
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"vulkan: LLAMAD_VULKAN: priority=%u: the driver of %s has no "
+			VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME,
+			dev->set.priority, dev->name);
+}
+
 static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 {
+	static const VkQueueGlobalPriorityKHR levels[] = {
+		VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR, VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR,
+		VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR, VK_QUEUE_GLOBAL_PRIORITY_HIGH_KHR};
+	const VkDeviceQueueGlobalPriorityCreateInfoKHR global = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR,
+		.globalPriority = levels[dev->set.priority],
+	};
 	const float priority = 0.5f;
 	const VkDeviceQueueCreateInfo queue = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+		.pNext = dev->set.priority ? &global : NULL,
 		.queueFamilyIndex = dev->family,
 		.queueCount = 1,
 		.pQueuePriorities = &priority,
@@ -219,18 +272,34 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		.bufferDeviceAddress = VK_TRUE,
 		.timelineSemaphore = VK_TRUE,
 	};
-	const char *const budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-	const VkDeviceCreateInfo info = {
+	VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+		.shaderIntegerDotProduct = VK_TRUE,
+	};
+	const char *extensions[3];
+	uint32_t n = 0;
+	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
 		.pNext = &f12,
 		.queueCreateInfoCount = 1,
 		.pQueueCreateInfos = &queue,
-		.enabledExtensionCount = dev->has_budget ? 1 : 0,
-		.ppEnabledExtensionNames = &budget,
+		.ppEnabledExtensionNames = extensions,
 	};
-	VkResult r = dev->in.CreateDevice(dev->physical, &info, NULL, &dev->handle);
-	enum lmd_status st;
+	enum lmd_status st = check_priority(dev, err);
+	VkResult r;
 
+	if (st != LMD_OK)
+		return st;
+	if (dev->set.priority)
+		extensions[n++] = VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME;
+	if (dev->has_budget)
+		extensions[n++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+	if (dev->has_dot) {
+		extensions[n++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
+		f12.pNext = &dot;
+	}
+	info.enabledExtensionCount = n;
+	r = dev->in.CreateDevice(dev->physical, &info, NULL, &dev->handle);
 	if (r != VK_SUCCESS) {
 		dev->handle = NULL;
 		return vkb_fail(err, r, "opening the device");
@@ -244,6 +313,53 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		dev->fn.DestroyDevice(dev->handle, NULL);
 	dev->handle = NULL; /* so that closing calls none of the missing functions */
 	return st;
+}
+
+static bool has_dot(const struct vkb_instance *in, VkPhysicalDevice d)
+{
+	VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+	VkPhysicalDeviceFeatures2 f = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+				       .pNext = &dot};
+
+	if (!has_extension(in, d, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+		return false;
+	in->GetPhysicalDeviceFeatures2(d, &f);
+	return dot.shaderIntegerDotProduct;
+}
+
+/* Multiply-adds of a submission: some tenths of a second on a weak GPU that is a part of a processor.
+ * Other programs draw between two submissions, and a watchdog ends those that take seconds. */
+#define WORK 20000000000u
+
+#define SHARES 8u
+#define SPLIT 8u                 /* lanes of a GPU that share an output: they read 128 bytes or more */
+
+/* A driver on a CPU gains nothing from neighbouring addresses, but from words that all lanes read. */
+static void choose_product(struct vkb_dev *dev)
+{
+	VkPhysicalDeviceSubgroupProperties sub = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+	VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+					 .pNext = &sub};
+	VkPhysicalDeviceType type;
+	bool on_cpu;
+
+	dev->in.GetPhysicalDeviceProperties2(dev->physical, &p);
+	type = p.properties.deviceType;
+	on_cpu = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+	dev->most_work = dev->set.work ? dev->set.work * 1000000
+			 : on_cpu      ? WORK / 10
+			 : type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? 10 * WORK
+									: WORK;
+	dev->has_dot = dev->set.dot && has_dot(&dev->in, dev->physical);
+	dev->split = dev->set.split ? dev->set.split : on_cpu ? 1 : SPLIT;
+	dev->shares = dev->set.shares ? dev->set.shares : on_cpu ? 1 : SHARES;
+	dev->product8 = dev->has_dot ? VKB_product8_dot : VKB_product8;
+	if (on_cpu && dev->split == 1 && sub.subgroupSize >= 8 &&
+	    (sub.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+	    (sub.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT))
+		dev->product8 = VKB_product8_sub;
 }
 
 static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_error *err)
@@ -268,8 +384,11 @@ static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_er
 	dev->in.GetPhysicalDeviceMemoryProperties2(dev->physical, &m);
 	dev->memory = m.memoryProperties;
 	dev->max_allocation = p3.maxMemoryAllocationSize;
+	if (dev->set.piece && dev->set.piece < dev->max_allocation)
+		dev->max_allocation = dev->set.piece;
 	(void)snprintf(dev->name, sizeof(dev->name), "%.60s", p.properties.deviceName);
 	dev->has_budget = has_extension(&dev->in, dev->physical, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+	choose_product(dev);
 	return pick_types(dev, err);
 }
 
@@ -285,9 +404,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK && p->attention == LMD_ATTENTION_HALF)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "vulkan: attention in half precision is not available");
-	if (st == LMD_OK && p->activations > LMD_ACTIVATIONS_F32)
+	if (st == LMD_OK && p->activations > LMD_ACTIVATIONS_INT8)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "vulkan: activations of 8 or 16 bits are not available; use f32");
+			      "vulkan: activations of 16 bits are not available; use int8 or f32");
+	dev->int8 = p->activations != LMD_ACTIVATIONS_F32;
 	if (st == LMD_OK)
 		st = vkb_instance_open(&dev->in, err);
 	if (st == LMD_OK)
@@ -357,6 +477,7 @@ const struct lmd_backend_ops vkb_backend_ops = {
 	.pool_create = vkb_pool_create,
 	.pool_op = vkb_pool_op,
 	.pool_destroy = vkb_pool_destroy,
+	.adapter_bind = vkb_adapter_bind,
 	.op_support = vkb_op_support,
 	.plan_query = vkb_plan_query,
 	.plan_compile = vkb_plan_compile,

@@ -43,6 +43,7 @@ static VkResult make_buffer(struct vkb_dev *dev, struct vkb_chunk *c)
 		.size = c->bytes,
 		.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
 			 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
+			 VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
 			 VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
 	};
 	const VkMemoryAllocateFlagsInfo flags = {

@@ -19,6 +19,9 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 					.col0 = e->ext_col0,
 					.n_head = 1,
 					.width = b->p->weights[e->table]->k};
+	const struct vkb_weight *t = b->p->weights[e->table];
+	/* the adapter's columns are the rows of the table */
+	VkDeviceAddress adapters = vkb_adapters(b, e->lora_site, t->k, t->n, t->n_stack);
 
 	for (uint32_t phase = 0; phase < 3; phase++) {
 		const struct vkb_weight *w;
@@ -44,6 +47,7 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 		vkb_view(b, &e->idx);
 		vkb_view(b, &e->pos);
 		vkb_view(b, &ext);
+		vkb_address(b, adapters);
 		vkb_dispatch(b, VKB_embed, w->dtype == LMD_DTYPE_I32 ? LMD_DTYPE_F32 : w->dtype, 0,
 			     at, vkb_rows(op->space, phase ? 1 : e->n_id, 1), vkb_fixed(1))
 			->phase = phase;
@@ -86,13 +90,6 @@ static void put_norm(struct vkb_build *b, const struct lmd_norm *n, uint32_t wid
 	vkb_view(b, any ? &n->b : NULL);
 }
 
-static void put_side(struct vkb_build *b, const struct vkb_side *s)
-{
-	vkb_address(b, s ? s->mem.address : 0);
-	vkb_u32(b, s ? s->n_head * s->room : 0);
-	vkb_u32(b, s ? s->room : 0);
-}
-
 struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id)
 {
 	struct vkb_cache *c = id == LMD_NONE ? NULL : b->p->caches[id];
@@ -125,8 +122,8 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 	vkb_u32(b, c ? c->desc.group : 0);
 	vkb_u32(b, c ? c->side[0].dtype : 0);
 	vkb_u32(b, c ? c->side[1].dtype : 0);
-	put_side(b, c ? &c->side[0] : NULL);
-	put_side(b, c ? &c->side[1] : NULL);
+	vkb_put_side(b, c ? &c->side[0] : NULL);
+	vkb_put_side(b, c ? &c->side[1] : NULL);
 	vkb_u32(b, stores);
 	vkb_view(b, &o->q);
 	vkb_view(b, &o->k);
@@ -137,69 +134,6 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 	put_norm(b, &o->qn, o->q.width);
 	put_norm(b, &o->kn, o->k.width);
 	(void)vkb_dispatch(b, VKB_rope_kv, 0, 0, at, vkb_rows(op->space, heads, 1), vkb_fixed(1));
-}
-
-/* ---- ATTN ---- */
-
-static void put_source(struct vkb_build *b, const struct lmd_attn_src *s)
-{
-	const struct vkb_cache *c = s->kind == LMD_KV_CACHE ? vkb_cache_of(b, s->cache) : NULL;
-	const struct vkb_pool *pool = c ? b->p->pools[s->group] : NULL;
-	const struct vkb_side *v = c && c->side[1].n_head ? &c->side[1] : c ? &c->side[0] : NULL;
-	uint32_t ratio = s->kind == LMD_KV_NONE ? 1 : b->plan->groups[s->group].ratio;
-
-	vkb_u32(b, s->kind);
-	vkb_u32(b, s->group);
-	vkb_u32(b, s->list_unit ? s->list_unit : 1);
-	vkb_address(b, pool ? pool->table.address : 0);
-	vkb_u32(b, pool ? pool->shape.n_index : 0);
-	vkb_u32(b, pool ? pool->shape.page_tokens : 1);
-	vkb_u32(b, ratio ? ratio : 1);
-	vkb_u32(b, c ? c->side[0].dtype : 0);
-	vkb_u32(b, v ? v->dtype : 0);
-	put_side(b, c ? &c->side[0] : NULL);
-	put_side(b, v);
-	vkb_view(b, s->kind == LMD_KV_ROWS ? &s->k : NULL);
-	vkb_view(b, s->kind == LMD_KV_ROWS ? &s->v : NULL);
-	vkb_view(b, s->kind != LMD_KV_NONE ? &s->list : NULL);
-}
-
-static void put_rel(struct vkb_build *b, const struct lmd_attn_rel *r, bool used)
-{
-	const struct vkb_weight *w = used && r->q2.src ? b->p->weights[r->r] : NULL;
-
-	vkb_address(b, w ? vkb_flat(b, r->r) : 0);
-	vkb_u32(b, w ? w->n : 0);
-	vkb_u32(b, w ? w->k : 0);
-	vkb_u32(b, (uint32_t)r->off);
-	vkb_u32(b, r->plane);
-	vkb_view(b, w ? &r->q2 : NULL);
-}
-
-void vkb_op_attn(struct vkb_build *b, const struct lmd_op *op)
-{
-	const struct lmd_op_attn *a = &op->u.attn;
-	bool table = a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET;
-	uint32_t at = vkb_args(b);
-
-	vkb_u32(b, a->n_kv_head);
-	vkb_u32(b, a->kv_map == LMD_MAP_CYCLE);
-	vkb_f32(b, a->scale);
-	vkb_f32(b, a->softcap);
-	vkb_address(b, vkb_flat(b, a->sinks));
-	vkb_u32(b, a->bias);
-	vkb_address(b, vkb_flat(b, table ? a->bias_w : LMD_NONE));
-	vkb_u32(b, a->n_bucket);
-	vkb_u32(b, a->bidirectional);
-	vkb_f32(b, a->max_distance);
-	vkb_u32(b, a->tree && (b->plan->key.flags & LMD_PLAN_TREE));
-	vkb_view(b, &a->q);
-	vkb_view(b, &a->y);
-	for (int i = 0; i < 2; i++)
-		put_rel(b, &a->rel[i], a->bias == LMD_BIAS_REL);
-	for (int i = 0; i < 2; i++)
-		put_source(b, &a->src[i]);
-	(void)vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1), vkb_fixed(1));
 }
 
 /* ---- elements ---- */

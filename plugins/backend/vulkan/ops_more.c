@@ -110,7 +110,7 @@ static void put_moe(struct vkb_build *b, const struct moe *m, uint32_t phase)
 }
 
 static void expert_product(struct vkb_build *b, const struct moe *m, struct vkb_x x, uint32_t w,
-			   const struct vkb_temp *y, bool beside)
+			   const struct vkb_temp *y, uint32_t site, bool beside)
 {
 	const struct vkb_product p = {.x = x,
 				      .space = m->space,
@@ -121,14 +121,14 @@ static void expert_product(struct vkb_build *b, const struct moe *m, struct vkb_
 				      .y_temp = y,
 				      .scale = 1.0f,
 				      .bias2 = LMD_NONE,
+				      .site = site,
 				      .beside = beside};
 
 	vkb_products(b, &p);
 }
 
-/* Gate and up side by side, with one product if they are one weight. */
-static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x,
-			const struct vkb_temp *h)
+/* Gate and up side by side, with one product if they are one weight; returns what down reads. */
+static struct vkb_x gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x)
 {
 	const struct lmd_op_moe_ffn *o = m->op;
 	struct vkb_temp gate, up;
@@ -136,45 +136,44 @@ static void gate_and_up(struct vkb_build *b, const struct moe *m, struct vkb_x x
 	if (o->gate_up != LMD_NONE) {
 		struct vkb_temp both = vkb_temp(b, m->space, m->k, 2 * m->width);
 
-		expert_product(b, m, x, o->gate_up, &both, false);
+		expert_product(b, m, x, o->gate_up, &both, o->lora_site[0], false);
 		gate = up = both;
 		gate.width = up.width = m->width;
 		gate.stride = up.stride = 2 * m->width;
 		up.col0 = m->width;
-		vkb_glu_temp(b, o->act, o->p, &gate, &up, h);
-		return;
+		return vkb_glu_rows(b, o->act, o->p, &gate, &up, o->down);
 	}
 	up = vkb_temp(b, m->space, m->k, m->width);
 	gate = vkb_temp(b, m->space, m->k, m->width);
-	expert_product(b, m, x, o->up, &up, false);
+	expert_product(b, m, x, o->up, &up, o->lora_site[1], false);
 	if (o->gate != LMD_NONE)
-		expert_product(b, m, x, o->gate, &gate, true);
-	vkb_glu_temp(b, o->act, o->p, o->gate == LMD_NONE ? &up : &gate,
-		     o->gate == LMD_NONE ? NULL : &up, h);
+		expert_product(b, m, x, o->gate, &gate, o->lora_site[0], true);
+	return vkb_glu_rows(b, o->act, o->p, o->gate == LMD_NONE ? &up : &gate,
+			    o->gate == LMD_NONE ? NULL : &up, o->down);
 }
 
 void vkb_op_moe_ffn(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
+	const uint32_t refs[3] = {o->gate_up, o->gate, o->up};
 	struct moe m = {.op = o,
 			.space = op->space,
 			.k = o->ids.n_head * o->ids.width,
 			.width = b->p->weights[o->down]->k,
 			.dim = b->p->weights[o->down]->n};
-	struct vkb_temp h;
 	struct vkb_x x;
 
 	m.d = vkb_temp(b, m.space, m.k, m.dim);
-	h = vkb_temp(b, m.space, m.k, m.width);
 	if (o->weight_before) {
 		m.xw = vkb_temp(b, m.space, m.k, o->x.width);
 		put_moe(b, &m, 0);
 		x = vkb_x_of(&m.xw);
+		vkb_round(b, &x, m.space, refs, 3);
 	} else {
-		x = vkb_prepare(b, &o->x, NULL, m.space, false);
+		x = vkb_prepare(b, &o->x, NULL, m.space, false, refs, 3);
 	}
-	gate_and_up(b, &m, x, &h);
-	expert_product(b, &m, vkb_x_of(&h), o->down, &m.d, false);
+	x = gate_and_up(b, &m, x);
+	expert_product(b, &m, x, o->down, &m.d, o->lora_site[2], false);
 	put_moe(b, &m, 1);
 }
 
@@ -262,7 +261,8 @@ void vkb_op_patch(struct vkb_build *b, const struct lmd_op *op)
 				      .w = o->w,
 				      .y = &o->y,
 				      .scale = 1.0f,
-				      .bias2 = LMD_NONE};
+				      .bias2 = LMD_NONE,
+				      .site = LMD_NONE};
 	uint32_t at = vkb_args(b);
 
 	vkb_u32(b, x_space);

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shader modules and pipelines.  All pipelines have one layout: push constants alone. */
+ * Shader modules and pipelines.  All pipelines have one layout: push constants, and two uniform buffers
+ * with the arguments of the op and the environment of the step. */
 #include "vkb.h"
 
 static const uint32_t attn_spv[] =
 #include "shaders/attn.spv.inc"
+	;
+static const uint32_t attn_fast_spv[] =
+#include "shaders/attn_fast.spv.inc"
+	;
+static const uint32_t attn_join_spv[] =
+#include "shaders/attn_join.spv.inc"
 	;
 static const uint32_t conv_spv[] =
 #include "shaders/conv.spv.inc"
@@ -30,6 +37,9 @@ static const uint32_t glu_spv[] =
 static const uint32_t index_spv[] =
 #include "shaders/index.spv.inc"
 	;
+static const uint32_t lora_spv[] =
+#include "shaders/lora.spv.inc"
+	;
 static const uint32_t mix_spv[] =
 #include "shaders/mix.spv.inc"
 	;
@@ -48,11 +58,23 @@ static const uint32_t patch_spv[] =
 static const uint32_t product_spv[] =
 #include "shaders/product.spv.inc"
 	;
+static const uint32_t product8_spv[] =
+#include "shaders/product8.spv.inc"
+	;
+static const uint32_t product8_dot_spv[] =
+#include "shaders/product8_dot.spv.inc"
+	;
+static const uint32_t product8_sub_spv[] =
+#include "shaders/product8_sub.spv.inc"
+	;
 static const uint32_t reduce_spv[] =
 #include "shaders/reduce.spv.inc"
 	;
 static const uint32_t rope_kv_spv[] =
 #include "shaders/rope_kv.spv.inc"
+	;
+static const uint32_t round_spv[] =
+#include "shaders/round.spv.inc"
 	;
 static const uint32_t route_spv[] =
 #include "shaders/route.spv.inc"
@@ -78,12 +100,32 @@ enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err)
 {
 	const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
 					  .size = sizeof(struct vkb_push)};
+	const VkDescriptorSetLayoutBinding bindings[] = {
+		{.binding = 0,
+		 .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
+		 .descriptorCount = 1,
+		 .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT},
+		{.binding = 1,
+		 .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+		 .descriptorCount = 1,
+		 .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT},
+	};
+	const VkDescriptorSetLayoutCreateInfo set = {
+		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+		.bindingCount = LMD_LEN(bindings),
+		.pBindings = bindings,
+	};
 	const VkPipelineLayoutCreateInfo layout = {
 		.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+		.setLayoutCount = 1,
+		.pSetLayouts = &dev->set_layout,
 		.pushConstantRangeCount = 1,
 		.pPushConstantRanges = &push,
 	};
-	VkResult r = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &dev->layout);
+	VkResult r = dev->fn.CreateDescriptorSetLayout(dev->handle, &set, NULL, &dev->set_layout);
+
+	if (r == VK_SUCCESS)
+		r = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &dev->layout);
 
 	vkb_cache_open(dev);
 	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a pipeline layout");
@@ -106,6 +148,8 @@ void vkb_pipelines_close(struct vkb_dev *dev)
 	}
 	if (dev->layout)
 		dev->fn.DestroyPipelineLayout(dev->handle, dev->layout, NULL);
+	if (dev->set_layout)
+		dev->fn.DestroyDescriptorSetLayout(dev->handle, dev->set_layout, NULL);
 }
 
 static enum lmd_status load_module(struct vkb_dev *dev, enum vkb_module m, struct lmd_error *err)

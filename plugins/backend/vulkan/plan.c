@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compiling: measures the ops, takes memory, writes the arguments, records the commands. */
+ * Compiling: measures the ops, takes memory, writes the arguments. */
 #include "plan.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static enum lmd_status build(struct vkb_plan *p, bool real, struct lmd_error *er
 {
 	struct vkb_build b = {.dev = p->dev, .p = p, .plan = p->plan, .real = real, .err = err};
 
-	p->n_args = p->n_dispatch = 0;
+	p->n_args = p->n_dispatch = p->n_place = 0;
 	b.op = LMD_NONE;
 	put_layout(&b);
 	put_pages(&b);
@@ -91,65 +91,6 @@ static enum lmd_status build(struct vkb_plan *p, bool real, struct lmd_error *er
 	b.op = p->plan->n_op;
 	put_outputs(&b);
 	return b.status;
-}
-
-/* ---- recording ---- */
-
-static void record_one(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t i, VkPipeline *bound)
-{
-	const struct vkb_functions *fn = &p->dev->fn;
-	const struct vkb_dispatch *d = &p->dispatches[i];
-	const struct vkb_push push = {.args = p->args_mem.address,
-				      .env = p->env_mem.address,
-				      .points = p->dev->points.address,
-				      .at = d->at,
-				      .phase = d->phase};
-
-	if (!d->beside)
-		vkb_barrier(p->dev, cmd);
-	if (*bound != d->pipeline)
-		fn->CmdBindPipeline(cmd, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline);
-	*bound = d->pipeline;
-	fn->CmdPushConstants(cmd, p->dev->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
-	fn->CmdDispatchIndirect(cmd, p->env_mem.buffer,
-				p->env_mem.offset + 4ull * (p->indirect + 3ull * i));
-}
-
-void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to)
-{
-	VkPipeline bound = VK_NULL_HANDLE;
-
-	for (uint32_t i = from; i < to; i++)
-		record_one(p, cmd, i, &bound);
-	vkb_barrier(p->dev, cmd);
-}
-
-static enum lmd_status record(struct vkb_plan *p, struct lmd_error *err)
-{
-	const struct vkb_functions *fn = &p->dev->fn;
-	const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-					      .queueFamilyIndex = p->dev->family};
-	const VkCommandBufferBeginInfo begin = {
-		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-		.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
-	};
-	VkCommandBufferAllocateInfo info = {
-		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-		.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-		.commandBufferCount = 1,
-	};
-	VkResult r = fn->CreateCommandPool(p->dev->handle, &pool, NULL, &p->pool);
-
-	info.commandPool = p->pool;
-	if (r == VK_SUCCESS)
-		r = fn->AllocateCommandBuffers(p->dev->handle, &info, &p->cmd);
-	if (r == VK_SUCCESS)
-		r = fn->BeginCommandBuffer(p->cmd, &begin);
-	if (r != VK_SUCCESS)
-		return vkb_fail(err, r, "recording a plan");
-	vkb_plan_record(p, p->cmd, 0, p->n_dispatch);
-	r = fn->EndCommandBuffer(p->cmd);
-	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "recording a plan");
 }
 
 /* ---- memory ---- */
@@ -195,13 +136,18 @@ static enum lmd_status memory(struct vkb_plan *p, const struct lmd_compile *c, s
 
 	p->indirect = VKB_ENV_INPUT + 4 * (p->plan->n_input + p->plan->n_output);
 	p->n_env = p->indirect + 3 * p->n_dispatch;
+	if (p->indirect > VKB_MOST_ENV)
+		return lmd_fail(err, LMD_UNSUPPORTED, "vulkan: %u inputs and outputs are too many",
+				p->plan->n_input + p->plan->n_output);
 	p->args = array(p, p->n_args, 4, err, &st);
 	p->env = array(p, p->n_env, 4, err, &st);
 	p->dispatches = array(p, p->n_dispatch, sizeof(*p->dispatches), err, &st);
+	p->places = array(p, p->n_place, sizeof(*p->places), err, &st);
 	if (st == LMD_OK)
-		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * p->n_args, &p->args_mem, err);
+		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * (p->n_args + VKB_MOST_ARGS), &p->args_mem,
+			       err);
 	if (st == LMD_OK)
-		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * p->n_env, &p->env_mem, err);
+		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * (p->n_env + VKB_MOST_ENV), &p->env_mem, err);
 	if (st == LMD_OK)
 		st = vkb_alloc(p->dev, VKB_DEVICE, p->layout.bytes, &p->block_mem, err);
 	if (st == LMD_OK)
@@ -241,8 +187,7 @@ static void destroy(struct vkb_plan *p)
 	struct vkb_dev *dev = p->dev;
 	const struct lmd_host *h = dev->host;
 
-	if (p->pool)
-		dev->fn.DestroyCommandPool(dev->handle, p->pool, NULL);
+	vkb_record_close(p);
 	vkb_free(dev, &p->args_mem);
 	vkb_free(dev, &p->env_mem);
 	vkb_free(dev, &p->block_mem);
@@ -254,6 +199,7 @@ static void destroy(struct vkb_plan *p)
 	h->free(h->ctx, p->args);
 	h->free(h->ctx, p->env);
 	h->free(h->ctx, p->dispatches);
+	h->free(h->ctx, p->places);
 	h->free(h->ctx, p);
 }
 
@@ -303,7 +249,7 @@ enum lmd_status vkb_plan_compile(void *state, const struct lmd_compile *c,
 	if (st == LMD_OK)
 		st = upload_args(p, err);
 	if (st == LMD_OK)
-		st = record(p, err);
+		st = vkb_record_open(p, err);
 	if (st != LMD_OK) {
 		destroy(p);
 		return st;

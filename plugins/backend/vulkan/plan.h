@@ -23,14 +23,30 @@ struct vkb_dispatch {
 	VkPipeline pipeline;
 	uint32_t op, at, phase;
 	bool beside;             /* needs nothing of the dispatch before it */
+	bool adapters;           /* runs only in steps with adapters */
 	struct vkb_grid x, y;
-	/* Runs only if the rows of y's space times `each` are in [lo, hi]; each 0: always. */
-	uint32_t each, lo, hi;
+	uint64_t work;           /* multiply-adds for each row of y's space, if they count */
+	/* Runs only if the rows of a space times `each` are in [lo, hi]; each 0: always. */
+	uint32_t of, each, lo, hi;
 };
 
+#define VKB_ENV_ADAPTERS 11u
 #define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
 #define VKB_LAYOUT_WORDS 96u
 #define VKB_VIEW_WORDS 12u
+
+/* Where adapters apply, and the shape of the weight there. */
+struct vkb_place {
+	uint32_t site, n, k, n_stack;
+};
+
+/* The command buffers for steps that need the same dispatches (record.c). */
+#define VKB_N_VARIANT 4u
+struct vkb_variant {
+	bool *active;            /* [n_dispatch] */
+	VkCommandBuffer *cmds;   /* [n_piece] */
+	struct vkb_counts counts;
+};
 
 struct vkb_plan {
 	struct vkb_dev *dev;
@@ -43,6 +59,8 @@ struct vkb_plan {
 	uint32_t n_args;
 	struct vkb_dispatch *dispatches;
 	uint32_t n_dispatch;
+	struct vkb_place *places;
+	uint32_t n_place;
 	uint64_t temp_bytes;
 	struct vkb_mem args_mem, env_mem, block_mem, temp_mem, own_values;
 	VkBuffer values_buffer;
@@ -51,7 +69,11 @@ struct vkb_plan {
 	uint32_t *env;           /* [n_env] what the next step writes */
 	uint32_t n_env, indirect; /* words; the counts of workgroups begin at word `indirect` */
 	VkCommandPool pool;
-	VkCommandBuffer cmd;
+	uint32_t *cuts, *ends;   /* [n_piece + 1] first dispatch of each piece; [n_piece] */
+	uint32_t n_piece, n_variant;
+	struct vkb_variant variants[VKB_N_VARIANT];
+	VkDescriptorPool descriptors;
+	VkDescriptorSet set;     /* the arguments and the environment */
 };
 
 /* ---- compiling an op ---- */
@@ -68,8 +90,11 @@ struct vkb_build {
 	struct vkb_dispatch unused; /* what vkb_dispatch returns the first time */
 };
 
-/* Arguments: each function appends words.  vkb_args returns the number of the next word. */
-uint32_t vkb_args(const struct vkb_build *b);
+/* Arguments: each function appends words.  vkb_args returns the number of the next word, with which the
+ * arguments of a dispatch begin. */
+uint32_t vkb_args(struct vkb_build *b);
+#define VKB_MOST_ARGS 1024u      /* words of a dispatch; as in shaders/lib.glsl */
+#define VKB_MOST_ENV  512u       /* words that shaders read */
 void vkb_u32(struct vkb_build *b, uint32_t v);
 void vkb_f32(struct vkb_build *b, float v);
 void vkb_address(struct vkb_build *b, VkDeviceAddress a);
@@ -100,13 +125,29 @@ struct vkb_grid vkb_fixed(uint64_t n);
 struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32_t spec0,
 				  uint32_t spec1, uint32_t at, struct vkb_grid x, struct vkb_grid y);
 
+/* The dispatch runs only if the rows of a space times `each` are in [lo, hi]. */
+void vkb_when(struct vkb_dispatch *d, uint32_t space, uint32_t each, uint32_t lo, uint32_t hi);
+
+struct vkb_side;
+/* Address, bytes of a row and of a head of a side of a cache; NULL: zeros. */
+void vkb_put_side(struct vkb_build *b, const struct vkb_side *s);
 /* The cache of this id; NULL for LMD_NONE, or with a failure if no pool has it. */
 struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id);
+/* The table of the adapters that apply to a weight [n_stack, n, k] at a site; 0 if the plan has none
+ * there. */
+VkDeviceAddress vkb_adapters(struct vkb_build *b, uint32_t site, uint32_t n, uint32_t k,
+			     uint32_t n_stack);
 /* The space of an operand's rows. */
 uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o);
 void vkb_failed(struct vkb_build *b, enum lmd_status st);
 
-/* Records dispatches from .. to-1 of the plan. */
+/* Makes and frees what is needed to record. */
+enum lmd_status vkb_record_open(struct vkb_plan *p, struct lmd_error *err);
+void vkb_record_close(struct vkb_plan *p);
+/* The commands of the step that the environment is for, divided so that no submission is expected to
+ * exceed the device's most_work.  Valid until the next call. */
+enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, struct lmd_error *err);
+/* Records dispatches from .. to-1 of the plan, as far as the step needs them. */
 void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to);
 
 /* ---- ops ---- */
@@ -119,10 +160,12 @@ const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op);
 
 /* ---- products (product.c) ---- */
 
-/* Rows of floats that a product reads. */
+/* Rows of floats that a product reads, and the same rows rounded to 8 bits if products need them. */
 struct vkb_x {
 	VkDeviceAddress at;
 	uint32_t row_bytes, head_bytes, n_head;
+	VkDeviceAddress ints, floats; /* 0: there are none */
+	uint32_t int_row;             /* bytes */
 };
 
 enum vkb_slice { VKB_SLICE_NONE, VKB_SLICE_IDS, VKB_SLICE_HEAD };
@@ -139,21 +182,29 @@ struct vkb_product {
 	uint32_t act;
 	const float *act_param;     /* [LMD_N_ACT_FN_PARAM] or NULL */
 	uint32_t bias2;          /* weight reference or LMD_NONE */
+	uint32_t site;           /* of adapters, or LMD_NONE */
 	bool beside;
 };
 
-/* Makes rows ready for products: in place, or normed in temporary memory.  out_rows: row i is row
- * out_row[i] of o. */
+/* Has shaders/product8.glsl the weight's type, or is it multiplied in float with rounded rows? */
+bool vkb_is_integer(const struct vkb_dev *dev, const struct vkb_weight *w);
+bool vkb_is_rounded(const struct vkb_dev *dev, const struct vkb_weight *w);
+
+/* Makes rows ready for the products with n_ref weights (weight references, or LMD_NONE): in place, normed,
+ * or rounded, in temporary memory.  out_rows: row i is row out_row[i] of o. */
 struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
-			 const struct lmd_norm *norm, uint32_t space, bool out_rows);
+			 const struct lmd_norm *norm, uint32_t space, bool out_rows,
+			 const uint32_t *refs, uint32_t n_ref);
 struct vkb_x vkb_x_of(const struct vkb_temp *t);
+/* Rounds rows of a space, if the products with n weights need it. */
+void vkb_round(struct vkb_build *b, struct vkb_x *x, uint32_t space, const uint32_t *refs, uint32_t n);
 void vkb_products(struct vkb_build *b, const struct vkb_product *p);
 /* The words of a norm: kind, eps, group, flags, and its windows as the shader norm reads them. */
 void vkb_norm_dispatch(struct vkb_build *b, const struct lmd_op_norm *n, const struct vkb_temp *y,
 		       uint32_t space, bool out_rows);
-/* act(a, b) of temporary rows. */
-void vkb_glu_temp(struct vkb_build *b, uint32_t act, const float *p, const struct vkb_temp *gate,
-		  const struct vkb_temp *up, const struct vkb_temp *y);
+/* act(gate) * up of temporary rows, ready for the product with a weight; up may be NULL. */
+struct vkb_x vkb_glu_rows(struct vkb_build *b, uint32_t act, const float *p,
+			  const struct vkb_temp *gate, const struct vkb_temp *up, uint32_t ref);
 
 void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op);

@@ -3,80 +3,67 @@
  * Products of rows and weights, and the ops that consist of them. */
 #include "plan.h"
 
-/* ---- rows ---- */
-
-void vkb_norm_dispatch(struct vkb_build *b, const struct lmd_op_norm *n, const struct vkb_temp *y,
-		       uint32_t space, bool out_rows)
-{
-	uint32_t at = vkb_args(b), size = n->norm.n ? n->norm.n : n->x.width;
-	uint32_t groups = (n->x.width + size - 1) / size;
-	bool has_norm = n->norm.kind != LMD_NORM_NONE;
-
-	vkb_u32(b, (n->over_rows ? 1 : 0) | (out_rows ? 2 : 0) | (n->norm.g_plus_one ? 4 : 0));
-	vkb_f32(b, n->a);
-	vkb_u32(b, n->norm.kind);
-	vkb_f32(b, n->norm.eps);
-	vkb_u32(b, size);
-	vkb_view(b, &n->x);
-	vkb_view(b, &n->r);
-	vkb_view(b, &n->h);
-	if (y)
-		vkb_temp_view(b, y);
-	else
-		vkb_view(b, &n->y);
-	vkb_view(b, &n->stat);
-	vkb_view(b, has_norm ? &n->norm.g : NULL);
-	vkb_view(b, has_norm ? &n->norm.b : NULL);
-	(void)vkb_dispatch(b, VKB_norm, 0, 0, at,
-			   n->over_rows ? vkb_rows(LMD_SPACE_SEQS, groups, 1)
-					: vkb_rows(space, (uint64_t)n->x.n_head * groups, 1),
-			   vkb_fixed(1));
-}
-
-struct vkb_x vkb_x_of(const struct vkb_temp *t)
-{
-	return (struct vkb_x){.at = t->at,
-			      .row_bytes = 4 * t->n_head * t->width,
-			      .head_bytes = 4 * t->width,
-			      .n_head = t->n_head};
-}
-
-struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
-			 const struct lmd_norm *norm, uint32_t space, bool out_rows)
-{
-	struct lmd_op_norm n = {.x = *o};
-	struct vkb_temp t;
-
-	if (o->src == LMD_SRC_VALUE && o->fold <= 1 && !out_rows &&
-	    (!norm || norm->kind == LMD_NORM_NONE) &&
-	    b->plan->values[o->id].vtype != LMD_VTYPE_I32) {
-		const struct lmd_value *v = &b->plan->values[o->id];
-
-		return (struct vkb_x){.at = b->p->values + v->offset + 4ull * o->col0,
-				      .row_bytes = v->row_bytes,
-				      .head_bytes = 4 * o->head_stride,
-				      .n_head = o->n_head ? o->n_head : 1};
-	}
-	if (norm)
-		n.norm = *norm;
-	t = vkb_temp(b, space, o->n_head ? o->n_head : 1, o->width);
-	vkb_norm_dispatch(b, &n, &t, space, out_rows);
-	return vkb_x_of(&t);
-}
-
 /* ---- products ---- */
 
-#define COLS 4u
+#define FEW  3u                  /* items that are computed one by one */
+#define COLS 4u                  /* items of a lane, in float */
+#define MANY 8u                  /* and in integers */
 
-static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
-			 const struct vkb_weight *w)
+static uint64_t outputs_of(const struct vkb_product *p, const struct vkb_weight *w)
 {
-	uint32_t at = vkb_args(b);
+	return p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
+}
 
+/* What adapters add to the outputs; 0 if the plan has none there. */
+static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p,
+				const struct vkb_weight *w)
+{
+	uint32_t n = (uint32_t)outputs_of(p, w), at;
+	VkDeviceAddress table = vkb_adapters(b, p->site, w->n, w->k, w->n_stack);
+	struct vkb_dispatch *d;
+	struct vkb_temp delta;
+
+	if (!table)
+		return 0;
+	delta = vkb_temp(b, p->space, p->heads, n);
+	at = vkb_args(b);
 	vkb_address(b, p->x.at);
 	vkb_u32(b, p->x.row_bytes);
 	vkb_u32(b, p->x.head_bytes);
 	vkb_u32(b, p->x.n_head);
+	vkb_u32(b, p->heads);
+	vkb_u32(b, p->space);
+	vkb_u32(b, p->mode == VKB_SLICE_IDS);
+	vkb_address(b, table);
+	vkb_u32(b, n);
+	vkb_u32(b, w->n_stack);
+	vkb_address(b, delta.at);
+	vkb_view(b, p->ids);
+	d = vkb_dispatch(b, VKB_lora, 0, 0, at, vkb_rows(p->space, p->heads, 1), vkb_fixed(1));
+	d->adapters = true;
+	return delta.at;
+}
+
+static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
+			 const struct vkb_weight *w, VkDeviceAddress delta)
+{
+	uint32_t at = vkb_args(b);
+	const struct vkb_x *x = &p->x;
+
+	if (x->ints && vkb_is_integer(b->dev, w)) {
+		vkb_address(b, x->ints);
+		vkb_u32(b, x->int_row);
+		vkb_u32(b, 0);
+	} else if (vkb_is_rounded(b->dev, w) && x->floats) {
+		vkb_address(b, x->floats);
+		vkb_u32(b, 4 * w->k * x->n_head);
+		vkb_u32(b, 4 * w->k);
+	} else {
+		vkb_address(b, x->at);
+		vkb_u32(b, x->row_bytes);
+		vkb_u32(b, x->head_bytes);
+	}
+	vkb_u32(b, x->n_head);
 	vkb_u32(b, p->heads);
 	vkb_u32(b, p->space);
 	vkb_u32(b, p->mode);
@@ -104,29 +91,53 @@ static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
 		vkb_view(b, p->y);
 	vkb_view(b, p->r_in);
 	vkb_view(b, p->r_out);
+	vkb_address(b, delta);
 	return at;
+}
+
+/* The shader of a product, and what it computes at once. */
+struct way {
+	enum vkb_module module;
+	uint32_t outputs;        /* of a workgroup */
+	uint32_t shape;          /* without the number of items */
+	uint32_t cols;           /* items if they are many */
+};
+
+static struct way way_of(const struct vkb_build *b, const struct vkb_product *p,
+			 const struct vkb_weight *w)
+{
+	uint32_t split = b->dev->split, each = outputs_of(p, w) >= 1024 ? 4 : 2;
+
+	if (!p->x.ints || !vkb_is_integer(b->dev, w))
+		return (struct way){.module = VKB_product, .outputs = 4, .cols = COLS};
+	return (struct way){.module = b->dev->product8,
+			    .outputs = 64 / split * each,
+			    .shape = split << 8 | each << 16,
+			    .cols = MANY};
 }
 
 /* One item at a time for few rows and for slices, several otherwise: the same sums. */
 void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 {
 	const struct vkb_weight *w = b->p->weights[p->w];
-	uint32_t at = put_args(b, p, w);
-	uint64_t outputs = p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
-	struct vkb_grid x = vkb_fixed((outputs + 3) / 4);
+	VkDeviceAddress delta = adapters(b, p, w);
+	uint32_t at = put_args(b, p, w, delta);
+	const struct way way = way_of(b, p, w);
+	struct vkb_grid x = vkb_fixed((outputs_of(p, w) + way.outputs - 1) / way.outputs);
 	struct vkb_dispatch *d;
 
-	d = vkb_dispatch(b, VKB_product, w->dtype, 1, at, x, vkb_rows(p->space, p->heads, 1));
-	d->beside = p->beside;
+	d = vkb_dispatch(b, way.module, w->dtype, way.shape | 1, at, x,
+			 vkb_rows(p->space, p->heads, 1));
+	d->beside = p->beside && !delta;
+	d->work = outputs_of(p, w) * w->k * p->heads;
 	if (p->mode != VKB_SLICE_NONE)
 		return;
-	d->each = p->heads;
-	d->hi = 3;
-	d = vkb_dispatch(b, VKB_product, w->dtype, COLS, at, x, vkb_rows(p->space, p->heads, COLS));
+	vkb_when(d, p->space, p->heads, 0, FEW);
+	d = vkb_dispatch(b, way.module, w->dtype, way.shape | way.cols, at, x,
+			 vkb_rows(p->space, p->heads, way.cols));
 	d->beside = true;
-	d->each = p->heads;
-	d->lo = 4;
-	d->hi = UINT32_MAX;
+	d->work = outputs_of(p, w) * w->k * p->heads;
+	vkb_when(d, p->space, p->heads, FEW + 1, UINT32_MAX);
 }
 
 static const struct lmd_operand *wanted(const struct lmd_operand *o)
@@ -138,7 +149,7 @@ void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
 	const struct lmd_operand *target = wanted(&l->y[0]) ? &l->y[0] : &l->r_out[0];
-	struct vkb_x x = vkb_prepare(b, &l->x, &l->pro, op->space, false);
+	struct vkb_x x = vkb_prepare(b, &l->x, &l->pro, op->space, false, l->w, l->n_w);
 
 	for (uint32_t i = 0; i < l->n_w; i++) {
 		const struct vkb_product p = {
@@ -159,6 +170,7 @@ void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op)
 			.act = l->act,
 			.act_param = l->p,
 			.bias2 = LMD_NONE,
+			.site = l->lora_site[i],
 			.beside = i > 0,
 		};
 
@@ -166,50 +178,36 @@ void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op)
 	}
 }
 
-void vkb_glu_temp(struct vkb_build *b, uint32_t act, const float *p, const struct vkb_temp *gate,
-		  const struct vkb_temp *up, const struct vkb_temp *y)
-{
-	uint32_t at = vkb_args(b);
-
-	vkb_u32(b, act);
-	vkb_floats(b, p, LMD_N_ACT_FN_PARAM);
-	vkb_temp_view(b, gate);
-	if (up)
-		vkb_temp_view(b, up);
-	else
-		vkb_view(b, NULL);
-	vkb_temp_view(b, y);
-	(void)vkb_dispatch(b, VKB_glu, 0, 0, at, vkb_fixed((y->width + 63) / 64),
-			   vkb_rows(y->space, y->n_head, 1));
-}
-
 void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
 	const struct lmd_operand *target = wanted(&f->y) ? &f->y : &f->r_out;
 	uint32_t heads = target->n_head, width = b->p->weights[f->up]->n;
-	struct vkb_temp gate = {0}, up, h;
-	struct vkb_product p = {.x = vkb_prepare(b, &f->x, &f->norm, op->space, false),
+	const uint32_t first[2] = {f->up, f->gate};
+	struct vkb_temp gate = {0}, up;
+	struct vkb_x h;
+	struct vkb_product p = {.x = vkb_prepare(b, &f->x, &f->norm, op->space, false, first, 2),
 				.space = op->space,
 				.heads = heads,
 				.scale = 1.0f,
-				.bias2 = LMD_NONE};
+				.bias2 = LMD_NONE,
+				.site = f->lora_site[1]};
 
 	up = vkb_temp(b, op->space, heads, width);
-	h = vkb_temp(b, op->space, heads, width);
 	p.w = f->up;
 	p.y_temp = &up;
 	vkb_products(b, &p);
 	if (f->gate != LMD_NONE) {
 		gate = vkb_temp(b, op->space, heads, width);
 		p.w = f->gate;
+		p.site = f->lora_site[0];
 		p.y_temp = &gate;
 		p.beside = true;
 		vkb_products(b, &p);
 	}
-	vkb_glu_temp(b, f->act, f->p, f->gate == LMD_NONE ? &up : &gate,
-		     f->gate == LMD_NONE ? NULL : &up, &h);
-	p = (struct vkb_product){.x = vkb_x_of(&h),
+	h = vkb_glu_rows(b, f->act, f->p, f->gate == LMD_NONE ? &up : &gate,
+			 f->gate == LMD_NONE ? NULL : &up, f->down);
+	p = (struct vkb_product){.x = h,
 				 .space = op->space,
 				 .heads = heads,
 				 .w = f->down,
@@ -218,7 +216,8 @@ void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op)
 				 .r_out = wanted(&f->r_out),
 				 .scale = 1.0f,
 				 .a = f->a,
-				 .bias2 = LMD_NONE};
+				 .bias2 = LMD_NONE,
+				 .site = f->lora_site[2]};
 	vkb_products(b, &p);
 }
 
@@ -226,7 +225,7 @@ void vkb_op_head(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_head *h = &op->u.head;
 	const struct vkb_product p = {
-		.x = vkb_prepare(b, &h->x, &h->norm, LMD_SPACE_OUTPUTS, true),
+		.x = vkb_prepare(b, &h->x, &h->norm, LMD_SPACE_OUTPUTS, true, &h->w, 1),
 		.space = LMD_SPACE_OUTPUTS,
 		.heads = 1,
 		.w = h->w,
@@ -234,6 +233,7 @@ void vkb_op_head(struct vkb_build *b, const struct lmd_op *op)
 		.scale = h->scale,
 		.softcap = h->softcap,
 		.bias2 = h->bias,
+		.site = h->lora_site,
 	};
 
 	vkb_products(b, &p);
@@ -243,7 +243,7 @@ void vkb_op_bmm(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_bmm *m = &op->u.bmm;
 	const struct vkb_product p = {
-		.x = vkb_prepare(b, &m->x, NULL, op->space, false),
+		.x = vkb_prepare(b, &m->x, NULL, op->space, false, NULL, 0),
 		.space = op->space,
 		.heads = m->y.n_head,
 		.mode = VKB_SLICE_HEAD,
@@ -251,6 +251,7 @@ void vkb_op_bmm(struct vkb_build *b, const struct lmd_op *op)
 		.y = &m->y,
 		.scale = 1.0f,
 		.bias2 = LMD_NONE,
+		.site = LMD_NONE,
 	};
 
 	vkb_products(b, &p);

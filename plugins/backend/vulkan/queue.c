@@ -228,38 +228,67 @@ void vkb_abandon(struct vkb_batch *b)
 	(void)pthread_mutex_unlock(&b->q->lock);
 }
 
-static VkResult submit(struct vkb_batch *b, VkCommandBuffer then)
+/* Has the submission come at which LLAMAD_VULKAN loses the device?  It happens once in a process. */
+static bool loses(const struct vkb_dev *dev)
+{
+	static uint64_t n;
+
+	return dev->set.lost && __atomic_add_fetch(&n, 1, __ATOMIC_RELAXED) == dev->set.lost;
+}
+
+static VkResult submit_some(struct vkb_dev *dev, const VkSubmitInfo *infos, uint32_t n)
+{
+	dev->counts.submissions++;
+	if (loses(dev))
+		return VK_ERROR_DEVICE_LOST;
+	return dev->fn.QueueSubmit(dev->queue, n, infos, VK_NULL_HANDLE);
+}
+
+/* The batch's own commands are submitted together with the first of `then`.  The last submission sets
+ * the semaphore, after all before it. */
+static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
 {
 	struct vkb_queue *q = b->q;
 	const uint64_t value = q->value + 1;
-	const VkCommandBuffer cmds[2] = {b->cmd, then};
 	const VkTimelineSemaphoreSubmitInfo values = {
 		.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
 		.signalSemaphoreValueCount = 1,
 		.pSignalSemaphoreValues = &value,
 	};
-	const VkSubmitInfo info = {
-		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-		.pNext = &values,
-		.commandBufferCount = then ? 2 : 1,
-		.pCommandBuffers = cmds,
-		.signalSemaphoreCount = 1,
-		.pSignalSemaphores = &q->semaphore,
-	};
+	VkSubmitInfo infos[2] = {{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+				  .commandBufferCount = 1,
+				  .pCommandBuffers = &b->cmd}};
+	uint32_t n = 1, from = 0, rest = then ? then->n : 0;
 	VkResult r = b->dev->fn.EndCommandBuffer(b->cmd);
 
 	if (r != VK_SUCCESS)
 		return r;
 	(void)pthread_mutex_lock(&b->dev->lock);
-	r = b->dev->fn.QueueSubmit(b->dev->queue, 1, &info, VK_NULL_HANDLE);
+	for (uint32_t i = 0; i <= rest && r == VK_SUCCESS; i++) {
+		if (i < rest) {
+			infos[n++] = (VkSubmitInfo){.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+						    .commandBufferCount = then->ends[i] - from,
+						    .pCommandBuffers = then->cmds + from};
+			from = then->ends[i];
+		} else if (rest) {
+			break;
+		}
+		if (i + 1 >= rest) {
+			infos[n - 1].pNext = &values;
+			infos[n - 1].signalSemaphoreCount = 1;
+			infos[n - 1].pSignalSemaphores = &q->semaphore;
+		}
+		r = submit_some(b->dev, infos, n);
+		n = 0;
+	}
 	(void)pthread_mutex_unlock(&b->dev->lock);
 	if (r == VK_SUCCESS)
 		q->busy_until[q->slot] = q->value = value;
 	return r;
 }
 
-enum lmd_status vkb_submit(struct vkb_batch *b, VkCommandBuffer then, struct vkb_event *done,
-			   struct lmd_error *err)
+enum lmd_status vkb_submit(struct vkb_batch *b, const struct vkb_commands *then,
+			   struct vkb_event *done, struct lmd_error *err)
 {
 	struct vkb_queue *q = b->q;
 	enum lmd_status st = LMD_OK;

@@ -119,14 +119,38 @@ static void put_groups(struct vkb_plan *p, const uint32_t *rows)
 	for (uint32_t i = 0; i < p->n_dispatch; i++) {
 		const struct vkb_dispatch *d = &p->dispatches[i];
 		uint32_t *w = p->env + p->indirect + 3 * i;
-		uint64_t items = d->each ? (uint64_t)rows[d->y.space] * d->each : 0;
+		uint64_t items = d->each ? (uint64_t)rows[d->of] * d->each : 0;
 
 		w[0] = groups(&d->x, rows);
 		w[1] = groups(&d->y, rows);
 		w[2] = 1;
-		if (d->each && (items < d->lo || items > d->hi))
+		if ((d->each && (items < d->lo || items > d->hi)) ||
+		    (d->adapters && !p->env[VKB_ENV_ADAPTERS]))
 			w[0] = w[1] = 0;
 	}
+}
+
+static bool has_adapters(const struct lmd_step *step)
+{
+	return step->lora_slot && (step->head->flags & LMD_STEP_LORA);
+}
+
+static enum lmd_status check_adapters(const struct vkb_plan *p, const struct lmd_step *s,
+				      struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t t = 0; t < s->head->n_tok; t++) {
+		if (s->lora_slot[t] <= 0 || (t && s->lora_slot[t] == s->lora_slot[t - 1]))
+			continue;
+		for (uint32_t i = 0; i < p->n_place && st == LMD_OK; i++) {
+			const struct vkb_place *x = &p->places[i];
+
+			st = vkb_site_check(p->dev, (uint32_t)s->lora_slot[t], x->site, x->n, x->k,
+					    x->n_stack, err);
+		}
+	}
+	return st;
 }
 
 static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
@@ -136,6 +160,8 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	uint32_t rows[LMD_N_SPACE] = {0};
 	enum lmd_status st = count_rows(p, step, rows, err);
 
+	if (st == LMD_OK && p->n_place && has_adapters(step))
+		st = check_adapters(p, step, err);
 	if (st == LMD_OK)
 		st = put_bindings(p, in, n_in, out, n_out, rows, err);
 	if (st != LMD_OK)
@@ -143,6 +169,7 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	p->env[0] = (uint32_t)p->block_mem.address;
 	p->env[1] = (uint32_t)(p->block_mem.address >> 32);
 	memcpy(p->env + 2, rows, sizeof(rows));
+	p->env[VKB_ENV_ADAPTERS] = p->n_place && has_adapters(step);
 	put_groups(p, rows);
 	return LMD_OK;
 }
@@ -185,11 +212,14 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 {
 	struct vkb_dev *dev = state;
 	struct vkb_plan *p = (struct vkb_plan *)(void *)plan;
+	struct vkb_commands then;
 	struct vkb_batch b;
 	enum lmd_status st = check(dev, step);
 
 	if (st == LMD_OK)
 		st = fill_env(p, step, in, n_in, out, n_out, &dev->error);
+	if (st == LMD_OK)
+		st = vkb_plan_commands(p, &then, &dev->error);
 	if (st == LMD_OK)
 		st = vkb_begin(dev, (struct vkb_queue *)(void *)q, &b, &dev->error);
 	if (st != LMD_OK)
@@ -197,7 +227,10 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	bring(p, &b, step);
 	if (step->progress)
 		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
-	return vkb_submit(&b, p->cmd, (struct vkb_event *)(void *)done, &dev->error);
+	dev->counts.steps++;
+	dev->counts.barriers += then.counts.barriers;
+	dev->counts.dispatches += then.counts.dispatches;
+	return vkb_submit(&b, &then, (struct vkb_event *)(void *)done, &dev->error);
 }
 
 /* ---- observing ---- */
@@ -232,7 +265,7 @@ static enum lmd_status show(struct watch *w, uint32_t op, uint32_t value)
 	if (st == LMD_OK) {
 		st = vkb_download(&b, rows, &values, v->offset, bytes, &dev->error);
 		if (st == LMD_OK)
-			st = vkb_submit(&b, VK_NULL_HANDLE, NULL, &dev->error);
+			st = vkb_submit(&b, NULL, NULL, &dev->error);
 		else
 			vkb_abandon(&b);
 	}
@@ -262,7 +295,7 @@ static enum lmd_status run_op(struct watch *w, uint32_t op, uint32_t *at)
 	if (!op)
 		bring(p, &b, w->step);
 	vkb_plan_record(p, b.cmd, from, *at);
-	return vkb_submit(&b, VK_NULL_HANDLE, NULL, &p->dev->error);
+	return vkb_submit(&b, NULL, NULL, &p->dev->error);
 }
 
 static enum lmd_status watch_op(struct watch *w, uint32_t i, uint32_t *at)

@@ -11,35 +11,6 @@
 #define MOST_USED  64u           /* as in shaders/route.comp */
 #define MOST_GROUP 128u
 
-static bool any_site(const uint32_t *sites, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (sites[i] != LMD_NONE)
-			return true;
-	}
-	return false;
-}
-
-static bool has_adapters(const struct lmd_plan *plan, const struct lmd_op *op)
-{
-	if (!(plan->key.flags & LMD_PLAN_LORA))
-		return false;
-	switch (op->code) {
-	case LMD_OP_EMBED:
-		return any_site(&op->u.embed.lora_site, 1);
-	case LMD_OP_LINEAR:
-		return any_site(op->u.linear.lora_site, op->u.linear.n_w);
-	case LMD_OP_FFN:
-		return any_site(op->u.ffn.lora_site, 3);
-	case LMD_OP_HEAD:
-		return any_site(&op->u.head.lora_site, 1);
-	case LMD_OP_MOE_FFN:
-		return any_site(op->u.moe_ffn.lora_site, 3);
-	default:
-		return false;
-	}
-}
-
 static bool has_types(const struct lmd_plan *plan, uint32_t cache)
 {
 	const struct lmd_cache *c = cache == LMD_NONE ? NULL : &plan->caches[cache];
@@ -75,8 +46,6 @@ const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op)
 {
 	if (!vkb_op_of(op->code))
 		return "there is no shader for this op";
-	if (has_adapters(plan, op))
-		return "adapters";
 	if ((op->code == LMD_OP_SCAN && !has_state(plan, op->u.scan.cache)) ||
 	    (op->code == LMD_OP_CONV && !has_state(plan, op->u.conv.cache)))
 		return "a state that is not f32";

@@ -37,6 +37,8 @@ struct vkb_mem {
 
 #define VKB_MODULES(X)										\
 	X(attn)											\
+	X(attn_fast)										\
+	X(attn_join)										\
 	X(conv)											\
 	X(copy)											\
 	X(dequant)											\
@@ -45,14 +47,19 @@ struct vkb_mem {
 	X(gather)											\
 	X(glu)											\
 	X(index)											\
+	X(lora)											\
 	X(mix)											\
 	X(moe)											\
 	X(norm)											\
 	X(pages)											\
 	X(patch)											\
 	X(product)											\
+	X(product8)											\
+	X(product8_dot)										\
+	X(product8_sub)										\
 	X(reduce)											\
 	X(rope_kv)											\
+	X(round)											\
 	X(route)											\
 	X(sample)											\
 	X(scan)											\
@@ -71,19 +78,32 @@ struct vkb_pipeline {
 /* Push constants; as in shaders/lib.glsl. */
 struct vkb_push {
 	VkDeviceAddress args, env, points;
-	uint32_t at, phase;
+	uint32_t phase;
 };
 
 /* ---- devices ---- */
+
+struct vkb_counts {
+	uint64_t submissions, barriers, dispatches, steps;
+};
 
 /* What LLAMAD_VULKAN switches off (settings.c). */
 struct vkb_settings {
 	bool staging;            /* copies go through host memory also if the device's can be mapped */
 	uint64_t chunk;          /* bytes of a chunk of memory */
+	uint64_t piece;          /* most bytes of an allocation; 0: what the driver allows */
 	bool cache;              /* the pipeline cache is kept on disk */
+	bool dot;                /* the integer dot product is used */
+	uint32_t split;          /* 0: as is best for the device */
+	uint32_t shares;         /* 0: as is best for the device */
+	uint32_t priority;       /* among programs: 1 low, 2 medium, 3 high; 0: the driver's */
+	bool counts;             /* what steps took is logged when the device is closed */
+	uint64_t work;           /* millions of multiply-adds of a submission; 0: by the device */
+	uint64_t lost;           /* the process loses the device at this submission; 0: never */
 };
 
 struct vkb_queue;
+struct vkb_site;
 
 struct vkb_dev {
 	const struct lmd_host *host;
@@ -98,22 +118,33 @@ struct vkb_dev {
 	VkPhysicalDeviceMemoryProperties memory;
 	uint64_t max_allocation;
 	bool has_budget;
+	bool int8;               /* products round activations to 8 bits */
+	enum vkb_module product8; /* their shader */
+	uint64_t most_work;      /* multiply-adds of a submission */
+	uint32_t shares;         /* workgroups that share the keys of a row of few */
+	uint32_t split;          /* lanes that share an output of theirs */
+	bool has_dot, has_broadcast;
 	uint32_t type_of[VKB_N_KIND];
 	bool mappable;           /* device memory is mapped */
 	pthread_mutex_t lock;
 	struct vkb_chunk *chunks;
 	struct vkb_queue *queues;
 	struct vkb_queue *own;   /* for calls without a queue */
+	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkPipelineCache cache;
 	VkShaderModule modules[VKB_N_MODULE];
 	struct vkb_pipeline *pipelines;
 	struct vkb_mem chained;  /* last token of each sequence slot */
 	struct vkb_mem points;   /* the numbers of backend/common/device_points.h */
+	struct vkb_counts counts; /* of all steps, but submissions of all calls */
+	struct vkb_site *sites;  /* of adapters */
 	bool lost;
 	struct lmd_error error;  /* of the last plan_run or plan_observe */
 };
 #define VKB_MAX_SEQ 16384u
+#define VKB_N_SLOT  256u /* adapter slots; as in shaders/adapter.glsl */
+#define VKB_ADAPTER_WORDS 12u
 
 /* Takes memory of a kind; bytes 0 gives a piece of 1 byte.  LMD_NOMEM. */
 enum lmd_status vkb_alloc(struct vkb_dev *dev, enum vkb_kind kind, uint64_t bytes,
@@ -138,6 +169,16 @@ void vkb_pipelines_close(struct vkb_dev *dev);
 enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
 			     uint32_t spec1, VkPipeline *out, struct lmd_error *err);
 
+/* ---- adapters (adapter.c) ---- */
+
+/* The address of a site's table, which is made if there is none. */
+enum lmd_status vkb_site_table(struct vkb_dev *dev, uint32_t site, VkDeviceAddress *out,
+			       struct lmd_error *err);
+/* LMD_INVALID unless the adapter of a slot, if there is one, fits a weight [n_stack, n, k]. */
+enum lmd_status vkb_site_check(const struct vkb_dev *dev, uint32_t slot, uint32_t site, uint32_t n,
+			       uint32_t k, uint32_t n_stack, struct lmd_error *err);
+void vkb_sites_close(struct vkb_dev *dev);
+
 /* ---- queues (queue.c) ---- */
 
 struct vkb_event {
@@ -146,6 +187,14 @@ struct vkb_event {
 	uint64_t value;          /* fires when the queue's semaphore has it */
 	enum lmd_status status;
 	struct lmd_error error;
+};
+
+/* Recorded command buffers: ends[i] is the number of those up to the end of submission i. */
+struct vkb_commands {
+	const VkCommandBuffer *cmds;
+	const uint32_t *ends;    /* [n] */
+	uint32_t n;
+	struct vkb_counts counts;
 };
 
 /* A command buffer that a call records and submits. */
@@ -164,9 +213,9 @@ void vkb_queues_close(struct vkb_dev *dev);
  * everything that was submitted before. */
 enum lmd_status vkb_begin(struct vkb_dev *dev, struct vkb_queue *q, struct vkb_batch *b,
 			  struct lmd_error *err);
-/* Ends the batch and submits it, followed by `then` (a recorded command buffer) if that is not NULL;
- * waits for it if the call had no queue. */
-enum lmd_status vkb_submit(struct vkb_batch *b, VkCommandBuffer then, struct vkb_event *done,
+/* Ends the batch and submits it, followed by `then` if that is not NULL; waits for it if the call had no
+ * queue. */
+enum lmd_status vkb_submit(struct vkb_batch *b, const struct vkb_commands *then, struct vkb_event *done,
 			   struct lmd_error *err);
 /* Drops the batch. */
 void vkb_abandon(struct vkb_batch *b);
@@ -231,6 +280,9 @@ enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
 			    struct lmd_error *err);
 void vkb_pool_destroy(void *state, struct lmd_pool *pool);
+
+enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err);
 
 void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out);

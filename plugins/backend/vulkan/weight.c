@@ -3,6 +3,7 @@
  * Weights: rows are copied to the device one after the other, so that a shader finds a row by its
  * number. */
 #include "backend/common/device_types.h"
+#include "backend/common/planes.h"
 #include "weight.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ struct shape {
 	uint32_t stored;         /* type */
 	uint32_t row_bytes;
 	uint64_t bytes;
+	bool planes;             /* rows are repacked */
 	bool turned;             /* rows of the pieces are columns of the weight */
 	bool stacked;            /* pieces follow each other in the stack, not in N */
 };
@@ -89,12 +91,19 @@ static enum lmd_status shape_of(const struct vkb_dev *dev, const struct lmd_weig
 		s->stored = d->dtype;
 	row = s->stored == d->dtype ? h->dtype_head(h->ctx, d->dtype) + (uint64_t)cols / elems * bytes
 				    : 4ull * ref->k;
-	row = (row + 3) / 4 * 4;
+	s->planes = s->stored == d->dtype && host_mem_planes_has(d->dtype);
+	row = s->planes ? (row + 15) / 16 * 16 : (row + 3) / 4 * 4;
 	if (row > UINT32_MAX)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %llu bytes", ref->name,
 				(unsigned long long)row);
 	s->row_bytes = (uint32_t)row;
 	s->bytes = row * ref->n * ref->n_stack + 4; /* shaders read whole words */
+	if (s->bytes > dev->max_allocation)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: %llu bytes in one piece, the device allows at most %llu; keep it on "
+				"the cpu (--override-tensor NAME=cpu)",
+				ref->name, (unsigned long long)s->bytes,
+				(unsigned long long)dev->max_allocation);
 	return check_pieces(d, s, err);
 }
 
@@ -205,7 +214,7 @@ static enum lmd_status put_slice(const struct lmd_weight_desc *d, const struct s
 				 uint32_t slice, float *row, struct sink *sink, struct lmd_error *err)
 {
 	const struct lmd_host *h = sink->dev->host;
-	static const char zeros[4];
+	static const char zeros[16];
 	uint32_t elems, bytes;
 	enum lmd_status st = LMD_OK;
 
@@ -214,6 +223,10 @@ static enum lmd_status put_slice(const struct lmd_weight_desc *d, const struct s
 		const char *from = row_at(d, s, slice, n);
 		uint32_t used = h->dtype_head(h->ctx, d->dtype) + d->ref->k / elems * bytes;
 
+		if (s->planes) {
+			host_mem_planes_row(d->dtype, (const uint8_t *)from, d->ref->k, (uint8_t *)row);
+			from = (const char *)row;
+		}
 		if (s->stored == d->dtype) {
 			st = sink_put(sink, from, used, err);
 			if (st == LMD_OK && used < s->row_bytes)

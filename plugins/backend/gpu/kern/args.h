@@ -14,6 +14,7 @@
 #define GPU_N_SPACE   9
 #define GPU_MAX_PART  32  /* parts of the keys of a row (kern/split.h) */
 #define GPU_CHUNK     256 /* keys of a chunk */
+#define GPU_SHARED_BYTES 49152u /* shared memory that a block may ask for on every device */
 #define GPU_PLANES    256u /* in a type: its rows lie in planes (kern/planes.h) */
 
 /* 16 bytes, as one load brings them. */
@@ -134,7 +135,7 @@ struct gpu_round_args {
 	uint32_t space, fold, heads, reserved;
 };
 
-/* Rows as sums of two 16-bit floats (kern/nv/halves.h), from f32 rows. */
+/* Rows as sums of two 16-bit floats (kern/halves.h), from f32 rows. */
 struct gpu_halves_args {
 	uint64_t run;
 	uint64_t x, out;
@@ -143,7 +144,7 @@ struct gpu_halves_args {
 	uint32_t bf16;            /* 0: f16 */
 };
 
-/* Pairs in the order of their slices (kern/nv/group.h). */
+/* Pairs in the order of their slices (kern/group.h). */
 struct gpu_group_args {
 	uint64_t run;
 	uint64_t out;
@@ -178,10 +179,17 @@ struct gpu_linear_args {
 
 /* Products of the same rows with weights of a type, in one launch. */
 #define GPU_PARTS 3
+/* What its blocks leave to the one that comes last (kern/tail.h). */
+enum gpu_tail { GPU_TAIL_NONE = 0, GPU_TAIL_GLU = 1, GPU_TAIL_NORM = 2 };
+#define GPU_TAIL_COLUMNS 256u /* of GLU, when all parts have them */
 struct gpu_parts_args {
 	struct gpu_linear_args part[GPU_PARTS];
 	uint32_t blocks[GPU_PARTS]; /* blocks of x that each has, one after the other */
 	uint32_t n_part;
+	uint32_t tail_kind;       /* enum gpu_tail */
+	uint32_t reserved;
+	uint64_t tail;            /* its arguments, in device memory */
+	uint64_t counters;        /* u32, 0 between launches */
 };
 
 struct gpu_embed_args {
@@ -225,6 +233,8 @@ struct gpu_rope_kv_args {
 	uint32_t norm_when, append;
 	uint32_t n_unit;          /* heads of q, k and v together */
 	uint32_t space, fold;
+	uint32_t most;            /* columns of the widest head */
+	uint64_t work;            /* f32 [blocks][most]: heads too wide for shared memory; 0 = none */
 };
 
 struct gpu_attn_src {
@@ -251,6 +261,8 @@ struct gpu_attn_args {
 	float max_distance;
 	uint32_t tree;
 	uint64_t part;            /* of split.h: f32 [rows][heads][parts][y.width + 2] */
+	uint64_t counters;        /* u32 [rows * heads], 0 between launches */
+	uint64_t q8;              /* y rounded to 8 bits as well; 0 = no */
 	uint32_t part_rows;       /* rows times parts that there is memory for */
 	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
 				   * never */
@@ -441,20 +453,24 @@ struct gpu_lora_args {
 	X(split_##width##_1, gpu_attn_args) X(split_##width##_4, gpu_attn_args) \
 	X(split_##width##_8, gpu_attn_args)
 #define GPU_SPLIT_KERNELS(X) \
-	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256) \
-	X(merge, gpu_attn_args)
+	GPU_SPLIT_KERNEL(X, 64) GPU_SPLIT_KERNEL(X, 128) GPU_SPLIT_KERNEL(X, 256)
 
-/* Products of many rows and attention on NVIDIA's matrix units (nv/). */
+/* Products of many rows on matrix units (tile.h): those of NVIDIA, with attention, and of AMD. */
+#define GPU_TILE_KERNELS(X, unit) \
+	X(unit##_q4_0, gpu_linear_args) X(unit##_q8_0, gpu_linear_args) \
+	X(unit##_q4_k, gpu_linear_args) X(unit##_q5_k, gpu_linear_args) \
+	X(unit##_q6_k, gpu_linear_args) X(unit##_iq4_nl, gpu_linear_args) \
+	X(unit##_iq4_xs, gpu_linear_args) X(unit##_mxfp4, gpu_linear_args) \
+	X(unit##_f16, gpu_linear_args) X(unit##_bf16, gpu_linear_args)
 #define GPU_NV_KERNELS(X) \
-	X(tile_q4_0, gpu_linear_args) X(tile_q8_0, gpu_linear_args) \
-	X(tile_q4_k, gpu_linear_args) X(tile_q5_k, gpu_linear_args) \
-	X(tile_q6_k, gpu_linear_args) X(tile_iq4_nl, gpu_linear_args) \
-	X(tile_iq4_xs, gpu_linear_args) X(tile_mxfp4, gpu_linear_args) \
-	X(tile_f16, gpu_linear_args) X(tile_bf16, gpu_linear_args) \
-	X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	GPU_TILE_KERNELS(X, tile) \
 	X(flash_64_f16, gpu_attn_args) X(flash_64_bf16, gpu_attn_args) \
 	X(flash_64_any, gpu_attn_args) X(flash_128_f16, gpu_attn_args) \
-	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args)
+	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args) \
+	X(flash_256_f16, gpu_attn_args) X(flash_256_bf16, gpu_attn_args)
+#define GPU_AMD_KERNELS(X) GPU_TILE_KERNELS(X, mfma) GPU_TILE_KERNELS(X, wmma)
+/* All that not every device has. */
+#define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X)
 
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \
@@ -467,7 +483,8 @@ struct gpu_lora_args {
 	X(mix, gpu_mix_args) X(conv, gpu_conv_args) X(conv_keep, gpu_conv_args) \
 	X(scan, gpu_scan_args) X(patch, gpu_patch_args) X(index, gpu_index_args) \
 	X(sample, gpu_sample_args) X(remember, gpu_sample_args) X(lora, gpu_lora_args) \
-	X(round, gpu_round_args) GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
+	X(round, gpu_round_args) X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
 	GPU_SPLIT_KERNELS(X)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_ARGS_H */

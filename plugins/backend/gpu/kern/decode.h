@@ -181,8 +181,8 @@ GPU_SLOW float gpu_rare_element(uint32_t type, const uint8_t *row, uint32_t i, u
 	return w[i % 32];
 }
 
-/* One value of a row. */
-GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
+/* One value of a row of a cache. */
+GPU_FN float gpu_cached_element(uint32_t type, const uint8_t *row, uint32_t i)
 {
 	if (type == GPU_F32)
 		return ((const float *)(const void *)row)[i];
@@ -193,8 +193,15 @@ GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t
 	if (type == GPU_Q8_0)
 		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] *
 		       gpu_f16(row + 34 * (i / 32));
-	if (DEVICE_CACHE_IS_BLOCKS(type))
-		return device_cache_value(row, type, i);
+	return device_cache_value(row, type, i);
+}
+
+/* One value of a row. */
+GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
+{
+	if (type == GPU_F32 || type == GPU_F16 || type == GPU_BF16 || type == GPU_Q8_0 ||
+	    DEVICE_CACHE_IS_BLOCKS(type))
+		return gpu_cached_element(type, row, i);
 	return gpu_rare_element(type, row, i, k);
 }
 

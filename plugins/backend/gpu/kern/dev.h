@@ -6,8 +6,8 @@
  *
  * A block is one-dimensional; its threads are GPU_TID of GPU_THREADS.  A warp has GPU_WARP
  * threads; shuffles need all threads of the warp.  Shared memory is what the launch asked for, at
- * GPU_SHARED(type).  GPU_PARAM arguments stay where the launch
- * put them.  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
+ * GPU_SHARED(type).  GPU_PARAM arguments stay where the launch put them; GPU_ARGS(a) is their
+ * address.  GPU_FN functions become part of their callers, GPU_SLOW ones do not.  A
  * GPU_BLOCK_OF(n, m) kernel is launched with blocks of at most n threads, of which a processor
  * should hold m.  Each kernel strides over its work by the size of the grid: any grid is right. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H
@@ -21,6 +21,7 @@
 #define GPU_BLOCK_OF(threads, blocks)                                                              \
 	extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define GPU_PARAM   const __grid_constant__
+#define GPU_ARGS(a) (&(a))
 #define GPU_FN      static __device__ __forceinline__
 #define GPU_SLOW    static __device__ __noinline__
 #define GPU_CONST   static __device__ const
@@ -32,6 +33,7 @@
 #define GPU_GRID_Y  gridDim.y
 #define GPU_WARP    32u
 #define GPU_UNROLL  _Pragma("unroll")
+#define GPU_LOOP    _Pragma("unroll 1") /* stays a loop, where registers are short */
 /* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes */
 extern __shared__ __align__(16) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
@@ -84,10 +86,17 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return __byte_perm(lo, hi, pick);
 }
 
-/* Adds 1 to a number in shared memory; returns what it was. */
+/* Adds 1 to a number; returns what it was. */
 GPU_FN uint32_t gpu_count_up(uint32_t *n)
 {
 	return atomicAdd(n, 1u);
+}
+
+/* What this thread has written before it is seen by all threads of the device that see what it
+ * writes after it; and what it reads after it is no older than what it has read before. */
+GPU_FN void gpu_fence(void)
+{
+	__threadfence();
 }
 
 /* Numbers that are read once: they leave the cache to the others. */
@@ -120,6 +129,8 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #define GPU_KERNEL       extern "C" __global__ void
 #define GPU_BLOCK_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads)
 #define GPU_PARAM        const
+/* of the only argument; &a would copy it to each thread's memory where it is indexed */
+#define GPU_ARGS(a)      ((const decltype(a) *)__builtin_amdgcn_kernarg_segment_ptr())
 #define GPU_FN           static __device__ __forceinline__
 #define GPU_SLOW         static __device__ __noinline__
 #define GPU_CONST        static __device__ const
@@ -131,7 +142,8 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #define GPU_GRID_Y       gridDim.y
 #define GPU_WARP         ((unsigned)__AMDGCN_WAVEFRONT_SIZE)
 #define GPU_UNROLL       _Pragma("unroll")
-extern __shared__ unsigned long long gpu_shared_memory[];
+#define GPU_LOOP         _Pragma("unroll 1")
+extern __shared__ __attribute__((aligned(16))) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
 #ifndef __AMDGCN_WAVEFRONT_SIZE
 #define __AMDGCN_WAVEFRONT_SIZE 64 /* the compiler's pass for the host */
@@ -189,10 +201,15 @@ GPU_FN uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return __builtin_amdgcn_perm(hi, lo, pick);
 }
 
-/* Adds 1 to a number in shared memory; returns what it was. */
+/* Adds 1 to a number; returns what it was. */
 GPU_FN uint32_t gpu_count_up(uint32_t *n)
 {
 	return atomicAdd(n, 1u);
+}
+
+GPU_FN void gpu_fence(void)
+{
+	__threadfence();
 }
 
 typedef unsigned gpu_vector __attribute__((ext_vector_type(4)));
@@ -268,6 +285,34 @@ GPU_FN float gpu_block_max(float v, float *red)
 	for (unsigned i = 0; i < n; i++)
 		v = fmaxf(v, red[i]);
 	return v;
+}
+
+/* ---- the last of several blocks ---- */
+
+/* All threads of `expected` blocks come here, each block when it has done its part of something.
+ * Returns 1 in the one that comes last, which then sees what all of them have written, and 0 in
+ * the others.  counter: in device memory, 0 before and after; flag: shared. */
+GPU_FN int gpu_last(uint32_t *counter, uint32_t expected, uint32_t *flag)
+{
+	int last;
+
+	if (expected == 1) {
+		gpu_sync();
+		return 1;
+	}
+	gpu_fence();
+	gpu_sync();
+	if (GPU_TID == 0) {
+		*flag = gpu_count_up(counter) + 1 == expected;
+		if (*flag)
+			*counter = 0;
+	}
+	gpu_sync();
+	last = *flag != 0;
+	gpu_sync(); /* `flag` is free again */
+	if (last)
+		gpu_fence();
+	return last;
 }
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_DEV_H */

@@ -13,13 +13,14 @@
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_FAST_H
 
 #include "backend/gpu/kern/linear.h"
-#include "backend/gpu/kern/q8.h"
+#include "backend/gpu/kern/tail.h"
 
 #define GPU_FAST_THREADS 256
 #define GPU_OUTPUTS      4
 /* Types that need more registers than a third of a processor's. */
 #define GPU_FAST_LARGE(type)                                                                       \
-	((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_Q6_K || (type) == GPU_MXFP4)
+	((type) == GPU_Q8_0 || (type) == GPU_Q5_K || (type) == GPU_Q6_K || (type) == GPU_MXFP4 ||  \
+	 (type) == GPU_IQ4_NL || (type) == GPU_IQ4_XS)
 
 /* Values of a unit. */
 GPU_FN uint32_t gpu_fast_unit(uint32_t type)
@@ -183,9 +184,9 @@ GPU_FN uint32_t gpu_fast_slice(const struct gpu_linear_args *a, uint32_t i)
 	return (uint32_t)gpu_cell_i32(&ids, i / a->heads, i % a->heads);
 }
 
-/* Block `block` of a product.  Shared: [warps][GPU_OUTPUTS][rows]. */
-GPU_FN void gpu_fast_block(const struct gpu_linear_args *a, uint32_t type, uint32_t rows,
-			   uint32_t block)
+/* Block `block` of a product a of p.  Shared: [warps][GPU_OUTPUTS][rows]. */
+GPU_FN void gpu_fast_block(const struct gpu_parts_args *p, const struct gpu_linear_args *a,
+			   uint32_t type, uint32_t rows, uint32_t block)
 {
 	uint32_t warps = GPU_THREADS / GPU_WARP, warp = GPU_TID / GPU_WARP;
 	uint32_t outputs = a->mode == GPU_LINEAR_FLAT ? a->w.n_stack * a->w.n : a->w.n;
@@ -221,6 +222,8 @@ GPU_FN void gpu_fast_block(const struct gpu_linear_args *a, uint32_t type, uint3
 					a->mode == GPU_LINEAR_FLAT ? n % a->w.n : n, v);
 		}
 		gpu_sync();
+		if (p->tail_kind)
+			gpu_tail(p, first, per, outputs, items, i / tile, i, count, red);
 	}
 }
 
@@ -233,7 +236,7 @@ GPU_FN void gpu_fast(const struct gpu_parts_args *a, uint32_t type, uint32_t row
 			block -= a->blocks[i++];
 		if (i == a->n_part)
 			break;
-		gpu_fast_block(&a->part[i], type, rows, block);
+		gpu_fast_block(a, &a->part[i], type, rows, block);
 	}
 }
 
@@ -241,7 +244,7 @@ GPU_FN void gpu_fast(const struct gpu_parts_args *a, uint32_t type, uint32_t row
 	GPU_BLOCK_OF(GPU_FAST_THREADS, rows > 1 ? 1 : GPU_FAST_LARGE(TYPE) ? 2 : 3)                \
 	gpu_fast_##name##_##rows(GPU_PARAM struct gpu_parts_args a)                                \
 	{                                                                                          \
-		gpu_fast(&a, TYPE, rows);                                                          \
+		gpu_fast(GPU_ARGS(a), TYPE, rows);                                                 \
 	}
 #define GPU_FAST(name, TYPE)                                                                       \
 	GPU_FAST_ROWS(name, TYPE, 1)                                                               \

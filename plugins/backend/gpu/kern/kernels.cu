@@ -3,6 +3,9 @@
  * All kernels in one unit for the devices' compilers. */
 #include "backend/gpu/kern/attn.h"
 #include "backend/gpu/kern/fast.h"
+#include "backend/gpu/kern/glu.h"
+#include "backend/gpu/kern/group.h"
+#include "backend/gpu/kern/halves.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
@@ -13,10 +16,15 @@
 #include "backend/gpu/kern/select.h"
 #include "backend/gpu/kern/split.h"
 #include "backend/gpu/kern/state.h"
-/* Code for older devices does not have these kernels, and the host looks for them by name. */
-#if !defined(__HIP__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+/* Code for devices without matrix units does not have these kernels, and the host looks for them by name. */
+#if defined(__HIP__)
+#if defined(__gfx90a__)
+#include "backend/gpu/kern/amd/tile.h"
+#elif defined(__GFX11__)
+#include "backend/gpu/kern/amd/wmma.h"
+#endif
+#elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #include "backend/gpu/kern/nv/flash.h"
-#include "backend/gpu/kern/nv/group.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"
 #endif

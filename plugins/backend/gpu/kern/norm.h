@@ -107,35 +107,44 @@ GPU_FN void gpu_norm_round(const struct gpu_norm_args *a, uint32_t row, uint32_t
 	}
 }
 
+/* Head `head` of row `row` of y, from row `from` of x.  red: shared, one number for each warp. */
+GPU_FN void gpu_norm_row(const struct gpu_norm_args *a, uint32_t row, uint32_t from, uint32_t head,
+			 float *red)
+{
+	uint32_t size = a->norm.n ? a->norm.n : a->y.width;
+	float times = gpu_is_set(&a->times) ? gpu_cell_get(&a->times, row, head) : 1.0f;
+
+	for (uint32_t c = GPU_TID; c < a->y.width; c += GPU_THREADS) {
+		float v = gpu_norm_input(a, from, head, c, times);
+
+		gpu_put(&a->y, row, head, c, v);
+		if (gpu_is_set(&a->h))
+			gpu_put(&a->h, row, head, c, v);
+	}
+	/* Groups are passed over thread by thread in other columns than above. */
+	gpu_sync();
+	for (uint32_t at = 0; at < a->y.width; at += size)
+		gpu_norm_group(a, row, from, head, at,
+			       a->y.width - at < size ? a->y.width - at : size, red);
+	if (a->q8)
+		gpu_norm_round(a, row, head);
+}
+
 /* A block computes a (row, head) of y.  Shared: one number for each warp. */
 GPU_KERNEL gpu_norm(struct gpu_norm_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	float *red = GPU_SHARED(float);
-	uint32_t heads = a.y.n_head, size = a.norm.n ? a.norm.n : a.y.width, n;
+	uint32_t heads = a.y.n_head, n;
 
 	gpu_norm_views(&a, r);
 	n = gpu_n_row(r, &a.y) * heads;
 	for (uint32_t i = GPU_BLOCK_X; i < n; i += GPU_GRID_X) {
-		uint32_t row = i / heads, head = i % heads;
-		uint32_t from =
-			a.rows == GPU_ROWS_OUT_ROW ? (uint32_t)gpu_int(r->out_row, row) : row;
-		float times = gpu_is_set(&a.times) ? gpu_cell_get(&a.times, row, head) : 1.0f;
+		uint32_t row = i / heads;
 
-		for (uint32_t c = GPU_TID; c < a.y.width; c += GPU_THREADS) {
-			float v = gpu_norm_input(&a, from, head, c, times);
-
-			gpu_put(&a.y, row, head, c, v);
-			if (gpu_is_set(&a.h))
-				gpu_put(&a.h, row, head, c, v);
-		}
-		/* Groups are passed over thread by thread in other columns than above. */
-		gpu_sync();
-		for (uint32_t at = 0; at < a.y.width; at += size)
-			gpu_norm_group(&a, row, from, head, at,
-				       a.y.width - at < size ? a.y.width - at : size, red);
-		if (a.q8)
-			gpu_norm_round(&a, row, head);
+		gpu_norm_row(&a, row,
+			     a.rows == GPU_ROWS_OUT_ROW ? (uint32_t)gpu_int(r->out_row, row) : row,
+			     i % heads, red);
 		gpu_sync();
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * rope_kv.h - the kernel of ROPE_KV: a block takes a head of q, k or v of a row into shared
- * memory, norms and rotates it there, and stores it.
+ * memory, or into memory of its own if the head is too wide for that, norms and rotates it there,
+ * and stores it.
  *
  * Angles are computed in double precision and reduced to one turn before they become floats: in
  * float, a position of 2^20 would lose a tenth of a radian. */
@@ -11,7 +12,7 @@
 #include "backend/gpu/kern/decode.h"
 #include "backend/gpu/kern/norm.h"
 
-/* Norms a head in shared memory. */
+/* Norms a head at x. */
 GPU_FN void gpu_rope_norm(const struct gpu_norm *n, uint32_t row, uint32_t head, float *x,
 			  uint32_t width, float *red)
 {
@@ -60,7 +61,7 @@ GPU_FN void gpu_rope_rotate(const struct gpu_rope_kv_args *a, const struct gpu_r
 	gpu_sync();
 }
 
-/* Stores a head in shared memory into the cache. */
+/* Stores a head at x into the cache. */
 GPU_FN void gpu_rope_store(const struct gpu_rope_kv_args *a, const struct gpu_run *r, uint32_t row,
 			   uint32_t head, int is_v, const float *x, uint32_t width)
 {
@@ -99,13 +100,15 @@ GPU_FN void gpu_rope_head(const struct gpu_rope_kv_args *a, const struct gpu_run
 		gpu_put(out, row, head, c, x[c]);
 }
 
-/* Shared: 64 numbers for sums, then the widest head. */
+/* Shared: 64 numbers for sums, then the widest head unless there is memory for it. */
 GPU_KERNEL gpu_rope_kv(struct gpu_rope_kv_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	float *red = GPU_SHARED(float), *x = red + 64;
 	uint32_t nq = gpu_is_set(&a.q) ? a.q.n_head : 0, nk = gpu_is_set(&a.k) ? a.k.n_head : 0, n;
 
+	if (a.work)
+		x = GPU_PTR(float, a.work) + (uint64_t)GPU_BLOCK_X * a.most;
 	gpu_open(r, &a.q);
 	gpu_open(r, &a.k);
 	gpu_open(r, &a.v);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * rows.h - kernels that begin a step, and those that move or combine rows without products: EMBED,
- * GLU, EW, CAST_COPY and GATHER of llamad/op.h. */
+ * EW, CAST_COPY and GATHER of llamad/op.h. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROWS_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROWS_H
 
 #include "backend/gpu/kern/act.h"
 #include "backend/gpu/kern/decode.h"
 #include "backend/gpu/kern/lora.h"
-#include "backend/gpu/kern/q8.h"
 
 /* One block.  Tells the plan where its inputs are and makes the page table changes of the step,
  * those of a sequence in order. */
@@ -138,37 +137,6 @@ GPU_KERNEL gpu_embed(struct gpu_embed_args a)
 		if (a.type_table.data)
 			v += gpu_table_value(&a.type_table, a.type_row, c);
 		*GPU_PTR(float, gpu_cell(&a.y, row, c)) = v;
-	}
-}
-
-/* With q8, rows have whole groups of 32 columns. */
-GPU_KERNEL gpu_glu(struct gpu_glu_args a)
-{
-	const struct gpu_run *r = gpu_run_of(a.run);
-	uint32_t cols = a.y.n_head * a.y.width;
-	uint64_t n, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
-
-	gpu_open(r, &a.a);
-	gpu_open(r, &a.b);
-	n = (uint64_t)gpu_n_row(r, &a.y) * cols;
-	for (uint64_t at = (uint64_t)GPU_BLOCK_X * GPU_THREADS; at < n; at += step) {
-		uint64_t i = at + GPU_TID;
-		uint32_t row = (uint32_t)(i / cols), h = (uint32_t)(i % cols) / a.y.width,
-			 c = (uint32_t)(i % cols) % a.y.width;
-		int has_b = gpu_is_set(&a.b);
-		float v = 0;
-
-		if (i < n) {
-			v = gpu_act(a.act, a.p, gpu_get(&a.a, row, h, c),
-				    has_b ? gpu_get(&a.b, row, h, c) : 0.0f, has_b);
-			gpu_put(&a.y, row, h, c, v);
-		}
-		if (a.q8)
-			gpu_q8_round(v,
-				     i < n ? a.q8 + ((uint64_t)row * a.y.n_head + h) *
-							    GPU_Q8_BYTES(a.y.width)
-					   : 0,
-				     a.y.width, c / 32);
 	}
 }
 

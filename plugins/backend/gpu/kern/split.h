@@ -6,12 +6,13 @@
  * of a sequence if there is room - and a part of the keys: chunk c, keys [GPU_CHUNK c, GPU_CHUNK
  * (c + 1)), belongs to part c % parts.  `lanes` neighbouring threads hold a key, 8 columns each.
  * For each chunk scores are computed into shared memory, then their greatest and the weights, then
- * the weighted sum of the values.  A part is stored as sums, greatest score and denominator;
- * gpu_merge puts the parts of a row together. */
+ * the weighted sum of the values.  A part is stored as sums, greatest score and denominator; the block
+ * that comes last puts the parts of its queries together. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_SPLIT_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_SPLIT_H
 
 #include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/q8.h"
 
 #define GPU_SPLIT_THREADS 128
 #define GPU_PACK          8   /* queries of a block, at most */
@@ -386,6 +387,100 @@ GPU_FN void gpu_split_run(const struct gpu_attn_args *a, const struct gpu_run *r
 	gpu_split_range(a, r, p);
 }
 
+/* Parts of a row that have keys, from part *first % parts on. */
+GPU_FN uint32_t gpu_split_used(const struct gpu_attn_args *a, const struct gpu_run *r,
+			       uint32_t parts, uint32_t row, uint32_t *first)
+{
+	const struct gpu_group *g = &r->group[a->src[0].group];
+	int32_t lo = gpu_int(g->kv_lo, row), hi = gpu_int(g->kv_hi, row);
+	uint32_t n;
+
+	*first = (uint32_t)lo / GPU_CHUNK;
+	n = lo < hi ? ((uint32_t)hi + GPU_CHUNK - 1) / GPU_CHUNK - *first : 0;
+	return n < parts ? n : parts;
+}
+
+/* What the parts of each query are multiplied with, and their denominators:
+ * [pack][GPU_MAX_PART]. */
+GPU_FN void gpu_split_factors(const struct gpu_attn_args *a, const struct gpu_run *r,
+			      const struct gpu_pack *p, uint32_t parts, float *factor, float *sums)
+{
+	uint32_t lane = GPU_TID % GPU_WARP, warps = GPU_THREADS / GPU_WARP;
+
+	for (uint32_t j = GPU_TID / GPU_WARP; j < p->n_row * p->heads; j += warps) {
+		uint32_t head = gpu_split_head(a, p->kv, p->first + j % p->heads), first;
+		uint32_t row = p->row + j / p->heads, n = gpu_split_used(a, r, parts, row, &first);
+		const float *stat =
+			gpu_split_part(a, parts, row, head, (first + lane) % parts) + a->y.width;
+		float own = lane < n ? stat[0] : GPU_LOWEST, most = gpu_warp_max(own);
+
+		if (a->sinks)
+			most = fmaxf(most, GPU_PTR(const float, a->sinks)[head]);
+		if (lane >= GPU_MAX_PART)
+			continue;
+		factor[j * GPU_MAX_PART + lane] = expf(own - most);
+		sums[j * GPU_MAX_PART + lane] = lane < n ? stat[1] : 0.0f;
+		if (lane == 0 && a->sinks)
+			sums[GPU_PACK * GPU_MAX_PART + j] =
+				expf(GPU_PTR(const float, a->sinks)[head] - most);
+	}
+	gpu_sync();
+}
+
+/* Puts the parts of the queries of a pack together.  Shared: factors and denominators of the
+ * parts, then what the sink of each query adds. */
+GPU_FN void gpu_split_merge(const struct gpu_attn_args *a, const struct gpu_run *r,
+			    const struct gpu_pack *p, uint32_t parts)
+{
+	uint32_t width = a->y.width, queries = p->n_row * p->heads;
+	float *factor = GPU_SHARED(float), *sums = factor + GPU_PACK * GPU_MAX_PART;
+	const float *sink = sums + GPU_PACK * GPU_MAX_PART;
+
+	gpu_sync(); /* the last pack is done */
+	gpu_split_factors(a, r, p, parts, factor, sums);
+	for (uint32_t at = 0; at < queries * width; at += GPU_THREADS) {
+		uint32_t i = at + GPU_TID, c = i % width, j = i / width < queries ? i / width : 0;
+		uint32_t head = gpu_split_head(a, p->kv, p->first + j % p->heads), first;
+		uint32_t row = p->row + j / p->heads, n = gpu_split_used(a, r, parts, row, &first);
+		const float *part = gpu_split_part(a, parts, row, head, 0);
+		float sum = 0, v = 0;
+		int ok = i < queries * width;
+
+		for (uint32_t k = 0; k < n; k++) {
+			float f = factor[j * GPU_MAX_PART + k];
+
+			sum += sums[j * GPU_MAX_PART + k] * f;
+			v += part[(uint64_t)((first + k) % parts) * (width + 2) + c] * f;
+		}
+		if (a->sinks && sum > 0)
+			sum += sink[j];
+		v = sum > 0 ? v / sum : 0.0f;
+		if (ok)
+			gpu_put(&a->y, row, head, c, v);
+		if (a->q8)
+			gpu_q8_round(v, ok ? a->q8 + row * GPU_Q8_BYTES(a->q.n_head * width) : 0,
+				     a->q.n_head * width, (head * width + c) / 32);
+	}
+}
+
+/* Rows [at, end), kv head and heads of p: computes this block's parts of them, or puts all parts
+ * together. */
+GPU_FN void gpu_split_tile(const struct gpu_attn_args *a, const struct gpu_run *r, uint32_t at,
+			   uint32_t end, struct gpu_pack *p, uint32_t lanes, uint32_t pack,
+			   uint32_t parts, int merge)
+{
+	for (; at < end; at += p->n_row) { /* rows of one sequence at a time */
+		gpu_split_run(a, r, at, end, p);
+		if (gpu_attn_long(a, r, p->seq))
+			continue;
+		if (merge)
+			gpu_split_merge(a, r, p, parts);
+		else
+			gpu_split_pack(a, r, p, lanes, pack, parts);
+	}
+}
+
+/* The block that comes last of those with the same queries puts their parts together. */
 GPU_FN void gpu_split(struct gpu_attn_args *a, uint32_t lanes, uint32_t pack)
 {
 	const struct gpu_run *r = gpu_run_of(a->run);
@@ -405,51 +500,9 @@ GPU_FN void gpu_split(struct gpu_attn_args *a, uint32_t lanes, uint32_t pack)
 		p.kv = i / packs % a->n_kv_head;
 		p.first = i % packs * pack;
 		p.heads = per_kv - p.first < pack ? per_kv - p.first : pack;
-		for (; at < end; at += p.n_row) { /* rows of one sequence at a time */
-			gpu_split_run(a, r, at, end, &p);
-			if (!gpu_attn_long(a, r, p.seq))
-				gpu_split_pack(a, r, &p, lanes, pack, parts);
-		}
-	}
-}
-
-/* A block puts the parts of a (row, head) together. */
-GPU_KERNEL gpu_merge(struct gpu_attn_args a)
-{
-	const struct gpu_run *r = gpu_run_of(a.run);
-	const struct gpu_group *g = &r->group[a.src[0].group];
-	uint32_t heads = a.q.n_head, rows = gpu_n_row(r, &a.y), parts = gpu_split_parts(&a, rows);
-
-	for (uint32_t i = GPU_BLOCK_X; i < rows * heads; i += GPU_GRID_X) {
-		uint32_t row = i / heads, head = i % heads, step = a.y.width + 2;
-		int32_t lo = gpu_int(g->kv_lo, row), hi = gpu_int(g->kv_hi, row);
-		uint32_t first = (uint32_t)lo / GPU_CHUNK,
-			 n = lo < hi ? ((uint32_t)hi + GPU_CHUNK - 1) / GPU_CHUNK - first : 0;
-		const float *part = gpu_split_part(&a, parts, row, head, 0);
-		float most = a.sinks ? GPU_PTR(const float, a.sinks)[head] : GPU_LOWEST, sum = 0;
-
-		if (gpu_attn_long(&a, r, gpu_seq_of(r, a.q.space, row)))
-			continue;
-		n = n < parts ? n : parts;
-		for (uint32_t j = 0; j < n; j++)
-			most = fmaxf(most, part[(first + j) % parts * step + a.y.width]);
-		for (uint32_t j = 0; j < n; j++) {
-			const float *stat = part + (first + j) % parts * step + a.y.width;
-
-			sum += stat[1] * expf(stat[0] - most);
-		}
-		if (a.sinks && sum > 0)
-			sum += expf(GPU_PTR(const float, a.sinks)[head] - most);
-		for (uint32_t c = GPU_TID; c < a.y.width; c += GPU_THREADS) {
-			float v = 0;
-
-			for (uint32_t j = 0; j < n; j++) {
-				const float *p = part + (first + j) % parts * step;
-
-				v += p[c] * expf(p[a.y.width] - most);
-			}
-			gpu_put(&a.y, row, head, c, sum > 0 ? v / sum : 0.0f);
-		}
+		gpu_split_tile(a, r, at, end, &p, lanes, pack, parts, 0);
+		if (gpu_last(GPU_PTR(uint32_t, a->counters) + i, GPU_GRID_Y, GPU_SHARED(uint32_t)))
+			gpu_split_tile(a, r, at, end, &p, lanes, pack, parts, 1);
 	}
 }
 

@@ -18,15 +18,6 @@ uint nibble(uint word, uint i, uint high)
 	return word >> (8u * i + 4u * high) & 15u;
 }
 
-// 6-bit scale and minimum j of q4_k and q5_k, whose 12 bytes begin at `at`
-uvec2 k_scale(Words row, uint at, uint j)
-{
-	if (j < 4u)
-		return uvec2(u8_at(row, at + j) & 63u, u8_at(row, at + j + 4u) & 63u);
-	return uvec2((u8_at(row, at + j + 4u) & 15u) | (u8_at(row, at + j - 4u) >> 6) << 4,
-		     u8_at(row, at + j + 4u) >> 4 | (u8_at(row, at + j) >> 6) << 4);
-}
-
 // Nibble types of blocks of 32 whose 16 bytes begin at `at`: the low nibbles come first.
 #define NIBBLES(value)                                                                             \
 	[[unroll]] for (uint i = 0u; i < 4u; i++) {                                                           \
@@ -73,48 +64,7 @@ void decode_q3_k(Words row, uint block, uint part, out float w[32])
 	}
 }
 
-void decode_q45_k(Words row, uint block, uint part, bool five, out float w[32])
-{
-	uint at = (five ? 176u : 144u) * block, qs = at + (five ? 48u : 16u) + 32u * (part / 2u);
-	uvec2 s = k_scale(row, at + 4u, part);
-	float d = f16_at(row, at) * float(s.x), least = f16_at(row, at + 2u) * float(s.y);
-
-	[[unroll]] for (uint i = 0u; i < 8u; i++) {
-		uint q = u32_at(row, qs + 4u * i), high = five ? u32_at(row, at + 16u + 4u * i) : 0u;
-
-		[[unroll]] for (uint j = 0u; j < 4u; j++) {
-			uint n = nibble(q, j, part & 1u) | (high >> (8u * j + part) & 1u) << 4;
-
-			w[4u * i + j] = d * float(n) - least;
-		}
-	}
-}
-
-void decode_q6_k(Words row, uint block, uint part, out float w[32])
-{
-	uint at = 210u * block, h = part / 4u, t = part & 3u;
-	float d = f16_at(row, at + 208u);
-
-	[[unroll]] for (uint i = 0u; i < 8u; i++) {
-		uint low = u32_at(row, at + 64u * h + 32u * (t & 1u) + 4u * i);
-		uint high = u32_at(row, at + 128u + 32u * h + 4u * i) >> (2u * t);
-		float s = d * float(s8(u8_at(row, at + 192u + 8u * h + 2u * t + i / 4u), 0u));
-
-		[[unroll]] for (uint j = 0u; j < 4u; j++)
-			w[4u * i + j] = s * float(int(nibble(low, j, t >> 1) |
-						      (high >> (8u * j) & 3u) << 4) - 32);
-	}
-}
-
-void decode_iq4_xs(Words row, uint block, uint part, out float w[32])
-{
-	uint base = 136u * block, at = base + 8u + 16u * part;
-	uint low = u8_at(row, base + 4u + part / 2u) >> (4u * (part & 1u)) & 15u;
-	uint s = low | (u16_at(row, base + 2u) >> (2u * part) & 3u) << 4;
-	float d = f16_at(row, base) * float(int(s) - 32);
-
-	NIBBLES(d * float(table_nl[n]))
-}
+#include "planes.glsl"
 
 #define DEVICE_UNROLL
 #define DEVICE_OUT out float w[32]
@@ -144,15 +94,8 @@ void decode32(Words row, uint part, uint k, out float w[32])
 
 	if (TYPE == 0u || TYPE == 1u || TYPE == 30u) {
 		decode_numbers(row, part, k, w);
-	} else if (TYPE == 2u) {
-		d = f16_at(row, 18u * part);
-		at = 18u * part + 2u;
-		NIBBLES(d * float(int(n) - 8))
-	} else if (TYPE == 3u) {
-		d = f16_at(row, 20u * part);
-		least = f16_at(row, 20u * part + 2u);
-		at = 20u * part + 4u;
-		NIBBLES(d * float(n) + least)
+	} else if (IS_GROUPED) {
+		decode_group(row, part, k / 32u, w);
 	} else if (TYPE == 6u) {
 		uint high = u32_at(row, 22u * part + 2u);
 
@@ -166,37 +109,10 @@ void decode32(Words row, uint part, uint k, out float w[32])
 		least = f16_at(row, 24u * part + 2u);
 		at = 24u * part + 8u;
 		NIBBLES(d * float(n | (high >> e & 1u) << 4) + least)
-	} else if (TYPE == 8u) {
-		d = f16_at(row, 34u * part);
-		[[unroll]] for (uint i = 0u; i < 8u; i++) {
-			uint q = u32_at(row, 34u * part + 2u + 4u * i);
-
-			[[unroll]] for (uint j = 0u; j < 4u; j++)
-				w[4u * i + j] = d * float(s8(q, j));
-		}
 	} else if (TYPE == 10u) {
 		decode_q2_k(row, part / 8u, part & 7u, w);
 	} else if (TYPE == 11u) {
 		decode_q3_k(row, part / 8u, part & 7u, w);
-	} else if (TYPE == 12u) {
-		decode_q45_k(row, part / 8u, part & 7u, false, w);
-	} else if (TYPE == 13u) {
-		decode_q45_k(row, part / 8u, part & 7u, true, w);
-	} else if (TYPE == 14u) {
-		decode_q6_k(row, part / 8u, part & 7u, w);
-	} else if (TYPE == 20u) {
-		d = f16_at(row, 18u * part);
-		at = 18u * part + 2u;
-		NIBBLES(d * float(table_nl[n]))
-	} else if (TYPE == 23u) {
-		decode_iq4_xs(row, part / 8u, part & 7u, w);
-	} else if (TYPE == 39u) {
-		uint e8 = u8_at(row, 17u * part);
-
-		// 2^(e8 - 128)
-		d = uintBitsToFloat(e8 < 2u ? 0x00200000u << e8 : (e8 - 1u) << 23);
-		at = 17u * part + 1u;
-		NIBBLES(d * float(table_fp4[n]))
 	}
 	DEVICE_TYPES(DEVICE_BRANCH, TYPE)
 }

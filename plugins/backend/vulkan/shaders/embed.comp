@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
 #include "decode.glsl"
+#include "adapter.glsl"
 
 #define PHASE_TABLE 0u
 #define PHASE_POSITION 1u
@@ -28,6 +29,7 @@
 #define A_IDX (A_Y + VIEW_WORDS)
 #define A_POS (A_IDX + VIEW_WORDS)
 #define A_EXT (A_POS + VIEW_WORDS)
+#define A_ADAPTERS (A_EXT + VIEW_WORDS) // table of the site, or null
 
 View y;
 
@@ -43,7 +45,22 @@ int id_of(View idx, uint row, uint j)
 	return id;
 }
 
-void put_row(uint row, uint j, int id, float scale, bool adds)
+// What an adapter adds to column c of table row id.
+float added(Adapter ad, uint id, uint c)
+{
+	float sum = 0.0;
+
+	if (is_null(ad.b) || c >= ad.n || (ad.rank > 0u && id >= ad.k))
+		return 0.0;
+	if (ad.rank == 0u)
+		return ad.scale * uintBitsToFloat(load(plus(ad.b, 4u * c)));
+	for (uint j = 0u; j < ad.rank; j++)
+		sum += uintBitsToFloat(load(plus(times(ad.b, c, 4u * ad.rank), 4u * j))) *
+		       uintBitsToFloat(load(plus(times(ad.a, j, 4u * ad.k), 4u * id)));
+	return ad.scale * sum;
+}
+
+void put_row(uint row, uint j, int id, float scale, bool adds, Adapter ad)
 {
 	uint k = arg(A_K);
 	bool zero = id < 0 || uint(id) >= arg(A_N);
@@ -60,8 +77,10 @@ void put_row(uint row, uint j, int id, float scale, bool adds)
 			if (y.i32)
 				store(to, zero ? 0u : from.w[part * 32u + c]);
 			else
-				store(to, floatBitsToUint((zero ? 0.0 : scale * w[c]) +
-							  (adds ? uintBitsToFloat(load(to)) : 0.0)));
+				store(to, floatBitsToUint(
+						  (zero ? 0.0 : scale * w[c]) +
+						  scale * added(ad, uint(id), part * 32u + c) +
+						  (adds ? uintBitsToFloat(load(to)) : 0.0)));
 		}
 	}
 }
@@ -88,6 +107,7 @@ void main()
 		uint row = i / n_id, j = i % n_id;
 		bool adds = push.phase != PHASE_TABLE;
 		float scale = adds ? 1.0 : argf(A_SCALE);
+		Adapter ad;
 		int id;
 
 		if (push.phase == PHASE_POSITION)
@@ -97,6 +117,7 @@ void main()
 			id = int(arg(A_TYPE_ROW));
 		else
 			id = id_of(idx, row, j);
+		ad = adapter_of(adds || id < 0 ? uvec2(0u) : arg_address(A_ADAPTERS), y.space, row);
 		if (id < 0 && !adds && arg(A_BY_TOKEN) != 0u) {
 			if (arg(A_NEG) == 0u && !y.i32) {
 				put_external(ext, row, j, uint(-1 - id));
@@ -105,6 +126,6 @@ void main()
 			if (arg(A_NEG) == 1u)
 				id = int(arg(A_NEG_ROW));
 		}
-		put_row(row, j, id, scale, adds);
+		put_row(row, j, id, scale, adds, ad);
 	}
 }

@@ -14,16 +14,21 @@ layout(local_size_x = 64) in;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint w[]; };
 layout(push_constant) uniform Push {
-	uvec2 args; // the plan's argument buffer
+	uvec2 args; // the plan's argument buffer, or the op's arguments with ARGUMENTS_BY_ADDRESS
 	uvec2 env;  // what the host writes for each step
 	uvec2 points; // the numbers of backend/common/device_points.h
-	uint at;    // first word of this op's arguments
 	uint phase;
 } push;
+#ifndef ARGUMENTS_BY_ADDRESS
+// The op's arguments and the environment as uniform buffers, whose words drivers load once for all lanes.
+layout(set = 0, binding = 0, std140) uniform Arguments { uvec4 v[256]; } arguments;
+layout(set = 0, binding = 1, std140) uniform Environment { uvec4 v[128]; } environment;
+#endif
 
 // ---- words of the environment ----
 #define ENV_BLOCK 0u
 #define ENV_ROWS 2u
+#define ENV_ADAPTERS 11u // some row of the step has an adapter
 #define ENV_INPUT 16u // 4 words each: address, bytes between rows, rows
 // ---- words of the step's layout, at the start of the arguments: byte offsets ----
 #define LAY_TOKEN 0u
@@ -34,6 +39,7 @@ layout(push_constant) uniform Push {
 #define LAY_SEQ_SLOT 8u
 #define LAY_OUT_ROW 9u
 #define LAY_TREE 10u
+#define LAY_LORA_SLOT 11u
 #define LAY_X_OFF 12u
 #define LAY_X_H 18u
 #define LAY_X_W 24u
@@ -78,7 +84,11 @@ void store(uvec2 a, uint v)
 
 uint arg(uint i)
 {
-	return Words(push.args).w[push.at + i];
+#ifdef ARGUMENTS_BY_ADDRESS
+	return Words(push.args).w[i];
+#else
+	return arguments.v[i >> 2][i & 3u];
+#endif
 }
 
 float argf(uint i)
@@ -100,7 +110,11 @@ bool is_null(uvec2 a)
 
 uint env(uint i)
 {
+#ifdef ARGUMENTS_BY_ADDRESS
 	return Words(push.env).w[i];
+#else
+	return environment.v[i >> 2][i & 3u];
+#endif
 }
 
 uint rows_of(uint space)

@@ -5,6 +5,7 @@
 // OVER_ROWS one group of columns of a sequence.
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
+#include "round.glsl"
 
 #define A_FLAGS 0u // 1: over rows, 2: row i of y is made of row out_row[i] of x, 4: plus one
 #define A_SCALE 1u // of r
@@ -18,6 +19,8 @@
 #define A_STAT (A_Y + VIEW_WORDS)
 #define A_G (A_STAT + VIEW_WORDS)
 #define A_B (A_G + VIEW_WORDS)
+#define A_INTS (A_B + VIEW_WORDS) // rounded rows; null: none
+#define A_INT_ROW (A_INTS + 2u)
 
 View x, r, h, y, stat, g, b;
 uint flags, kind;
@@ -39,7 +42,7 @@ vec2 statistics(float sum, float squares, float count)
 	return vec2(kind == 2u ? sum / count : 0.0, 1.0 / sqrt(squares / count + eps));
 }
 
-void finish(uint from, uint row, uint head, uint col, vec2 s)
+float finish(uint from, uint row, uint head, uint col, vec2 s)
 {
 	float v = sum_at(from, head, col);
 	float n = (v - s.x) * s.y;
@@ -51,7 +54,23 @@ void finish(uint from, uint row, uint head, uint col, vec2 s)
 		n += get(b, b.n_row > 1u ? row : 0u, b.n_head > 1u ? head : 0u, col);
 	if (h.present)
 		put(h, row, head, col, v);
-	put(y, row, head, col, n);
+	return n;
+}
+
+// A row that is rounded instead of stored.
+void finish_rounded(uint from, uint row, uint head, uint n, vec2 s)
+{
+	uvec2 to = times(arg_address(A_INTS), row * x.n_head + head, arg(A_INT_ROW));
+
+	for (uint g = gl_LocalInvocationID.x; g < n / 32u; g += LANES) {
+		float v[32], d;
+		int q[32];
+
+		[[unroll]] for (uint c = 0u; c < 32u; c++)
+			v[c] = finish(from, row, head, 32u * g + c, s);
+		d = round_group(v, q);
+		put_group(to, g, n / 32u, q, d);
+	}
 }
 
 void put_stat(uint row, uint i, vec2 s)
@@ -86,8 +105,12 @@ void group_of(uint from, uint first, uint rows, uint head, uint at, uint n, uint
 	s = statistics(sum, squares, float(total));
 	// h may be x: nobody overwrites what another one still sums
 	barrier();
-	for (uint i = gl_LocalInvocationID.x; i < total; i += LANES)
-		finish(from + i / n, first + i / n, head, at + i % n, s);
+	if (!is_null(arg_address(A_INTS)))
+		finish_rounded(from, first, head, n, s);
+	else
+		for (uint i = gl_LocalInvocationID.x; i < total; i += LANES)
+			put(y, first + i / n, head, at + i % n,
+			    finish(from + i / n, first + i / n, head, at + i % n, s));
 	for (uint i = 0u; i < rows; i++)
 		put_stat(first + i, index, s);
 }

@@ -54,9 +54,9 @@ GPU_FN void gpu_mma_bf16(float *c, const uint32_t *a, const uint32_t *b)
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Loads four matrices of 8 rows of 8 values of 16 bits from shared memory: lane l names row l % 8 of
- * matrix l / 8, which begins at a multiple of 16 bytes.  r[j] has columns 2i and 2i+1 of row q of
- * matrix j. */
+/* Loads four matrices of 8 rows of 8 values of 16 bits from shared memory: lane l names row l %
+ * 8 of matrix l / 8, which begins at a multiple of 16 bytes.  r[j] has columns 2i and 2i+1 of
+ * row q of matrix j. */
 GPU_FN void gpu_ldmatrix(uint32_t *r, const void *row)
 {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -72,39 +72,6 @@ GPU_FN void gpu_ldmatrix_t(uint32_t *r, const void *row)
 		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
 		     : "r"((uint32_t)__cvta_generic_to_shared(row))
 		     : "memory");
-}
-
-/* Begins to copy 16 bytes to shared memory. */
-GPU_FN void gpu_async16(void *shared, const void *from)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-		     :
-		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
-		     : "memory");
-}
-
-/* The same, or zeros; the address is valid in both cases. */
-GPU_FN void gpu_async16_or_zero(void *shared, const void *from, int copy)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-		     :
-		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(copy ? 16 : 0)
-		     : "memory");
-}
-
-/* Ends a group of copies of this thread. */
-GPU_FN void gpu_async_commit(void)
-{
-	asm volatile("cp.async.commit_group;" : : : "memory");
-}
-
-/* Waits for the copies of this thread, but for those of the last `n` groups (0 or 1). */
-GPU_FN void gpu_async_wait(uint32_t n)
-{
-	if (n)
-		asm volatile("cp.async.wait_group 1;" : : : "memory");
-	else
-		asm volatile("cp.async.wait_group 0;" : : : "memory");
 }
 
 #endif

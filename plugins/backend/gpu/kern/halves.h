@@ -7,8 +7,8 @@
  *   [k] upper halves, [k] lower halves, then 16 bytes: the f32 that both are multiplied with
  *
  * The factor is a power of two that keeps f16 in its range; it is 1 with bf16. */
-#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_HALVES_H
-#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_HALVES_H
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_HALVES_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_HALVES_H
 
 #include "backend/gpu/kern/view.h"
 
@@ -70,4 +70,4 @@ GPU_KERNEL gpu_halves(struct gpu_halves_args a)
 	}
 }
 
-#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_HALVES_H */
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_HALVES_H */

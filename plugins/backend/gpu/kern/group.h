@@ -5,8 +5,8 @@
  *
  *   u32 [n_stack + 2]   where the pairs of each slice begin; those without a slice come last
  *   u32 [pairs]         the pairs: row * heads + choice, ascending within a slice */
-#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_GROUP_H
-#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_GROUP_H
+#ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_GROUP_H
+#define LLAMAD_PLUGINS_BACKEND_GPU_KERN_GROUP_H
 
 #include "backend/gpu/kern/view.h"
 
@@ -57,4 +57,4 @@ GPU_KERNEL gpu_group(struct gpu_group_args a)
 	}
 }
 
-#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_GROUP_H */
+#endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_GROUP_H */

@@ -2,8 +2,8 @@
  *
  * Repacks rows of block types when they are uploaded.  First the codes of a group of 32 values
  * are read into an array, whatever their order in the file, then they are written in the order of
- * kern/planes.h; scales are copied as they are. */
-#include "repack.h"
+ * planes.h; scales are copied as they are. */
+#include "backend/common/planes.h"
 
 #include <string.h>
 
@@ -152,7 +152,7 @@ static void iq4_xs(const uint8_t *row, uint32_t n, uint8_t *out)
 	}
 }
 
-bool gpu_repack_has(uint32_t dtype)
+bool host_mem_planes_has(uint32_t dtype)
 {
 	static const uint32_t types[] = {LMD_DTYPE_Q4_0,   LMD_DTYPE_Q8_0,   LMD_DTYPE_Q4_K,
 					 LMD_DTYPE_Q5_K,   LMD_DTYPE_Q6_K,   LMD_DTYPE_IQ4_NL,
@@ -165,7 +165,7 @@ bool gpu_repack_has(uint32_t dtype)
 	return false;
 }
 
-void gpu_repack_row(uint32_t dtype, const uint8_t *row, uint32_t k, uint8_t *out)
+void host_mem_planes_row(uint32_t dtype, const uint8_t *row, uint32_t k, uint8_t *out)
 {
 	switch (dtype) {
 	case LMD_DTYPE_Q8_0:

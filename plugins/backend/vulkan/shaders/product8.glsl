@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows that were rounded to 8 bits (round.glsl) times a weight of a type of planes.glsl: integer sums of
+// 32 products, and the formula of plugins/backend/ref/op_linear_int8.c with float sums in another order.
+//
+// A lane computes OUTPUTS outputs of COLS items, together with the SPLIT - 1 lanes beside it, which take
+// turns at the groups of 32 columns.  The sums of an item are the same whatever is computed beside it.
+//
+// DOT4: the product of four bytes is an instruction.  BROADCAST: SPLIT is 1, and eight lanes of a
+// subgroup load a group of the rows together, each a word, since all lanes read the same; drivers that
+// run on a CPU load word by word.
+#include "lib.glsl"
+#include "decode.glsl"
+#include "product.glsl"
+
+layout(constant_id = 1) const uint SHAPE = 0u;
+const uint COLS = SHAPE & 255u, SPLIT = SHAPE >> 8 & 255u, OUTPUTS = SHAPE >> 16;
+const uint OF_GROUP = LANES / SPLIT * OUTPUTS; // outputs of a workgroup
+
+#ifdef DOT4
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
+int dot_packed(uint a, uint b, spirv_literal int packing);
+#define dot4(a, b) dot_packed(a, b, 0)
+#else
+int dot4(uint a, uint b)
+{
+	int x = int(a), y = int(b);
+
+	return bitfieldExtract(x, 0, 8) * bitfieldExtract(y, 0, 8) +
+	       bitfieldExtract(x, 8, 8) * bitfieldExtract(y, 8, 8) +
+	       bitfieldExtract(x, 16, 8) * bitfieldExtract(y, 16, 8) + (x >> 24) * (y >> 24);
+}
+#endif
+
+// A group of a rounded row.
+struct Rounded {
+	uvec4 lo, hi;
+	float d;
+	int s0, s1;
+};
+
+Rounded rounded_at(uvec2 row, uint g, uint groups)
+{
+	Rounded x;
+	uint sums;
+
+#ifdef BROADCAST
+	uint i = gl_SubgroupInvocationID & 7u;
+	uint word = Words(row).w[8u * g + i];
+	uint tail = Words(row).w[8u * groups + 2u * g + (i & 1u)];
+
+	x.lo = uvec4(subgroupBroadcast(word, 0u), subgroupBroadcast(word, 1u),
+		     subgroupBroadcast(word, 2u), subgroupBroadcast(word, 3u));
+	x.hi = uvec4(subgroupBroadcast(word, 4u), subgroupBroadcast(word, 5u),
+		     subgroupBroadcast(word, 6u), subgroupBroadcast(word, 7u));
+	x.d = uintBitsToFloat(subgroupBroadcast(tail, 0u));
+	sums = subgroupBroadcast(tail, 1u);
+#else
+	x.lo = Quads(row).q[2u * g];
+	x.hi = Quads(row).q[2u * g + 1u];
+	x.d = uintBitsToFloat(Words(row).w[8u * groups + 2u * g]);
+	sums = EXCESS != 0 || HAS_MINIMUM ? Words(row).w[8u * groups + 2u * g + 1u] : 0u;
+#endif
+	x.s0 = bitfieldExtract(int(sums), 0, 16);
+	x.s1 = int(sums) >> 16;
+	return x;
+}
+
+float times_group(Group w, Rounded x)
+{
+	int i0 = dot4(w.lo.x, x.lo.x) + dot4(w.lo.y, x.lo.y) + dot4(w.lo.z, x.lo.z) +
+		 dot4(w.lo.w, x.lo.w);
+	int i1 = dot4(w.hi.x, x.hi.x) + dot4(w.hi.y, x.hi.y) + dot4(w.hi.z, x.hi.z) +
+		 dot4(w.hi.w, x.hi.w);
+
+	if (TYPE == Q6_K)
+		i0 = w.s0 * (i0 - EXCESS * x.s0) + w.s1 * (i1 - EXCESS * x.s1);
+	else
+		i0 += i1 - EXCESS * (x.s0 + x.s1);
+	if (HAS_MINIMUM)
+		return w.d * x.d * float(i0) + w.m * (x.d * float(x.s0 + x.s1));
+	return w.d * x.d * float(i0);
+}
+
+float sum[OUTPUTS * COLS]; // of this lane: [output][item]
+shared float part[SPLIT > 1u ? LANES * OUTPUTS * COLS : 1u];
+
+// Adds up what the lanes beside each other have summed, and gives it out.
+void finish(uint item0, int slice, uint first)
+{
+	const uint each = OUTPUTS * COLS;
+	uint lane = gl_LocalInvocationID.x % SPLIT, line = gl_LocalInvocationID.x / SPLIT;
+
+	if (SPLIT > 1u) {
+		[[unroll]] for (uint i = 0u; i < each; i++)
+			part[gl_LocalInvocationID.x * each + i] = sum[i];
+		barrier();
+	}
+	for (uint i = lane; i < each; i += SPLIT) {
+		uint out_n = first + i / COLS, item = item0 + i % COLS;
+		float v = 0.0;
+
+		if (out_n >= outputs || item >= items)
+			continue;
+		if (slice < 0) {
+			skip(item, out_n);
+			continue;
+		}
+		if (SPLIT > 1u) {
+			for (uint j = 0u; j < SPLIT; j++)
+				v += part[(line * SPLIT + j) * each + i];
+		} else {
+			v = sum[i];
+		}
+		emit(item, uint(slice), out_n, v);
+	}
+	if (SPLIT > 1u)
+		barrier();
+}
+
+void main()
+{
+	uint lane = gl_LocalInvocationID.x % SPLIT, line = gl_LocalInvocationID.x / SPLIT, groups;
+	uint x_heads = arg(A_X_HEADS), x_row = arg(A_X_ROW);
+	uvec2 x_base = arg_address(A_X);
+	View ids = view(A_IDS);
+
+	open_product();
+	groups = k / 32u;
+	for (uint item0 = gl_WorkGroupID.y * COLS; item0 < items; item0 += gl_NumWorkGroups.y * COLS) {
+		int slice = slice_of(ids, item0);
+		uvec2 x_at[COLS];
+
+		[[unroll]] for (uint c = 0u; c < COLS; c++) {
+			uint item = min(item0 + c, items - 1u);
+
+			x_at[c] = times(x_base, x_heads > 1u ? item : item / heads, x_row);
+		}
+		for (uint n0 = gl_WorkGroupID.x * OF_GROUP; n0 < outputs;
+		     n0 += gl_NumWorkGroups.x * OF_GROUP) {
+			uint first = n0 + line * OUTPUTS;
+			uvec2 rows[OUTPUTS];
+
+			[[unroll]] for (uint i = 0u; i < OUTPUTS * COLS; i++)
+				sum[i] = 0.0;
+			[[unroll]] for (uint o = 0u; o < OUTPUTS; o++)
+				rows[o] = times(w_base,
+						uint(max(slice, 0)) * n + min(first + o, outputs - 1u),
+						w_row);
+			for (uint g = lane; slice >= 0 && g < groups; g += SPLIT) {
+				Group w[OUTPUTS];
+
+				[[unroll]] for (uint o = 0u; o < OUTPUTS; o++)
+					w[o] = group_at(Words(rows[o]), g, groups);
+				[[unroll]] for (uint c = 0u; c < COLS; c++) {
+					Rounded x = rounded_at(x_at[c], g, groups);
+
+					[[unroll]] for (uint o = 0u; o < OUTPUTS; o++)
+						sum[o * COLS + c] += times_group(w[o], x);
+				}
+			}
+			finish(item0, slice, first);
+		}
+	}
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests that are generated again: the same answer by its digest, also after the configuration has
+ * changed; which requests are kept, for whom, and how many. */
+#include <stdio.h>
+#include <string.h>
+
+#include "service/preset.h"
+#include "service/replay.h"
+#include "service/service_state.h"
+#include "tests/service_fixture.h"
+
+static struct fx fx;
+static struct lmi_svc_preset preset;
+
+static void setup(void)
+{
+	fx_init(&fx);
+	fx.o.inst.backend = "ref";
+	fx.o.limits.replay_requests = 4;
+	preset = (struct lmi_svc_preset){.name = "tiny"};
+	preset.sampling.has[lmi_sampler_scalar_find("temp")] = true;
+	preset.sampling.value[lmi_sampler_scalar_find("temp")] = 1.5;
+	fx.o.presets = &preset;
+	fx.o.n_presets = 1;
+	fx_start(&fx);
+}
+
+static void teardown(void)
+{
+	fx_fini(&fx);
+}
+
+struct answer {
+	struct lmi_wire_id id;
+	char text[256];
+};
+
+static struct answer ask(const struct lmi_svc_principal *who, struct lmi_wire_request *q)
+{
+	struct answer a;
+
+	ck_assert_msg(fx_call(&fx, who, q), "%s", fx.a.err.text);
+	a.id = q->op == LMI_WIRE_OP_REPLAY ? fx.a.r.u.replay.id : fx.a.r.u.generate.id;
+	ck_assert_int_eq(fx.a.r.op, q->op);
+	ck_assert_int_eq(fx_read(&fx, who, &a.id, a.text, sizeof(a.text)).kind, LMI_WIRE_ITEM_DONE);
+	return a;
+}
+
+static struct answer generate(const char *prompt)
+{
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", prompt, 30);
+
+	q.u.generate.has_temp = false; /* that of the configuration */
+	return ask(&fx_user, &q);
+}
+
+static struct lmi_wire_request replay(const struct lmi_wire_id *id)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_REPLAY, NULL);
+
+	q.u.replay.id = *id;
+	return q;
+}
+
+/* Returns whether it is kept, and fills in fx.a. */
+static bool info(const struct lmi_svc_principal *who, const struct lmi_wire_id *id)
+{
+	struct lmi_wire_request q;
+
+	lmi_wire_request_init(&q, LMI_WIRE_OP_REPLAY_INFO);
+	q.u.replay_info.id = *id;
+	return fx_call(&fx, who, &q);
+}
+
+static void digest_of(const struct lmi_wire_id *id, char out[80])
+{
+	ck_assert_msg(info(&fx_user, id), "%s", fx.a.err.text);
+	ck_assert_uint_eq(fx.a.r.u.replay_info.digest.len, 71);
+	memcpy(out, fx.a.r.u.replay_info.digest.ptr, 71);
+	out[71] = 0;
+}
+
+/* A sampled answer, and after it the configuration has another temperature. */
+START_TEST(the_same_answer)
+{
+	struct answer first = generate("it was a dark"), other, again;
+	char want[80], have[80];
+	struct lmi_wire_request q;
+
+	digest_of(&first.id, want);
+	ck_assert_uint_eq(fx.a.r.u.replay_info.n_out, 30);
+	ck_assert_int_eq(fx.a.r.u.replay_info.finish, LMI_WIRE_FINISH_LENGTH);
+	ck_assert_uint_eq(fx.a.r.u.replay_info.model_digest.len, 71);
+	other = generate("it was a dark"); /* with another seed */
+	digest_of(&other.id, have);
+	ck_assert_str_ne(want, have);
+	preset.sampling.value[lmi_sampler_scalar_find("temp")] = 0.2;
+	q = replay(&first.id);
+	again = ask(&fx_user, &q);
+	ck_assert_str_eq(again.text, first.text);
+	digest_of(&again.id, have);
+	ck_assert_str_eq(want, have);
+	q = replay(&again.id); /* the replay as well */
+	again = ask(&fx_user, &q);
+	ck_assert_str_eq(again.text, first.text);
+}
+END_TEST
+
+START_TEST(what_is_kept)
+{
+	struct answer a[6];
+	struct lmi_service_limits l = fx.o.limits;
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	char text[256];
+
+	for (int i = 0; i < 6; i++)
+		a[i] = generate("it was a dark");
+	ck_assert(!info(&fx_user, &a[1].id));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "among the last 4"));
+	ck_assert(info(&fx_user, &a[2].id));
+	ck_assert(!info(&fx_other, &a[2].id)); /* another user's */
+	q = replay(&a[2].id);
+	ck_assert(!fx_call(&fx, &fx_other, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	/* one that is cancelled is not kept */
+	id = fx_begin(&fx, &fx_user, "it was a dark", 100);
+	fx_step(&fx, 5);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
+	q.u.cancel.id = id;
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
+	ck_assert(!info(&fx_user, &id));
+	/* less room */
+	ck_assert(info(&fx_user, &a[5].id));
+	l.replay_bytes = (uint64_t)fx.a.r.u.replay_info.bytes * 5 / 2;
+	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &l, NULL), LMD_OK);
+	ck_assert(!info(&fx_user, &a[3].id));
+	ck_assert(info(&fx_user, &a[4].id));
+	lmi_svc_replay_forget(fx.svc, lmi_svc_owner_tenant(&(struct lmi_svc_owner){.uid = 7}));
+	ck_assert(info(&fx_user, &a[4].id));
+	lmi_svc_replay_forget(fx.svc,
+			      lmi_svc_owner_tenant(&(struct lmi_svc_owner){.uid = fx_user.uid}));
+	ck_assert(!info(&fx_user, &a[4].id));
+	a[0] = generate("it was a dark");
+	ck_assert(info(&fx_user, &a[0].id));
+	l.replay_requests = 0;
+	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &l, NULL), LMD_OK);
+	ck_assert(!info(&fx_user, &a[0].id));
+	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "set replay_requests"));
+	a[0] = generate("it was a dark");
+	ck_assert(!info(&fx_user, &a[0].id));
+}
+END_TEST
+
+/* The model was replaced by another one under the same name. */
+START_TEST(another_model)
+{
+	struct answer a = generate("it was a dark");
+	struct lmi_wire_request q = replay(&a.id), rm;
+	struct lmi_wire_item end;
+	struct lmi_wire_id id;
+	char text[256], said[600];
+
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	rm = fx_on(&fx, LMI_WIRE_OP_RM, "tiny");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	lmt_tiny_write(LMT_FULL, 99, fx.model);
+	fx_add_model(&fx, "tiny", fx.model);
+	if (!fx_call(&fx, &fx_user, &q)) {
+		snprintf(said, sizeof(said), "%s", fx.a.err.text);
+	} else {
+		id = fx.a.r.u.replay.id;
+		end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_ERROR);
+		snprintf(said, sizeof(said), "%.*s", (int)end.u.error.text.len, end.u.error.text.ptr);
+	}
+	ck_assert_msg(strstr(said, "the request was answered by the model sha256:") != NULL, "%s", said);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("replay");
+	TCase *c = tcase_create("all");
+
+	tcase_set_timeout(c, 300);
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, the_same_answer);
+	tcase_add_test(c, what_is_kept);
+	tcase_add_test(c, another_model);
+	suite_add_tcase(s, c);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# All conformance cases, with the matrix instructions of each vendor, and tiny models of many architectures on an
+# emulated device; then which kernels have run, and which never.  Products of many rows are sums of two
+# 16-bit floats, which the differences that the parity pack allows are too narrow for in a few models.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+plugins=$build/tests/gpu/.libs
+[ -f "$plugins/backend-cuda.so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
+LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
+export LD_LIBRARY_PATH LLAMAD_FAKE_GPU
+architectures=llama-tied,deci-per-layer,internlm2,baichuan-7b,smollm3,minicpm,granite,ernie4_5,refact,\
+chatglm,phi3,qwen,qwen2-tied,qwen3-tied,apertus,openelm,glm4-image,gemma,gemma2,gemma3,\
+gemma3n,gemma4,olmo2,exaone4,falcon-7b,gptneox-parallel,phi2,stablelm,command-r,plamo,\
+gpt2,starcoder2,bloom,mpt,jais,nemotron,olmo,llama4,grok,dbrx,olmoe,qwen2moe,qwen3moe,\
+phimoe,arctic,deepseek,bailingmoe,hunyuan-moe,gpt-oss,deepseek2,minicpm3,deepseek32,\
+deepseek4,minimax-m3,mamba,mamba2,rwkv6,rwkv7,arwkv7,jamba,falcon-h1,lfm2,qwen3next,kimi-linear,\
+bert-mean,nomic-bert,t5
+lacks='q4_0_rot.* cache [0-9]*: type [0-9]*; this device stores \|copies between devices.*LMD_DEV_PEER\|collectives.*has no groups'
+for device in warp=32 warp=64 warp=32,mma=2; do
+	LLAMAD_FAKE_GPU=devices=2,$device,count=$dir/count
+	does plugins test "$plugins/backend-cuda.so"
+	grep -v -e '^pass' -e '^[0-9]* passed' -e "^skip.*\\($lacks\\)" "$dir/out" >"$dir/other"
+	holds "$device: $(head -n 3 "$dir/other")" [ ! -s "$dir/other" ]
+	echo "conformance, $device: $(grep '^[0-9]* passed' "$dir/out")"
+done
+if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; then
+	LLAMAD_FAKE_GPU=count=$dir/count
+	LMD_TEST_CASES=$architectures LMD_TEST_NMSE=1e-7 LMD_TEST_BACKEND=cuda LMD_TEST_PLUGIN_DIR=$plugins LMD_TEST_LONG='' \
+		CK_RUN_CASE=architectures CK_FORK=no \
+		"$build/tests/parity/arch_test" >"$dir/out" 2>&1 && ok || bad "architectures: $(tail -n 5 "$dir/out")"
+	grep '^CASES' "$dir/out"
+	models=$(sed -n 's/^CASES: architectures: \([0-9]*\) passed.*/\1/p' "$dir/out")
+	holds "$models runs of architectures, at least 40" test "${models:-0}" -ge 40
+else
+	skip "tests/parity/arch_test is not built, or there is no parity pack"
+fi
+awk '{ n[$2] += $1 } END { for (k in n) print n[k], k }' "$dir/count" | sort -k 2 >"$dir/kernels"
+echo "kernels: $(grep -vc '^0 ' "$dir/kernels") executed, $(grep -c '^0 ' "$dir/kernels") never executed:" \
+	$(sed -n 's/^0 //p' "$dir/kernels")
+for unit in tile mfma wmma flash_64 flash_256; do
+	holds "kernels gpu_$unit that never ran" [ "$(grep -c "^0 gpu_$unit" "$dir/kernels")" = 0 ]
+done
+finish "GPU, long"
