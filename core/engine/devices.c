@@ -155,7 +155,7 @@ static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
 
 		if (e->used && !strcmp(e->device.name, name))
 			return e;
-		if (!e->used || is_over(set, e))
+		if (!e->used || ((!unused || unused->used) && is_over(set, e)))
 			unused = e;
 	}
 	if (!unused)
@@ -209,8 +209,8 @@ void lmi_engine_device_name(const struct lmi_engine_device_params *p,
 			    char out[LMI_ENGINE_DEVICE_NAME])
 {
 	if (p->isolate)
-		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.20s%u@%.24s", p->backend, p->index,
-			       p->isolate);
+		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.20s%u@%.*s", p->backend, p->index,
+			       LMI_ENGINE_ISOLATE_NAME, p->isolate);
 	else
 		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.44s%u", p->backend, p->index);
 }

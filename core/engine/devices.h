@@ -28,6 +28,8 @@ struct lmi_plugin_registry;
 struct lmi_factory;
 
 #define LMI_ENGINE_DEVICE_NAME 56
+/* Of which the name of a worker takes at most so many bytes. */
+#define LMI_ENGINE_ISOLATE_NAME 24
 
 /* A device, as all models on it see it. */
 struct lmi_engine_device {
@@ -58,7 +60,9 @@ struct lmi_engine_device_params {
 	uint32_t attention;   /* enum lmd_attention */
 	bool alone;	      /* a state that no other model uses */
 	bool at_once;	      /* even if the device was lost a moment ago */
-	const char *isolate;  /* in a process of its own, for the model of this name; NULL: in this one */
+	/* in a process of its own, for the model of this name, of which LMI_ENGINE_ISOLATE_NAME bytes are
+	 * used; NULL: in this one */
+	const char *isolate;
 };
 
 /* Different devices that have been used in one process. */

@@ -190,7 +190,7 @@ struct lmi_inst {
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
-	char isolate_name[32];
+	char isolate_name[LMI_ENGINE_ISOLATE_NAME + 1];
 	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;

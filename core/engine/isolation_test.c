@@ -190,6 +190,27 @@ START_TEST(its_end_takes_one_model)
 }
 END_TEST
 
+/* Devices of models whose long names begin alike are different ones. */
+START_TEST(long_names_differ)
+{
+	static const char *const labels[] = {"a-model-with-a-long-name-of-8-bits",
+					     "a-model-with-a-long-name-of-4-bits"};
+	struct lmi_engine *e[2] = {0};
+	struct lmd_error err = {0};
+
+	for (int i = 0; i < 2; i++) {
+		struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "ref");
+
+		o.inst.label = labels[i];
+		OK(lmi_engine_open(&e[i], &o, &err));
+		ck_assert_int_eq(strncmp(e[i]->inst->devices[0].name, "ref0@a-model-with-a-~", 21), 0);
+	}
+	ck_assert_str_ne(e[0]->inst->devices[0].name, e[1]->inst->devices[0].name);
+	lmi_engine_fini(e[0]);
+	lmi_engine_fini(e[1]);
+}
+END_TEST
+
 /* The process crashes in a step: its weights are in a file that has become shorter. */
 START_TEST(a_crash_in_a_step)
 {
@@ -235,6 +256,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, the_bits_are_the_same, 0, LMT_N_TINY);
 	tcase_add_test(t, answers_are_the_same);
 	tcase_add_loop_test(t, its_end_takes_one_model, 0, 3);
+	tcase_add_test(t, long_names_differ);
 	tcase_add_test(t, a_crash_in_a_step);
 	tcase_add_test(t, devices_with_memory_of_their_own_are_refused);
 	suite_add_tcase(s, t);

@@ -11,6 +11,8 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/printable.h"
+#include "core/base/siphash.h"
+#include "core/base/utf8.h"
 #include "core/engine/adapter_bind.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
@@ -140,6 +142,20 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_engine_m
 	return st;
 }
 
+/* Names the worker of a model. A long label is cut, and differs from others that begin alike by a hash. */
+static void name_worker(struct lmi_inst *inst, const char *label)
+{
+	static const uint64_t key[2];
+	size_t n = strlen(label);
+
+	if (n <= LMI_ENGINE_ISOLATE_NAME)
+		(void)snprintf(inst->isolate_name, sizeof(inst->isolate_name), "%s", label);
+	else
+		(void)snprintf(inst->isolate_name, sizeof(inst->isolate_name), "%.*s~%08x",
+			       (int)lmi_utf8_valid_prefix(label, LMI_ENGINE_ISOLATE_NAME - 9), label,
+			       (unsigned)lmi_siphash(key, label, n));
+}
+
 static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd_error *err)
 {
 	struct lmi_inst *inst = lmi_alloc(1, sizeof(*inst));
@@ -156,8 +172,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->has_adapters = o->adapters || o->n_adapter_files || o->n_slot_adapters;
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->device_sampling = o->device_sampling;
-	(void)snprintf(inst->isolate_name, sizeof(inst->isolate_name), "%.31s",
-		       o->label ? o->label : "model");
+	name_worker(inst, o->label ? o->label : "model");
 	inst->isolate = o->isolated ? inst->isolate_name : NULL;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
