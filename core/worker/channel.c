@@ -77,20 +77,22 @@ static enum lmd_status write_all(int sock, const void *p, size_t n, int fd, lmi_
 	return LMD_OK;
 }
 
-/* Takes the descriptors that came with some bytes; keeps the first one. */
+/* Takes the descriptors that came with some bytes; keeps the first one. There may be two of them, since
+ * the room for one is rounded up. */
 static void take_fds(struct msghdr *m, int *fd)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		int got;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-		    c->cmsg_len < CMSG_LEN(sizeof(int)))
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		memcpy(&got, CMSG_DATA(c), sizeof(got));
-		if (*fd < 0)
-			*fd = got;
-		else
-			(void)close(got);
+		for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
+			int got;
+
+			memcpy(&got, CMSG_DATA(c) + at, sizeof(got));
+			if (*fd < 0)
+				*fd = got;
+			else
+				(void)close(got);
+		}
 	}
 }
 

@@ -112,7 +112,8 @@ static void bury(struct lmi_worker_link *l, const char *why)
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	if (why)
+	/* a process that was ending by itself, such as one whose core is being written, tells its signal */
+	if (why && !(WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL))
 		(void)lmd_fail(&l->dead, LMD_DEVICE, "worker process %d %s and was ended", (int)pid, why);
 	else if (WIFSIGNALED(status))
 		(void)lmd_fail(&l->dead, LMD_DEVICE, "worker process %d ended by signal %d (%s)",
@@ -196,7 +197,7 @@ static enum lmd_status exchange(struct lmi_worker_link *l, uint32_t kind, int fd
 	if (got >= 0)
 		(void)close(got); /* a worker sends none */
 	pass_progress(l);
-	return st == LMD_OK && reply->kind != kind ? LMD_CORRUPT : st;
+	return st == LMD_OK && (reply->kind != kind || reply->status >= LMD_N_STATUS) ? LMD_CORRUPT : st;
 }
 
 enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, int fd,
@@ -211,6 +212,10 @@ enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, in
 		return lmd_fail(err, LMD_DEVICE, "%s", l->dead.text);
 	if (l->out.failed)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a message");
+	if (l->out.n > LMI_WORKER_PAYLOAD_MAX)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"worker: a message of %zu bytes; at most %llu are allowed", l->out.n,
+				LMI_WORKER_PAYLOAD_MAX);
 	st = exchange(l, kind, fd, &reply);
 	(void)snprintf(why, sizeof(why), "did not move for %llu ms",
 		       (unsigned long long)(l->patience_ns / LMI_NS_PER_MS));

@@ -10,7 +10,8 @@
 
 /* Declares a plan to which an op would belong, unless the worker knows it: while a plan is lowered or
  * placed, many ops are asked about one after another. Called with the lock held. */
-static enum lmd_status declare(struct lmi_worker_proxy *w, const struct lmd_plan *plan)
+static enum lmd_status declare(struct lmi_worker_proxy *w, const struct lmd_plan *plan,
+			       struct lmd_error *err)
 {
 	struct lmi_worker_out *o = &w->link.out, *old = &w->declared;
 	enum lmd_status st;
@@ -19,7 +20,7 @@ static enum lmd_status declare(struct lmi_worker_proxy *w, const struct lmd_plan
 	if (!o->failed && o->n == old->n && !memcmp(o->p, old->p, o->n))
 		return LMD_OK;
 	lmi_worker_out_reset(old);
-	st = lmi_worker_ask_for(w, LMI_WORKER_DECLARE, -1, NULL, 0, NULL);
+	st = lmi_worker_ask_for(w, LMI_WORKER_DECLARE, -1, NULL, 0, err);
 	if (st == LMD_OK && !lmi_worker_out_put(old, o->p, o->n))
 		lmi_worker_out_reset(old);
 	return st;
@@ -34,7 +35,7 @@ void lmi_worker_op_support(void *state, const struct lmd_plan *plan, const struc
 	enum lmd_status st;
 
 	lmi_worker_link_begin(&w->link);
-	st = declare(w, plan);
+	st = declare(w, plan, &err);
 	if (st == LMD_OK) {
 		lmi_worker_out_reset(&w->link.out);
 		(void)lmi_worker_out_put(&w->link.out, op, sizeof(*op));

@@ -80,6 +80,7 @@ enum lmd_status lmi_worker_weight_query(void *state, const struct lmd_weight_des
 	put(w, &w->link.out, d, &c);
 	st = lmi_worker_ask_for(w, LMI_WORKER_WEIGHT_QUERY, -1, &plan, sizeof(plan), err);
 	lmi_worker_link_end(&w->link);
+	plan.bytes += c.at; /* what lies in no file is copied */
 	if (st == LMD_OK)
 		LMD_PUT(out, &plan);
 	return st;

@@ -316,7 +316,7 @@ static bool point_ops(struct lmi_worker_serve *s, struct lmi_worker_in *in, stru
 	char *reply;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (ops[i].kind == LMD_POOL_EXPORT && ops[i].host_bytes < LMI_WORKER_PAYLOAD_MAX - room)
+		if (ops[i].kind == LMD_POOL_EXPORT && ops[i].host_bytes <= LMI_WORKER_PAYLOAD_MAX - room)
 			room += (ops[i].host_bytes + 7) & ~7ull;
 		else if (ops[i].kind == LMD_POOL_EXPORT)
 			return false;
@@ -325,14 +325,14 @@ static bool point_ops(struct lmi_worker_serve *s, struct lmi_worker_in *in, stru
 		else
 			ops[i].host = NULL;
 	}
-	reply = lmi_worker_out_put(&s->reply, NULL, (size_t)room);
+	reply = room ? lmi_worker_out_put(&s->reply, NULL, (size_t)room) : NULL;
 	for (uint64_t i = 0; i < n && reply; i++) {
 		if (ops[i].kind != LMD_POOL_EXPORT)
 			continue;
 		ops[i].host = reply + at;
 		at += (ops[i].host_bytes + 7) & ~7ull;
 	}
-	return !in->failed && reply;
+	return !in->failed && (reply || !room);
 }
 
 static enum lmd_status do_pool_ops(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,

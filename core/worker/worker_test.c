@@ -2,6 +2,7 @@
  *
  * Messages between a process and its worker: plans survive, everything that is too short or unknown is
  * refused on both sides, and a worker ends with its process. */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -115,6 +116,47 @@ START_TEST(messages_and_files_arrive)
 }
 END_TEST
 
+/* The kernel delivers two descriptors where there is room for one: the second one is closed. */
+START_TEST(one_file_is_kept)
+{
+	struct lmi_worker_head h = {.kind = 7, .n_fd = 1}, got;
+	struct lmi_worker_out payload = {0};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} room = {.bytes = {0}};
+	struct iovec v = {.iov_base = &h, .iov_len = sizeof(h)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = &room,
+			   .msg_controllen = sizeof(room)};
+	int sv[2], fd = -1, free_fd;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	/* the header as it is sent */
+	ck_assert_int_eq(lmi_worker_send(sv[0], &h, NULL, -1, NULL, NULL), LMD_OK);
+	ck_assert_int_eq(recv(sv[1], &h, sizeof(h), 0), sizeof(h));
+	h.n_fd = 1;
+	room.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(2 * sizeof(int)),
+				     .cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(&room.head), sv, sizeof(sv));
+	free_fd = dup(0);
+	(void)close(free_fd);
+	ck_assert_int_eq(sendmsg(sv[0], &m, 0), sizeof(h));
+	ck_assert_int_eq(lmi_worker_receive(sv[1], &got, &payload, &fd, NULL, NULL), LMD_OK);
+	ck_assert_int_eq(fd, free_fd);
+	(void)close(fd);
+	fd = dup(0);
+	ck_assert_int_eq(fd, free_fd);
+	ck_assert_int_lt(fcntl(fd + 1, F_GETFD), 0);
+	(void)close(fd);
+	lmi_worker_out_fini(&payload);
+	(void)close(sv[0]);
+	(void)close(sv[1]);
+}
+END_TEST
+
 static bool give_up(void *arg)
 {
 	return ++*(int *)arg < 3;
@@ -183,6 +225,25 @@ START_TEST(short_requests_are_refused)
 }
 END_TEST
 
+/* What is too large for a message is refused here, and the worker goes on. */
+START_TEST(large_requests_are_refused)
+{
+	static struct lmi_worker_proxy w;
+	struct lmi_worker_in in;
+	struct lmd_error err = {0};
+	pid_t pid;
+
+	open_ref(&w);
+	pid = lmi_worker_pid(&w);
+	lmi_worker_link_begin(&w.link);
+	w.link.out.n = LMI_WORKER_PAYLOAD_MAX + 8; /* none of it is read */
+	ck_assert_int_eq(lmi_worker_link_ask(&w.link, LMI_WORKER_RUN, -1, &in, &err), LMD_UNSUPPORTED);
+	lmi_worker_link_end(&w.link);
+	ck_assert_int_eq(lmi_worker_pid(&w), pid);
+	close_ref(&w);
+}
+END_TEST
+
 START_TEST(buffers_are_shared)
 {
 	static struct lmi_worker_proxy w;
@@ -237,8 +298,10 @@ int main(int argc, char **argv)
 	tcase_add_test(t, plans_survive);
 	tcase_add_test(t, counts_are_not_believed);
 	tcase_add_test(t, messages_and_files_arrive);
+	tcase_add_test(t, one_file_is_kept);
 	tcase_add_test(t, a_wait_can_be_given_up);
 	tcase_add_test(t, short_requests_are_refused);
+	tcase_add_test(t, large_requests_are_refused);
 	tcase_add_test(t, buffers_are_shared);
 	tcase_add_test(t, a_worker_ends_with_its_process);
 	suite_add_tcase(s, t);
