@@ -3,6 +3,7 @@
  * Opens draft models: an instance that fits its target. What it guesses is in draft_guess.c. */
 #include "core/engine/draft_model_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -95,6 +96,7 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 	struct lmi_inst *target = m->target;
 	struct lmi_engine_model_opts o = *opts;
 	struct lmd_plan_key key;
+	char label[112];
 	enum lmd_status st;
 
 	o.path = opts->draft_path;
@@ -103,7 +105,8 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 	o.n_draft_candidates = 0;
 	o.files = NULL;
 	o.n_files = 0;
-	o.label = NULL;
+	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
+	o.label = opts->isolated ? label : NULL; /* names its worker */
 	o.devices = target->set;
 	o.override_tensor = NULL;
 	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;

@@ -82,45 +82,56 @@ START_TEST(the_bits_are_the_same)
 }
 END_TEST
 
-/* Generations, with forks, preemption and copies of pages. */
+/* Generations: in this process, in a worker, and with a draft model, which has a worker of its own. */
 START_TEST(answers_are_the_same)
 {
 	static const struct lmi_sampler_spec greedy[] = {{.name = "greedy"}};
-	lmd_token tokens[2][30];
-	uint32_t n[2] = {0};
+	lmd_token tokens[3][30];
+	uint32_t n[3] = {0};
 
-	for (int isolate = 0; isolate < 2; isolate++) {
+	for (int isolate = 0; isolate < 3; isolate++) {
 		struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "cpu");
-		const struct lmi_engine_generate cmd = {.id = 1,
-							.seq = lmt_tokens(lmt_hello, LMT_N_HELLO),
-							.n_predict = 30,
-							.specs = greedy,
-							.n_specs = 1,
-							.flags = LMI_ENGINE_GEN_IGNORE_EOG};
+		const struct lmi_engine_generate cmd = {
+			.id = 1,
+			.seq = lmt_tokens(lmt_hello, LMT_N_HELLO),
+			.n_predict = 30,
+			.specs = greedy,
+			.n_specs = 1,
+			.draft = isolate == 2 ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_OFF,
+			.n_draft = 4,
+			.flags = LMI_ENGINE_GEN_IGNORE_EOG | LMI_ENGINE_GEN_DRAFT_ALWAYS};
 		struct lmi_engine *e = NULL;
 		struct lmi_engine_event ev;
+		struct lmi_engine_stats stats;
 		struct lmd_error err = {0};
 		bool done = false;
 
 		o.inst.isolated = isolate;
+		o.inst.draft_path = isolate == 2 ? lmt_paths[LMT_FULL] : NULL;
 		o.no_tokenizer = false;
 		OK(lmi_engine_open(&e, &o, &err));
+		if (isolate == 2)
+			ck_assert_str_eq(lmi_engine_draft_model_inst(e->inst->draft)->devices[0].name,
+					 "cpu0@tiny-draft");
 		OK(lmi_engine_generate(e, &cmd, &err));
 		while (!done) {
 			(void)lmi_engine_step(e);
 			while (lmi_engine_poll(e, &ev)) {
 				ck_assert_int_ne(ev.kind, LMI_ENGINE_EV_FAILED);
 				if (ev.kind == LMI_ENGINE_EV_TOKEN)
-					tokens[isolate][n[isolate]++] = ev.u.text.token;
+					tokens[isolate][n[isolate]++ % 30] = ev.u.text.token;
 				done |= ev.kind == LMI_ENGINE_EV_DONE;
 				lmi_engine_event_release(&ev);
 			}
 		}
+		lmi_engine_stats(e, &stats);
+		ck_assert_int_eq(stats.n_accepted > 0, isolate == 2);
 		lmi_engine_fini(e);
 	}
-	ck_assert_uint_eq(n[0], 30);
-	ck_assert_uint_eq(n[1], 30);
-	ck_assert_mem_eq(tokens[0], tokens[1], sizeof(tokens[0]));
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(n[i], 30);
+		ck_assert_mem_eq(tokens[0], tokens[i], sizeof(tokens[0]));
+	}
 }
 END_TEST
 
