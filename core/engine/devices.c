@@ -255,6 +255,7 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state
 {
 	const struct lmi_factory *f = s->open.backend;
 	const struct lmi_worker_opts o = {.backend = f,
+					  .trust = lmi_plugin_registry_trust(set->registry),
 					  .params = {.struct_size = sizeof(o.params),
 						     .index = p->index,
 						     .n_thread = s->open.n_thread,

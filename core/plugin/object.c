@@ -267,6 +267,7 @@ static enum lmd_status add_entry(struct lmi_plugin_object *o, const struct lmd_p
 		.plugin = p->name,
 		.version = p->version,
 		.file = o->path,
+		.digest = o->digest,
 		.ops.any = ops,
 	};
 	return LMD_OK;

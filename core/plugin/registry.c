@@ -269,6 +269,11 @@ const struct lmd_host *lmi_plugin_registry_host(const struct lmi_plugin_registry
 	return r->host;
 }
 
+enum lmi_plugin_trust lmi_plugin_registry_trust(const struct lmi_plugin_registry *r)
+{
+	return r->trust;
+}
+
 void lmi_factory_give(struct lmi_plugin_registry *r, const struct lmi_factory *f)
 {
 	struct lmi_plugin_object *o;

@@ -80,6 +80,7 @@ struct lmi_factory {
 	const char *plugin;           /* name of the object */
 	const char *version;
 	const char *file;             /* path it was loaded from; "(built in)" */
+	const uint8_t *digest;        /* [32] SHA-256 of the file; zeros if it is built in */
 	uint64_t generation;          /* version count of one path, from 1 */
 	int score;                    /* returned by probe */
 	union {                       /* by kind; members that the plugin's table lacks are NULL */
@@ -114,6 +115,7 @@ enum lmd_status lmi_factory_take_all(struct lmi_plugin_registry *r, enum lmd_kin
 
 /* Returns the host that was given to lmi_plugin_registry_create. */
 const struct lmd_host *lmi_plugin_registry_host(const struct lmi_plugin_registry *r);
+enum lmi_plugin_trust lmi_plugin_registry_trust(const struct lmi_plugin_registry *r);
 
 /* Returns the name of the factory of a kind with the highest score, for "auto"; NULL if none. Valid
  * as long as the registry. */

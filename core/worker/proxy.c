@@ -71,14 +71,16 @@ static void folder_of(const struct lmi_factory *f, char *out, size_t n)
 static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_worker_opts *o,
 				 int page_fd, struct lmd_error *err)
 {
-	const struct lmi_worker_hello hello = {.abi = LMI_WORKER_ABI,
-					       .index = o->params.index,
-					       .n_thread = o->params.n_thread,
-					       .activations = o->params.activations,
-					       .attention = o->params.attention};
+	struct lmi_worker_hello hello = {.abi = LMI_WORKER_ABI,
+					 .index = o->params.index,
+					 .n_thread = o->params.n_thread,
+					 .activations = o->params.activations,
+					 .attention = o->params.attention,
+					 .trust = (uint32_t)o->trust};
 	char folder[4096];
 	enum lmd_status st;
 
+	memcpy(hello.digest, o->backend->digest, sizeof(hello.digest));
 	folder_of(o->backend, folder, sizeof(folder));
 	lmi_worker_link_begin(&w->link);
 	(void)lmi_worker_out_put(&w->link.out, &hello, sizeof(hello));

@@ -123,22 +123,40 @@ static enum lmd_status start_counting(struct lmi_worker_serve *s, int fd, struct
 	return LMD_OK;
 }
 
+/* Finds the backend, which has to be the same code as in the other process: that may have accepted a
+ * file which has been replaced since. */
+static enum lmd_status find_backend(struct lmi_worker_serve *s, const struct lmi_worker_hello *h,
+				    const char *backend, const char *folder, struct lmd_error *err)
+{
+	const char *const dirs[] = {folder};
+	const struct lmi_plugin_registry_opts o = {.dirs = dirs,
+						   .n_dirs = *folder ? 1 : 0,
+						   .trust = (enum lmi_plugin_trust)h->trust,
+						   .no_default_dirs = true,
+						   .host = s->host};
+	enum lmd_status st = lmi_plugin_registry_create(&s->registry, &o, err);
+
+	if (st == LMD_OK)
+		st = lmi_factory_take(s->registry, LMD_KIND_BACKEND, backend, &s->factory, err);
+	if (st == LMD_OK && memcmp(s->factory->digest, h->digest, sizeof(h->digest)) != 0)
+		st = lmd_fail(err, LMD_INVALID,
+			      "worker: %.200s is not the version of backend %s that is in use; use "
+			      "`llamactl plugins reload` to accept it",
+			      s->factory->file, backend);
+	return st;
+}
+
 static enum lmd_status open_device(struct lmi_worker_serve *s, const struct lmi_worker_hello *h,
 				   const char *backend, const char *folder, struct lmd_error *err)
 {
-	const char *const dirs[] = {folder};
-	const struct lmi_plugin_registry_opts o = {
-		.dirs = dirs, .n_dirs = *folder ? 1 : 0, .no_default_dirs = true, .host = s->host};
 	const struct lmi_team_opts team = {.n = h->n_thread, .spin_ns = UINT32_MAX};
 	struct lmd_open_params p = {.struct_size = sizeof(p),
 				    .index = h->index,
 				    .n_thread = h->n_thread,
 				    .activations = h->activations,
 				    .attention = h->attention};
-	enum lmd_status st = lmi_plugin_registry_create(&s->registry, &o, err);
+	enum lmd_status st = find_backend(s, h, backend, folder, err);
 
-	if (st == LMD_OK)
-		st = lmi_factory_take(s->registry, LMD_KIND_BACKEND, backend, &s->factory, err);
 	if (st == LMD_OK && h->n_thread > 1)
 		st = lmi_team_create(&s->team, &team, err);
 	if (st != LMD_OK)

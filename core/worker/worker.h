@@ -17,9 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/plugin/registry.h"
 #include "llamad/backend.h"
-
-struct lmi_factory;
 
 /* Bytes of the state of lmi_worker_backend_ops, zeroed. Its `open` is NULL: lmi_worker_open opens it. */
 size_t lmi_worker_state_bytes(void);
@@ -30,13 +29,15 @@ extern const struct lmd_backend_ops lmi_worker_backend_ops;
 
 struct lmi_worker_opts {
 	const struct lmi_factory *backend;
+	enum lmi_plugin_trust trust;   /* whose files the worker may load */
 	struct lmd_open_params params; /* `team` is not used: the worker makes its own of n_thread */
 	struct lmd_device_info info;   /* of the device in this process */
 	const char *label;	       /* of the model, for messages and the list of processes */
 };
 
 /* Starts a worker and opens the device there. LMD_UNSUPPORTED: the device has memory of its own. On
- * failure nothing is left. */
+ * failure nothing is left.  LMD_INVALID: the plugin's file is no longer the one that this process has
+ * loaded. */
 enum lmd_status lmi_worker_open(void *state, const struct lmi_worker_opts *o, struct lmd_error *err);
 /* Describes the device as it is through a worker. */
 struct lmd_device_info lmi_worker_info(const struct lmd_device_info *info);

@@ -11,6 +11,7 @@
 
 #include "core/base/arena.h"
 #include "core/plan/plan_ops_fixture.h"
+#include "core/plugin/plugin_image.h"
 #include "core/plugin/registry.h"
 #include "core/worker/plan_codec.h"
 #include "core/worker/proxy.h"
@@ -201,6 +202,31 @@ static void close_ref(struct lmi_worker_proxy *w)
 	lmt_env_fini(&env);
 }
 
+/* A file that was replaced after this process had loaded it does not run in a worker. */
+START_TEST(other_code_is_refused)
+{
+	static const uint8_t other[LMI_PLUGIN_DIGEST_BYTES] = {1, 2, 3};
+	static struct lmi_worker_proxy w;
+	struct lmi_worker_opts o = {.params = {.struct_size = sizeof(o.params), .n_thread = 1},
+				    .info = {.caps = LMD_DEV_HOST_MEMORY},
+				    .label = "test"};
+	const struct lmi_factory *ref;
+	struct lmi_factory f;
+	struct lmd_error err = {0};
+
+	OK(lmt_env_init(&env, &err));
+	OK(lmi_factory_take(env.registry, LMD_KIND_BACKEND, "ref", &ref, &err));
+	f = *ref;
+	f.digest = other;
+	o.backend = &f;
+	ck_assert_int_eq(lmi_worker_open(&w, &o, &err), LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "is not the version of backend ref") != NULL, "%s", err.text);
+	ck_assert_int_eq(lmi_worker_pid(&w), 0);
+	lmi_factory_give(env.registry, ref);
+	lmt_env_fini(&env);
+}
+END_TEST
+
 /* Requests that are empty or cut short are refused, and the worker goes on. */
 START_TEST(short_requests_are_refused)
 {
@@ -300,6 +326,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, messages_and_files_arrive);
 	tcase_add_test(t, one_file_is_kept);
 	tcase_add_test(t, a_wait_can_be_given_up);
+	tcase_add_test(t, other_code_is_refused);
 	tcase_add_test(t, short_requests_are_refused);
 	tcase_add_test(t, large_requests_are_refused);
 	tcase_add_test(t, buffers_are_shared);
