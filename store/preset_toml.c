@@ -350,6 +350,7 @@ static enum lmd_status end_message(struct parser *p)
 static enum lmd_status read_key(struct parser *p, char key[KEY_MAX])
 {
 	const char *from = p->at, *text = from;
+	bool has_blank = false;
 	size_t n;
 
 	if (*p->at == '"' || *p->at == '\'') {
@@ -358,13 +359,14 @@ static enum lmd_status read_key(struct parser *p, char key[KEY_MAX])
 		if (st != LMD_OK)
 			return st;
 		n = strlen(text);
+		has_blank = strpbrk(text, " \t\n") != NULL;
 	} else {
 		while (p->at < p->end &&
 		       (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '-'))
 			p->at++;
 		n = (size_t)(p->at - from);
 	}
-	if (!n || n >= KEY_MAX || strcspn(text, " \t\n") < n)
+	if (!n || n >= KEY_MAX || has_blank)
 		return bad(p, "a name of a-z, 0-9, _ and - is missing, of at most 63 bytes");
 	memcpy(key, text, n);
 	key[n] = 0;
