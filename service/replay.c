@@ -43,7 +43,7 @@ static void destroy(struct lmi_svc_kept_request *k)
 
 static uint64_t bytes_of(const struct lmi_svc_kept_request *k)
 {
-	return sizeof(*k) + k->request.n;
+	return sizeof(*k) + k->request.cap;
 }
 
 /* ---- what is kept of a request ---- */
