@@ -3,6 +3,7 @@
  * llamactl replay: generates the answer of an earlier request again. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/lib/client.h"
 #include "client/llamactl/generation.h"
@@ -53,7 +54,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *id = lmi_arg_pos(&ctl->args, 0);
 	bool json = lmi_arg_flag(&ctl->args, "json");
-	struct lmi_ctl_answer a = {.printer = {.json = json}};
+	struct lmi_ctl_answer a = {
+		.printer = {.json = json, .terminal = isatty(STDOUT_FILENO) != 0}};
 	json_t *first = NULL;
 	enum lmd_status st = info_of(ctl, id, &first, err);
 
