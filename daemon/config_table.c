@@ -323,6 +323,16 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(device_sampling),
 	 .live = true},
 	{.section = "engine",
+	 .opt = {.name = "isolation",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "off|process",
+		 .def = "off",
+		 .doc = "process: the backend of each model runs in a process of its own, so that a crash "
+			"of its plugin ends the requests of this model and nothing else. Only for devices "
+			"that compute in host memory, such as cpu0."},
+	 .at = AT(isolation),
+	 .live = true},
+	{.section = "engine",
 	 .opt = {.name = "threads",
 		 .type = LMI_OPT_INT,
 		 .value = "N",

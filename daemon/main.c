@@ -9,6 +9,7 @@
 
 #include "core/cli/completion.h"
 #include "core/cli/texts.h"
+#include "core/worker/worker.h"
 #include "daemon/daemon.h"
 #include "daemon/front/front.h"
 #include "llamad/version.h"
@@ -109,7 +110,10 @@ int main(int argc, char **argv)
 	struct lmi_args args;
 	enum lmd_status st;
 	bool usage;
+	int status;
 
+	if (lmi_worker_main_if_asked(argc, argv, &status))
+		return status;
 	umask(077);
 	lmi_daemon_options_init(&options);
 	st = lmi_args_parse(&args, &options.prog, argc, argv, &err);

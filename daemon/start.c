@@ -187,6 +187,7 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.split = c->split,
 		.override_tensor = c->override_tensor,
 		.device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
+		.isolated = c->isolation == 1,
 		.n_thread = (uint32_t)c->threads,
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,

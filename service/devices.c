@@ -121,6 +121,7 @@ void lmi_svc_fill_placement(struct lmi_svc_placement *s, struct lmi_wire_residen
 			.weight_bytes = (int64_t)p->devices[i].memory.weights,
 			.kv_bytes = (int64_t)p->devices[i].memory.sequences,
 			.scratch_bytes = (int64_t)p->devices[i].memory.step,
+			.pid = p->devices[i].pid,
 		};
 	for (uint32_t i = 0; i < p->n_moved; i++)
 		s->moved[i] = (struct lmi_wire_moved_ops){

@@ -133,7 +133,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       a->activations == b->activations && a->k_dtype == b->k_dtype &&
 	       a->v_dtype == b->v_dtype &&
 	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
-	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
+	       a->isolation == b->isolation && !strcmp(a->devices, b->devices) &&
+	       !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
 	       !strcmp(a->draft_path, b->draft_path);
 }
@@ -353,6 +354,9 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 		l.activations = LMD_ACTIVATIONS_INT8;
 	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT16)
 		l.activations = LMD_ACTIVATIONS_INT16;
+	if (q->isolation != LMI_WIRE_ISOLATION_AUTO)
+		l.isolation = q->isolation == LMI_WIRE_ISOLATION_PROCESS ? LMI_SVC_ISOLATION_PROCESS
+									 : LMI_SVC_ISOLATION_OFF;
 	copy(l.devices, sizeof(l.devices), &q->devices);
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);

@@ -33,6 +33,13 @@ enum lmi_svc_loaded_model_state {
 	LMI_SVC_MODEL_UNLOADING, /* has no users; the job that closes it is pending or running */
 };
 
+/* In which process the backend of a model runs. */
+enum lmi_svc_isolation {
+	LMI_SVC_ISOLATION_UNSET = 0, /* as the service's options say */
+	LMI_SVC_ISOLATION_OFF = 1,
+	LMI_SVC_ISOLATION_PROCESS = 2 /* in one of its own */
+};
+
 /* Options for opening a model; zero means the option of the service. */
 struct lmi_svc_load {
 	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
@@ -44,6 +51,7 @@ struct lmi_svc_load {
 	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model, or LMI_SVC_DRAFT_AUTO; "": the
 						  * service's */
 	char lookup_path[LMI_STORE_PATH_MAX + 1]; /* of its lookup file; "": the service's */
+	enum lmi_svc_isolation isolation;
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 

@@ -51,6 +51,8 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 
 	if (!load->n_ctx && !(given && given->n_ctx))
 		load->n_ctx = p->n_ctx;
+	if (!load->isolation)
+		load->isolation = (enum lmi_svc_isolation)p->isolation;
 	if (!load->draft_path[0] && p->draft_model && !(given && given->draft_path))
 		(void)snprintf(load->draft_path, sizeof(load->draft_path), "%s", p->draft_model);
 	if (p->draft_lookup && !(given && given->lookup_path))

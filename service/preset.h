@@ -40,6 +40,7 @@ struct lmi_svc_preset {
 	int64_t n_keep; /* as in op generate */
 	const char *draft_model; /* path of the draft model's file; NULL: none */
 	const char *draft_lookup; /* path of a text in which guesses are looked up; NULL: none */
+	int isolation; /* enum lmi_svc_isolation */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */
 	bool has_preload, preload; /* by lmi_service_preload */

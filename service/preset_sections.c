@@ -17,6 +17,7 @@
 #include "core/quant/quant.h"
 #include "llamad/attr.h"
 #include "service/adapters.h"
+#include "service/loaded_model.h"
 #include "service/draft_pair.h"
 
 #define SECTION "model "
@@ -101,6 +102,11 @@ static const struct lmi_opt keys[] = {
 	 .doc = "Speculative decoding: a UTF-8 text of at most 16 MiB in which guesses are looked up beside "
 		"the prompt and earlier answers, such as the code that answers are about. It is "
 		"read when the model is loaded."},
+	{.name = "isolation",
+	 .type = LMI_OPT_STR,
+	 .value = "MODE",
+	 .doc = "off or process: the model's backend runs in a process of its own, so that a crash of its "
+		"plugin ends the model's requests and nothing else. In place of the key in [engine]."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -240,6 +246,18 @@ static enum lmd_status set_kv_type(struct lmi_svc_preset *p, const char *key, co
 			    : st;
 }
 
+static enum lmd_status set_isolation(struct lmi_svc_preset *p, const char *text, struct lmd_error *err)
+{
+	char shown[48];
+
+	p->isolation = !strcmp(text, "off")	 ? LMI_SVC_ISOLATION_OFF
+		       : !strcmp(text, "process") ? LMI_SVC_ISOLATION_PROCESS
+						  : LMI_SVC_ISOLATION_UNSET;
+	lmi_printable(shown, sizeof(shown), text, strlen(text));
+	return p->isolation ? LMD_OK
+			    : lmd_fail(err, LMD_INVALID, "'%s' is neither off nor process", shown);
+}
+
 static enum lmd_status set_adapters(struct lmi_svc_preset *p, const char *text,
 				    struct lmd_arena *arena, struct lmd_error *err)
 {
@@ -288,6 +306,8 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_bool(&p->has_preload, &p->preload, text, err);
 	if (!strcmp(o->name, "group"))
 		return set_text(&p->group, text, false, arena, err);
+	if (!strcmp(o->name, "isolation"))
+		return set_isolation(p, text, err);
 	if (!strcmp(o->name, "n_keep")) {
 		p->has_n_keep = true;
 		p->n_keep = v.i;
@@ -355,7 +375,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->adapters_dir, b->adapters_dir) &&
 	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
 	       same_text(a->draft_lookup, b->draft_lookup) &&
-	       a->has_context_shift == b->has_context_shift &&
+	       a->isolation == b->isolation && a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
 	       a->keep_alive_ms == b->keep_alive_ms && a->has_preload == b->has_preload &&
@@ -457,6 +477,9 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
 		print_text(f, "draft_model", p->draft_model);
 		print_text(f, "draft_lookup", p->draft_lookup);
+		if (p->isolation)
+			fprintf(f, "isolation = %s\n",
+				p->isolation == LMI_SVC_ISOLATION_PROCESS ? "process" : "off");
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

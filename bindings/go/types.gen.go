@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 9
+	Revision = 10
 )
 
 // ID is the id of a stream.
@@ -82,6 +82,13 @@ const (
 	ActivationsF32   = "f32"
 	ActivationsInt8  = "int8"
 	ActivationsInt16 = "int16"
+)
+
+// In which process a model's backend runs.
+const (
+	IsolationAuto    = "auto"
+	IsolationOff     = "off"
+	IsolationProcess = "process"
 )
 
 // How the vectors of an input's tokens become one.
@@ -349,6 +356,9 @@ type Placement struct {
 
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
+
+	// The process that it is in, if it has one of its own (isolation); otherwise 0.
+	PID int64 `msgpack:"pid,omitempty"`
 }
 
 // MovedOps: Operations that run on another device than they were meant for.
@@ -1794,6 +1804,9 @@ type LoadRequest struct {
 
 	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
 	DraftModel *Text `msgpack:"draft_model,omitempty"`
+
+	// The process of the model's backend; only for devices that compute in host memory. Nil means auto.
+	Isolation *Text `msgpack:"isolation,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`

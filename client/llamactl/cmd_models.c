@@ -177,7 +177,8 @@ static const char *text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-/* Prints which parts of a model are on which device if there are several. */
+/* Prints which parts of a model are on which device if there are several, or one in a process of its
+ * own. */
 static void print_placement(const json_t *model)
 {
 	const json_t *places = json_object_get(model, "placement");
@@ -185,7 +186,7 @@ static void print_placement(const json_t *model)
 	json_t *p;
 	size_t i;
 
-	if (json_array_size(places) < 2)
+	if (json_array_size(places) < 2 && !number(json_array_get(places, 0), "pid"))
 		return;
 	printf("\n%s\n", text(model, "model"));
 	json_array_foreach(places, i, p)
@@ -194,9 +195,12 @@ static void print_placement(const json_t *model)
 		if (number(p, "first_layer") >= 0)
 			printf(" of layers %lld to %lld", number(p, "first_layer"),
 			       number(p, "last_layer"));
-		printf(", weights %s, KV %s\n",
+		printf(", weights %s, KV %s",
 		       lmi_ctl_show_bytes(weights, sizeof(weights), number(p, "weight_bytes")),
 		       lmi_ctl_show_bytes(kv, sizeof(kv), number(p, "kv_bytes")));
+		if (number(p, "pid"))
+			printf(", in process %lld", number(p, "pid"));
+		printf("\n");
 	}
 	json_array_foreach(json_object_get(model, "moved"), i, p)
 		printf("  %s (%lld) on %s instead of %s: %s\n", text(p, "op"), number(p, "n"),
@@ -314,6 +318,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_str(m, a, "ngl", "gpu_layers");
 	give_str(m, a, "split", "split");
 	give_str(m, a, "override-tensor", "override_tensor");
+	give_str(m, a, "isolation", "isolation");
 	give_int(m, a, "threads", "threads");
 	give_int(m, a, "ctx", "n_ctx");
 	give_int(m, a, "sessions", "n_seq");

@@ -42,6 +42,13 @@ struct lmi_embedded_name;
 		 .doc = "Shares of the layers for each device, such as 3,1. tensor: every device " \
 			"has a part of every layer, in as many parts as devices, or in N parts: "  \
 			"then the results do not depend on the number of devices."},               \
+		{.name = "isolation",                                                              \
+		 .type = LMI_OPT_CHOICE,                                                           \
+		 .value = "off|process",                                                           \
+		 .def = "off",                                                                     \
+		 .doc = "process: run the backend in a process of its own, so that a crash of its " \
+			"plugin ends the model's requests and nothing else. Only for devices that " \
+			"compute in host memory."},                                                \
 	{                                                                                          \
 		.name = "override-tensor", .type = LMI_OPT_STR, .value = "REGEX=DEVICE,...",       \
 		.doc = "Run the operations whose weights match an extended regular expression on " \

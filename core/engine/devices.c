@@ -16,9 +16,11 @@
 #include "core/engine/device_holdoff.h"
 #include "core/engine/memory_plan.h"
 #include "core/plugin/registry.h"
+#include "core/worker/worker.h"
 
 struct entry {
 	struct lmi_engine_device device;
+	struct entry *base; /* of a device in a worker: the device itself; otherwise NULL */
 	uint64_t claimed, loading; /* bytes of all models, and of those being loaded */
 	struct lmi_device_holdoff holdoff;
 	uint32_t n_loss;
@@ -64,7 +66,8 @@ void lmi_engine_devices_destroy(struct lmi_engine_devices *set)
 	if (!set)
 		return;
 	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++)
-		lmi_device_arbiter_destroy(set->entries[i].device.arbiter);
+		if (!set->entries[i].base) /* otherwise it is that of another one */
+			lmi_device_arbiter_destroy(set->entries[i].device.arbiter);
 	(void)pthread_mutex_destroy(&set->opening);
 	(void)pthread_mutex_destroy(&set->lock);
 	lmi_free(set);
@@ -127,6 +130,20 @@ static enum lmd_status find_info(const struct lmi_engine_devices *set, const str
 				    f->f->name, index, n, *why ? ": " : "", why);
 }
 
+static uint64_t now(const struct lmi_engine_devices *set)
+{
+	return set->host->now_ns(set->host->ctx);
+}
+
+/* Can an entry be given away? That of a worker, when it need not be remembered any more. */
+static bool is_over(const struct lmi_engine_devices *set, const struct entry *e)
+{
+	for (const struct state *s = set->states; s; s = s->next)
+		if (s->entry == e)
+			return false;
+	return e->base && !lmi_device_holdoff_left(&e->holdoff, now(set));
+}
+
 /* Returns the entry of a name, a new one if there is none; NULL: all are in use. Called with the
  * lock held. */
 static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
@@ -138,12 +155,12 @@ static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
 
 		if (e->used && !strcmp(e->device.name, name))
 			return e;
-		if (!e->used)
+		if (!e->used || is_over(set, e))
 			unused = e;
 	}
 	if (!unused)
 		return NULL;
-	unused->used = true;
+	*unused = (struct entry){.used = true};
 	unused->device.number = (uint32_t)(unused - set->entries);
 	(void)snprintf(unused->device.name, sizeof(unused->device.name), "%.55s", name);
 	return unused;
@@ -160,22 +177,18 @@ static enum lmd_status open_team(struct lmi_engine_devices *set, struct state *s
 		return lmd_fail(err, LMD_INVALID, "%u threads exceed the limit of %d", to.n,
 				LMI_TEAM_MAX);
 	s->open.n_thread = to.n;
-	return to.n > 1 ? lmi_team_create(&s->open.team, &to, err) : LMD_OK;
+	/* a worker has threads of its own */
+	return to.n > 1 && !s->open.isolated ? lmi_team_create(&s->open.team, &to, err) : LMD_OK;
 }
 
 static void destroy(struct lmi_engine_devices *set, struct state *s, bool is_open)
 {
 	if (is_open)
-		s->open.backend->ops.backend->close(s->open.state);
+		s->open.ops->close(s->open.state);
 	lmi_free(s->open.state);
 	lmi_team_destroy(s->open.team);
 	lmi_factory_give(set->registry, s->open.backend);
 	lmi_free(s);
-}
-
-static uint64_t now(const struct lmi_engine_devices *set)
-{
-	return set->host->now_ns(set->host->ctx);
 }
 
 static enum lmd_status check_pause(struct lmi_engine_devices *set, const struct state *s,
@@ -192,46 +205,98 @@ static enum lmd_status check_pause(struct lmi_engine_devices *set, const struct 
 		    : LMD_OK;
 }
 
+void lmi_engine_device_name(const struct lmi_engine_device_params *p,
+			    char out[LMI_ENGINE_DEVICE_NAME])
+{
+	if (p->isolate)
+		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.20s%u@%.24s", p->backend, p->index,
+			       p->isolate);
+	else
+		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.44s%u", p->backend, p->index);
+}
+
+/* Finds the entry of the device, and that of its worker if it is to have one. Called with the lock
+ * held. */
+static struct entry *find_entry(struct lmi_engine_devices *set, const struct lmi_factory *f,
+				const struct lmi_engine_device_params *p,
+				const struct lmd_device_info *info)
+{
+	struct lmi_engine_device_params own = *p;
+	char name[LMI_ENGINE_DEVICE_NAME];
+	struct entry *base, *e;
+
+	own.backend = f->f->name;
+	own.isolate = NULL;
+	lmi_engine_device_name(&own, name);
+	base = entry_of(set, name);
+	if (!base)
+		return NULL;
+	base->device.info = *info;
+	if (!base->device.arbiter &&
+	    lmi_device_arbiter_create(&base->device.arbiter, set->host, NULL) != LMD_OK)
+		return NULL;
+	if (!p->isolate)
+		return base;
+	own.isolate = p->isolate;
+	lmi_engine_device_name(&own, name);
+	e = entry_of(set, name);
+	if (!e)
+		return NULL;
+	e->base = base;
+	e->device.info = lmi_worker_info(info);
+	e->device.arbiter = base->device.arbiter;
+	e->device.number = base->device.number; /* turns on both are the same */
+	return e;
+}
+
+static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state *s,
+				    const struct lmi_engine_device_params *p,
+				    const struct lmd_device_info *info, struct lmd_error *err)
+{
+	const struct lmi_factory *f = s->open.backend;
+	const struct lmi_worker_opts o = {.backend = f,
+					  .params = {.struct_size = sizeof(o.params),
+						     .index = p->index,
+						     .n_thread = s->open.n_thread,
+						     .activations = p->activations,
+						     .attention = p->attention,
+						     .team = s->open.team},
+					  .info = *info,
+					  .label = p->isolate};
+
+	s->open.ops = s->open.isolated ? &lmi_worker_backend_ops : f->ops.backend;
+	s->open.state = lmi_alloc(
+		s->open.isolated ? lmi_worker_state_bytes() : f->f->state_bytes + 1, 1);
+	if (!s->open.state)
+		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory for its state", f->f->name);
+	return s->open.isolated ? lmi_worker_open(s->open.state, &o, err)
+				: f->ops.backend->open(s->open.state, set->host, &o.params, err);
+}
+
 static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *s,
 				  const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
 	const struct lmi_factory *f = s->open.backend;
-	struct lmd_open_params op = {.struct_size = sizeof(op),
-				     .index = p->index,
-				     .activations = p->activations,
-				     .attention = p->attention};
-	char name[LMI_ENGINE_DEVICE_NAME + 8];
 	struct lmd_device_info info = {0};
 	enum lmd_status st = find_info(set, f, p->index, &info, err);
 
 	if (st != LMD_OK)
 		return st;
-	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
+	s->open.isolated = p->isolate != NULL;
 	(void)pthread_mutex_lock(&set->lock);
-	s->entry = entry_of(set, name);
-	if (s->entry) {
-		s->entry->device.info = info;
+	s->entry = find_entry(set, f, p, &info);
+	if (s->entry)
 		s->open.n_loss = s->entry->n_loss;
-	}
 	(void)pthread_mutex_unlock(&set->lock);
 	if (!s->entry)
 		return lmd_fail(err, LMD_BUSY, "%d devices are in use", LMI_ENGINE_DEVICES_MAX);
 	s->open.device = &s->entry->device;
 	if (!p->at_once)
 		st = check_pause(set, s, err);
-	if (st == LMD_OK && !s->open.device->arbiter)
-		st = lmi_device_arbiter_create(&s->open.device->arbiter, set->host, err);
 	if (st == LMD_OK)
 		st = open_team(set, s, p->n_thread, err);
-	if (st != LMD_OK)
-		return st;
-	s->open.state = lmi_alloc(f->f->state_bytes + 1, 1);
-	if (!s->open.state)
-		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory for %zu bytes", f->f->name,
-				f->f->state_bytes);
-	op.n_thread = s->open.n_thread;
-	op.team = s->open.team;
-	st = f->ops.backend->open(s->open.state, set->host, &op, err);
+	if (st == LMD_OK)
+		st = open_backend(set, s, p, &info, err);
 	if (st == LMD_DEVICE)
 		lmi_engine_device_set_lost(set, &s->open, err ? err->text : "");
 	return st;
@@ -252,7 +317,7 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	s->open.backend = f;
 	s->activations = p->activations;
 	s->attention = p->attention;
-	s->alone = p->alone;
+	s->alone = p->alone || p->isolate;
 	s->n_user = 1;
 	st = open_state(set, s, p, err);
 	if (st != LMD_OK) {
@@ -276,7 +341,7 @@ static struct state *find_shared(struct lmi_engine_devices *set, const struct lm
 	char name[LMI_ENGINE_DEVICE_NAME + 8];
 
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
-	for (struct state *s = set->states; s && !p->alone; s = s->next)
+	for (struct state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
 		if (!s->alone && s->open.n_loss == s->entry->n_loss && s->open.backend == f &&
 		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
 		    s->activations == p->activations && s->attention == p->attention)
@@ -385,29 +450,43 @@ uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *na
 
 /* ---- the ledger ---- */
 
+/* Is the device's memory that of the machine? It is for all that can be in a worker. */
+static bool has_host_memory(const struct lmi_engine_open_device *d, const struct lmd_device_info *info)
+{
+	return info->caps & LMD_DEV_HOST_MEMORY || (d && d->isolated);
+}
+
+/* Returns the entry in which the memory of models is counted. */
+static struct entry *ledger_of(const struct lmi_engine_open_device *d)
+{
+	struct entry *e = ((const struct state *)d)->entry;
+
+	return e->base ? e->base : e;
+}
+
 /* Called with the lock held. */
 static void memory_of(const struct lmi_engine_open_device *d, const struct lmd_device_info *info,
 		      uint64_t *total, uint64_t *left)
 {
 	*total = info->memory_bytes;
 	*left = info->free_bytes;
-	if (info->caps & LMD_DEV_HOST_MEMORY && !*total) {
+	if (has_host_memory(d, info) && !*total) {
 		*total = lmi_engine_memory_total();
 		*left = lmi_engine_memory_available();
-	} else if (d && d->backend->ops.backend->memory) {
-		(void)d->backend->ops.backend->memory(d->state, total, left, NULL);
+	} else if (d && d->ops->memory) {
+		(void)d->ops->memory(d->state, total, left, NULL);
 	}
 }
 
 uint64_t lmi_engine_device_free(struct lmi_engine_devices *set,
 				const struct lmi_engine_open_device *d)
 {
-	const struct entry *e = ((const struct state *)d)->entry;
+	const struct entry *e = ledger_of(d);
 	uint64_t total, left;
 
 	(void)pthread_mutex_lock(&set->lock);
 	memory_of(d, &d->device->info, &total, &left);
-	if (left || !(d->device->info.caps & LMD_DEV_HOST_MEMORY))
+	if (left || !has_host_memory(d, &d->device->info))
 		left = left > e->loading ? left - e->loading : 0;
 	else
 		left = UINT64_MAX; /* unknown */
@@ -420,14 +499,14 @@ enum lmd_status lmi_engine_device_claim(struct lmi_engine_devices *set,
 					struct lmi_engine_claim *claim, uint64_t bytes,
 					bool loading, bool check, struct lmd_error *err)
 {
-	struct entry *e = ((struct state *)d)->entry;
+	struct entry *e = ledger_of(d);
 	uint64_t others, total, left;
 	bool fits;
 
 	(void)pthread_mutex_lock(&set->lock);
 	others = e->loading - (claim->loading ? claim->bytes : 0);
 	memory_of(d, &d->device->info, &total, &left);
-	fits = !check || (!left && d->device->info.caps & LMD_DEV_HOST_MEMORY) || /* unknown */
+	fits = !check || (!left && has_host_memory(d, &d->device->info)) || /* unknown */
 	       (others <= left && bytes <= left - others);
 	if (fits) {
 		e->claimed += bytes - claim->bytes;
@@ -461,11 +540,11 @@ static void fill_row(struct lmi_engine_devices *set, const struct lmi_factory *f
 	r->description[sizeof(r->description) - 1] = '\0';
 	(void)pthread_mutex_lock(&set->lock);
 	for (const struct state *s = set->states; s; s = s->next) {
-		if (strcmp(s->open.device->name, r->name) != 0)
+		if (strcmp(ledger_of(&s->open)->device.name, r->name) != 0)
 			continue;
 		r->open = true;
 		r->n_model += s->n_user;
-		if (s->open.n_loss == s->entry->n_loss && s->open.backend == f)
+		if (!s->open.isolated && s->open.n_loss == s->entry->n_loss && s->open.backend == f)
 			open = &s->open;
 	}
 	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {

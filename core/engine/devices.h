@@ -7,6 +7,9 @@
  * ask for the same threads and arithmetic use the same state of the backend; others, and models with
  * adapters, whose slots are numbers of the state, get a state of their own on the same device.
  *
+ * A model can have the backend in a process of its own (core/worker/worker.h). Then its device has a name
+ * of its own, "cpu0@MODEL", and is lost alone, but takes turns with the others on cpu0.
+ *
  * A device that is lost is closed when the last model has left it, and opened again, but not at once
  * (device_holdoff.h).
  *
@@ -39,7 +42,9 @@ struct lmi_engine_device {
 struct lmi_engine_open_device {
 	struct lmi_engine_device *device;
 	const struct lmi_factory *backend;
+	const struct lmd_backend_ops *ops; /* of the backend, or of its worker */
 	void *state;
+	bool isolated; /* in a worker: `state` is for lmi_worker_* */
 	struct lmd_team *team; /* NULL: one thread. Used by the model whose turn it is */
 	uint32_t n_thread;
 	uint32_t n_loss; /* how often the device had been lost when it was opened */
@@ -53,6 +58,7 @@ struct lmi_engine_device_params {
 	uint32_t attention;   /* enum lmd_attention */
 	bool alone;	      /* a state that no other model uses */
 	bool at_once;	      /* even if the device was lost a moment ago */
+	const char *isolate;  /* in a process of its own, for the model of this name; NULL: in this one */
 };
 
 /* Different devices that have been used in one process. */
@@ -83,6 +89,10 @@ uint32_t lmi_engine_devices_n_loss(const struct lmi_engine_devices *set);
 /* Returns how often a device was lost, and in *wait_ns how long it stays closed; 0: not at all. */
 uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *name,
 				  uint64_t *wait_ns);
+
+/* Returns the name of the device that the parameters mean. */
+void lmi_engine_device_name(const struct lmi_engine_device_params *p,
+			    char out[LMI_ENGINE_DEVICE_NAME]);
 
 /* Finds the backend and the index that a name such as "cpu0" or "cpu" (index 0) stands for. name_n:
  * its length. LMD_INVALID: it is no name. */

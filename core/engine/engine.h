@@ -142,6 +142,7 @@ struct lmi_engine_model_opts {
 	struct lmi_engine_devices *devices; /* shared by engines; must outlive them. NULL: devices of
 					     * its own */
 	bool at_once;		       /* open devices that were lost a moment ago as well */
+	bool isolated;		       /* its devices are in a process of their own */
 	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
@@ -169,6 +170,7 @@ struct lmi_engine_device_share {
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
 	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
+	int64_t pid;	     /* of the process that it is in; 0: this one, or it has ended */
 	struct lmi_engine_memory memory;
 };
 

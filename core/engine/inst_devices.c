@@ -8,6 +8,7 @@
 #include "core/base/comma_list.h"
 #include "core/base/team.h"
 #include "core/engine/instance.h"
+#include "core/worker/worker.h"
 
 /* ---- opening ---- */
 
@@ -19,6 +20,22 @@ static void set_slots(struct lmi_inst *inst)
 			inst->n_slot = 1;
 }
 
+/* Lets a worker map the files of the model. */
+static enum lmd_status share_files(const struct lmi_inst *inst, const struct lmi_inst_device *d,
+				   struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < lmi_model_n_memory(inst->file) && st == LMD_OK; i++) {
+		struct lmi_model_memory m;
+
+		lmi_model_memory(inst->file, i, &m);
+		if (d->open->isolated && m.ptr)
+			st = lmi_worker_share(d->state, m.ptr, m.bytes, m.fd, m.at, err);
+	}
+	return st;
+}
+
 static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d,
 				const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
@@ -26,13 +43,15 @@ static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d
 
 	if (st != LMD_OK)
 		return st;
-	d->ops = d->open->backend->ops.backend;
+	d->ops = d->open->ops;
 	d->state = d->open->state;
 	d->info = &d->open->device->info;
 	d->name = d->open->device->name;
 	d->free_bytes = lmi_engine_device_free(inst->set, d->open);
 	st = lmi_device_arbiter_join(d->open->device->arbiter, &d->arbiter_id, err);
 	d->joined = st == LMD_OK;
+	if (st == LMD_OK)
+		st = share_files(inst, d, err);
 	if (st == LMD_OK)
 		st = lmi_engine_weights_create(&d->weights, inst, d, err);
 	if (st != LMD_OK)
@@ -65,12 +84,12 @@ static void leave(struct lmi_inst *inst, struct lmi_inst_device *d)
 	lmi_engine_device_close(inst->set, d->open);
 }
 
-static bool is_open(const struct lmi_inst *inst, const char *backend, uint32_t index,
+static bool is_open(const struct lmi_inst *inst, const struct lmi_engine_device_params *p,
 		    uint32_t *number)
 {
-	char name[LMI_ENGINE_DEVICE_NAME + 8];
+	char name[LMI_ENGINE_DEVICE_NAME];
 
-	(void)snprintf(name, sizeof(name), "%.48s%u", backend, index);
+	lmi_engine_device_name(p, name);
 	for (*number = 0; *number < inst->n_device; (*number)++)
 		if (!strcmp(inst->devices[*number].name, name))
 			return true;
@@ -125,22 +144,22 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 	struct lmi_engine_device_params p = inst->device_params;
 	enum lmd_status st;
 
-	if (is_open(inst, backend, index, number))
+	p.backend = backend;
+	p.index = index;
+	if (is_open(inst, &p, number))
 		return LMD_OK;
 	if (inst->n_device == LMI_ENGINE_MAX_DEVICE)
 		return lmd_fail(err, LMD_BUSY, "a model can use %d devices",
 				LMI_ENGINE_MAX_DEVICE);
-	p.backend = backend;
-	p.index = index;
 	*number = inst->n_device++;
 	st = open_one(inst, &inst->devices[*number], &p, err);
 	if (st == LMD_OK)
 		st = choose_page_size(inst, err);
 	if (st != LMD_OK) {
 		struct lmi_inst_device *d = &inst->devices[--inst->n_device];
-		char name[LMI_ENGINE_DEVICE_NAME + 8];
+		char name[LMI_ENGINE_DEVICE_NAME];
 
-		(void)snprintf(name, sizeof(name), "%.48s%u", backend, index);
+		lmi_engine_device_name(&p, name);
 		note_loss(inst, name, st);
 		if (d->open)
 			close_one(inst, d);
@@ -191,7 +210,8 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 								.activations = o->activations,
 								.attention = o->attention,
 								.alone = inst->has_adapters,
-								.at_once = o->at_once};
+								.at_once = o->at_once,
+								.isolate = inst->isolate};
 	if (o->device_list && *o->device_list)
 		return open_list(inst, o->device_list, err);
 	if (!name || !strcmp(name, "auto"))

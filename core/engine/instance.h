@@ -190,6 +190,8 @@ struct lmi_inst {
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
+	char isolate_name[32];
+	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;

@@ -4,6 +4,7 @@
  * estimate, pools (resolve_sizes.c); then, for each plan that is requested (exec.c): build, lower,
  * lay out, estimate, weights, compile. Nothing large is allocated before it was estimated. Closing
  * undoes whatever part of this has happened. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/checkpoint/open.h"
@@ -155,6 +156,9 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->has_adapters = o->adapters || o->n_adapter_files || o->n_slot_adapters;
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->device_sampling = o->device_sampling;
+	(void)snprintf(inst->isolate_name, sizeof(inst->isolate_name), "%.31s",
+		       o->label ? o->label : "model");
+	inst->isolate = o->isolated ? inst->isolate_name : NULL;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
@@ -208,6 +212,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
+	o.isolated = false;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;

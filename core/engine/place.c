@@ -16,6 +16,7 @@
 #include "core/base/comma_list.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/worker/worker.h"
 
 #define MAX_LAYER    4096
 #define MAX_OVERRIDE 32
@@ -545,6 +546,9 @@ void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_plac
 			       inst->devices[i].name);
 		out->devices[i].memory = inst->devices[i].estimate;
 		out->devices[i].n_loss = inst->devices[i].open->n_loss;
+		out->devices[i].pid = inst->devices[i].open->isolated
+					      ? lmi_worker_pid(inst->devices[i].state)
+					      : 0;
 	}
 	if (inst->samples)
 		(void)snprintf(out->sampling, sizeof(out->sampling), "%.55s",

@@ -51,6 +51,17 @@ struct lmi_model_file {
 	bool mapped; /* tensors are used in place */
 	uint64_t built_bytes; /* bytes of tensors built in memory, all listed under one file */
 };
+/* Where data of tensors are in memory. */
+struct lmi_model_memory {
+	const void *ptr;
+	uint64_t bytes;
+	int fd;	     /* the file of which this is a mapping; -1: the bytes are on the heap */
+	uint64_t at; /* offset of the first byte in the file */
+};
+uint32_t lmi_model_n_memory(const struct lmi_model *m);
+/* ptr is NULL if only the header is open. */
+void lmi_model_memory(const struct lmi_model *m, uint32_t i, struct lmi_model_memory *out);
+
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 /* i: also the file of a tensor, whose path is then that of the file to which it belongs. */
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);

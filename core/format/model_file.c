@@ -32,6 +32,22 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 		out->built_bytes += m->parts[m->n_parts - 1].built_bytes;
 }
 
+uint32_t lmi_model_n_memory(const struct lmi_model *m)
+{
+	return m->n_parts;
+}
+
+void lmi_model_memory(const struct lmi_model *m, uint32_t i, struct lmi_model_memory *out)
+{
+	const struct lmi_model_part *p = &m->parts[i];
+	bool mapped = !p->map.on_heap && !p->built_bytes;
+
+	*out = (struct lmi_model_memory){.ptr = p->map.ptr,
+					 .bytes = p->map.bytes,
+					 .fd = mapped ? p->file.fd : -1,
+					 .at = p->map_at};
+}
+
 enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tensor *t, uint64_t at,
 			       void *buf, size_t n, struct lmd_error *err)
 {

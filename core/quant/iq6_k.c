@@ -36,18 +36,26 @@ static float value(int q)
 LMI_QUANT_DECODER(iq6_k)
 {
 	const struct block *b = src;
-	float book[64];
+	float books[2][64];
 
-	for (int q = 0; q < 64; q++)
-		book[q] = value(q);
+	for (int q = 0; q < 64; q++) {
+		books[0][q] = value(q);
+		books[1][q] = value(q) + (float)SHIFT;
+	}
 	for (size_t i = 0; i < n; i += N, b++) {
 		float d = lmi_get_f16(b->d);
 
-		for (int e = 0; e < N; e++) {
-			int g = e / 16, second = lmi_iqk_field(b->second, 1, g);
-			int q = lmi_iqk_get_split(b->qs, 4, b->qh, 2, e);
+		for (int g = 0; g < N / 16; g++, dst += 16) {
+			/* fields of values 32 apart share a byte: iqk.h */
+			const uint8_t *lo = b->qs + 32 * (g / 4) + 16 * (g % 2);
+			const uint8_t *hi = b->qh + 32 * (g / 8) + 16 * (g % 2);
+			const float *book = books[lmi_iqk_field(b->second, 1, g)];
+			const int lo_at = 4 * (g / 2 % 2), hi_at = 2 * (g / 2 % 4);
+			const float dg = d * (float)b->scales[g];
 
-			*dst++ = d * (float)b->scales[g] * (book[q] + (float)(second * SHIFT));
+			for (int e = 0; e < 16; e++)
+				dst[e] = dg * book[(lo[e] >> lo_at & 15) |
+						   (hi[e] >> hi_at & 3) << 4];
 		}
 	}
 }

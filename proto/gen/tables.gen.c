@@ -60,6 +60,14 @@ static const char *const names_activations[] = {
 const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};
 
+static const char *const names_isolation[] = {
+	"auto",
+	"off",
+	"process",
+};
+const struct lmi_wire_words lmi_wire_words_isolation = {
+	"isolation", names_isolation, LMD_LEN(names_isolation)};
+
 static const char *const names_pooling[] = {
 	"auto",
 	"none",
@@ -390,6 +398,11 @@ static const struct lmi_wire_field fields_type_placement[] = {
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_placement, scratch_bytes),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "pid",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_placement, pid),
 	 .u.i = {0, INT64_MAX, 0}},
 };
 static const struct lmi_wire_struct type_placement = {
@@ -3134,6 +3147,11 @@ static const struct lmi_wire_field fields_req_load[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_load, draft_model),
 	 .u.s = {0, 4095, ""}},
+	{.name = "isolation",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_load, isolation),
+	 .u.e = {&lmi_wire_words_isolation, LMI_WIRE_ISOLATION_AUTO}},
 	{.name = "keep_alive_ms",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_DEFAULT,

@@ -138,6 +138,17 @@ enum lmi_wire_activations {
 };
 extern const struct lmi_wire_words lmi_wire_words_activations;
 
+/* In which process a model's backend runs. */
+enum lmi_wire_isolation {
+	LMI_WIRE_ISOLATION_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_ISOLATION_AUTO = 1, /* As the configuration says */
+	LMI_WIRE_ISOLATION_OFF = 2, /* In the server's own */
+	/* In one of its own, so that a crash of its plugin ends the model's requests and
+	 * nothing else. */
+	LMI_WIRE_ISOLATION_PROCESS = 3
+};
+extern const struct lmi_wire_words lmi_wire_words_isolation;
+
 /* How the vectors of an input's tokens become one. */
 enum lmi_wire_pooling {
 	LMI_WIRE_POOLING_UNKNOWN = 0, /* sent by a newer server; never in a request */
@@ -346,6 +357,9 @@ struct lmi_wire_placement {
 	int64_t kv_bytes;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
+	/* The process that it is in, if it has one of its own (isolation); otherwise 0. (>= 0;
+	 * default 0) */
+	int64_t pid;
 };
 
 /* Operations that run on another device than they were meant for. */
@@ -1688,6 +1702,9 @@ struct lmi_wire_req_load {
 	 * tokens; auto = the smallest model in memory that has the same vocabulary and at most
 	 * a quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
+	/* The process of the model's backend; only for devices that compute in host memory.
+	 * (default auto) */
+	enum lmi_wire_isolation isolation;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */
 	int64_t keep_alive_ms;

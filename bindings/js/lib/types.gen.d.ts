@@ -109,6 +109,8 @@ export interface Placement {
   kv_bytes: number;
   /** Working memory. In bytes. */
   scratch_bytes: number;
+  /** The process that it is in, if it has one of its own (isolation); otherwise 0. */
+  pid?: number;
 }
 
 /** Operations that run on another device than they were meant for. */
@@ -1202,6 +1204,8 @@ export interface LoadRequest {
   override_tensor?: string;
   /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
+  /** The process of the model's backend; only for devices that compute in host memory. Default: "auto". */
+  isolation?: "auto" | "off" | "process";
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;
 }

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 9
+REVISION = 10
 
 
 M = TypeVar("M", bound="Message")
@@ -105,6 +105,8 @@ Class = Literal["interactive", "normal", "batch"]
 Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8", "int16"]
+#: In which process a model's backend runs.
+Isolation = Literal["auto", "off", "process"]
 #: How the vectors of an input's tokens become one.
 Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Where a default comes from.
@@ -280,6 +282,8 @@ class Placement(Message):
     kv_bytes: int = field(metadata={"wire": "kv_bytes"})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
+    #: The process that it is in, if it has one of its own (isolation); otherwise 0. (at least 0)
+    pid: int = field(default=0, metadata={"wire": "pid", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2198,6 +2202,8 @@ class LoadRequest(Request[LoadReply]):
     #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
     #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
+    #: The process of the model's backend; only for devices that compute in host memory.
+    isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
@@ -2246,6 +2252,8 @@ class LoadParams(TypedDict, total=False):
     #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
     #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str
+    #: The process of the model's backend; only for devices that compute in host memory.
+    isolation: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int
@@ -3096,16 +3104,16 @@ __all__ = [
     "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode", "ErrorItem",
     "EventKind", "EventsParams", "EventsReply", "EventsRequest", "Factory", "Finish",
     "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply",
-    "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_",
-    "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest",
-    "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest", "LIMITS", "Label",
-    "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message",
-    "Meta", "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply",
-    "ModelsRequest", "MovedOps", "NextParams", "NextReply", "NextRequest", "PauseReply",
-    "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
-    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams", "PsReply",
-    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Isolation", "Item",
+    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
+    "KeyRmRequest", "KeySetParams", "KeySetReply", "KeySetRequest", "KeysReply", "KeysRequest",
+    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
+    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
+    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
+    "NextRequest", "PauseReply", "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement",
+    "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
+    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
     "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
     "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "ReplayInfoReply",
     "ReplayInfoRequest", "ReplayReply", "ReplayRequest", "Request", "RerankParams", "RerankReply",

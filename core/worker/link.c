@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request waits for its reply as long as the worker's counter moves: a thread of the worker advances it
+ * whatever the others compute, so a long step is told from a process that was stopped. */
+#include "core/worker/link.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+
+#define WORKER_FD 3
+
+void *lmi_worker_memory(uint64_t bytes, int *fd)
+{
+	void *p = MAP_FAILED;
+
+	*fd = bytes && bytes < SIZE_MAX / 2 ? memfd_create("llamad-worker", MFD_CLOEXEC) : -1;
+	if (*fd >= 0 && !ftruncate(*fd, (off_t)bytes))
+		p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (p != MAP_FAILED)
+		return p;
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	return NULL;
+}
+
+/* ---- starting ---- */
+
+static enum lmd_status spawn(struct lmi_worker_link *l, int sock, struct lmd_error *err)
+{
+	char option[32], *argv[] = {(char[]){"llamad-worker"}, option, l->label, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	pid_t pid = 0;
+	int e;
+
+	(void)snprintf(option, sizeof(option), "--worker=%d", WORKER_FD);
+	(void)sigemptyset(&none);
+	e = posix_spawn_file_actions_init(&files);
+	if (e)
+		return lmd_fail(err, LMD_NOMEM, "worker: %s", strerror(e));
+	e = posix_spawnattr_init(&attr);
+	if (!e)
+		e = posix_spawn_file_actions_adddup2(&files, sock, WORKER_FD);
+	/* a group of its own: keys of the terminal are for this process */
+	if (!e)
+		e = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	if (!e)
+		e = posix_spawnattr_setsigmask(&attr, &none);
+	if (!e)
+		e = posix_spawn(&pid, "/proc/self/exe", &files, &attr, argv, environ);
+	(void)posix_spawnattr_destroy(&attr);
+	(void)posix_spawn_file_actions_destroy(&files);
+	if (e)
+		return lmd_fail(err, e == ENOMEM || e == EAGAIN ? LMD_NOMEM : LMD_IO,
+				"worker: no process: %s", strerror(e));
+	atomic_store(&l->pid, pid);
+	return LMD_OK;
+}
+
+static uint64_t patience_ns(void)
+{
+	const char *text = getenv("LLAMAD_WORKER_PATIENCE_MS");
+	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
+
+	return (ms ? ms : LMI_WORKER_PATIENCE_MS) * LMI_NS_PER_MS;
+}
+
+enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, int *page_fd,
+				      struct lmd_error *err)
+{
+	int sv[2];
+	enum lmd_status st;
+
+	*l = (struct lmi_worker_link){.sock = -1, .patience_ns = patience_ns()};
+	(void)pthread_mutex_init(&l->lock, NULL);
+	(void)snprintf(l->label, sizeof(l->label), "%.63s", label ? label : "");
+	l->page = lmi_worker_memory(sizeof(*l->page), page_fd);
+	if (!l->page)
+		return lmd_fail(err, LMD_NOMEM, "worker: no shared memory: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+		return lmd_fail(err, LMD_NOMEM, "worker: no sockets: %s", strerror(errno));
+	l->sock = sv[0];
+	st = spawn(l, sv[1], err);
+	(void)close(sv[1]);
+	return st;
+}
+
+/* ---- its end ---- */
+
+/* Kills the process and notes how it ended. Called with the lock held, or by the only user. */
+static void bury(struct lmi_worker_link *l, const char *why)
+{
+	pid_t pid = atomic_exchange(&l->pid, 0);
+	int status = 0;
+
+	if (l->dead.status != LMD_OK)
+		return;
+	if (pid) {
+		(void)kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (why)
+		(void)lmd_fail(&l->dead, LMD_DEVICE, "worker process %d %s and was ended", (int)pid, why);
+	else if (WIFSIGNALED(status))
+		(void)lmd_fail(&l->dead, LMD_DEVICE, "worker process %d ended by signal %d (%s)",
+			       (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		(void)lmd_fail(&l->dead, LMD_DEVICE, "worker process %d ended with status %d", (int)pid,
+			       WEXITSTATUS(status));
+}
+
+void lmi_worker_link_stop(struct lmi_worker_link *l)
+{
+	pid_t pid = atomic_exchange(&l->pid, 0);
+
+	if (l->sock >= 0)
+		(void)close(l->sock);
+	if (pid) {
+		(void)kill(pid, SIGKILL); /* all its objects are gone, and it keeps nothing elsewhere */
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (l->page)
+		(void)munmap(l->page, sizeof(*l->page));
+	lmi_worker_out_fini(&l->out);
+	lmi_worker_out_fini(&l->in);
+	(void)pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- asking ---- */
+
+void lmi_worker_link_begin(struct lmi_worker_link *l)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	lmi_worker_out_reset(&l->out);
+}
+
+void lmi_worker_link_end(struct lmi_worker_link *l)
+{
+	l->cancel = NULL;
+	l->progress = NULL;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+static void pass_progress(struct lmi_worker_link *l)
+{
+	uint32_t n = __atomic_load_n(&l->page->progress, __ATOMIC_RELAXED);
+
+	if (l->progress && n != l->seen_progress)
+		__atomic_fetch_add(l->progress, n - l->seen_progress, __ATOMIC_RELAXED);
+	l->seen_progress = n;
+}
+
+static bool tick(void *arg)
+{
+	struct lmi_worker_link *l = arg;
+	uint32_t beat = __atomic_load_n(&l->page->beat, __ATOMIC_RELAXED);
+	uint64_t now = lmi_clock_monotonic_ns();
+
+	if (l->cancel && *l->cancel)
+		__atomic_store_n(&l->page->cancel, 1, __ATOMIC_RELAXED);
+	pass_progress(l);
+	if (beat != l->seen_beat) {
+		l->seen_beat = beat;
+		l->beat_ns = now;
+	}
+	return now - l->beat_ns < l->patience_ns;
+}
+
+/* Sends a request and receives its reply. */
+static enum lmd_status exchange(struct lmi_worker_link *l, uint32_t kind, int fd,
+				struct lmi_worker_head *reply)
+{
+	const struct lmi_worker_head h = {.kind = kind, .bytes = l->out.n};
+	int got = -1;
+	enum lmd_status st;
+
+	l->beat_ns = lmi_clock_monotonic_ns();
+	__atomic_store_n(&l->page->cancel, 0, __ATOMIC_RELAXED);
+	st = lmi_worker_send(l->sock, &h, l->out.p, fd, tick, l);
+	if (st == LMD_OK)
+		st = lmi_worker_receive(l->sock, reply, &l->in, &got, tick, l);
+	if (got >= 0)
+		(void)close(got); /* a worker sends none */
+	pass_progress(l);
+	return st == LMD_OK && reply->kind != kind ? LMD_CORRUPT : st;
+}
+
+enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, int fd,
+				    struct lmi_worker_in *in, struct lmd_error *err)
+{
+	struct lmi_worker_head reply = {0};
+	enum lmd_status st;
+	char why[64];
+
+	*in = (struct lmi_worker_in){0};
+	if (l->dead.status != LMD_OK)
+		return lmd_fail(err, LMD_DEVICE, "%s", l->dead.text);
+	if (l->out.failed)
+		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a message");
+	st = exchange(l, kind, fd, &reply);
+	(void)snprintf(why, sizeof(why), "did not move for %llu ms",
+		       (unsigned long long)(l->patience_ns / LMI_NS_PER_MS));
+	if (st != LMD_OK) {
+		bury(l, st == LMD_TIMEOUT ? why
+			: st == LMD_IO	  ? NULL
+			: st == LMD_NOMEM ? "sent more than there is memory for"
+					  : "sent what is no message");
+		return lmd_fail(err, LMD_DEVICE, "%s", l->dead.text);
+	}
+	*in = (struct lmi_worker_in){.p = l->in.p, .n = l->in.n};
+	if (reply.status == LMD_OK)
+		return LMD_OK;
+	return lmd_fail(err, (enum lmd_status)reply.status, "%.*s", (int)(in->n < 400 ? in->n : 400),
+			in->p ? in->p : "");
+}

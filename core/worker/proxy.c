@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening, memory and pools of a device in a worker. Copies between buffers are made here, since both
+ * processes map them. */
+#include "core/worker/proxy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/plugin/registry.h"
+
+size_t lmi_worker_state_bytes(void)
+{
+	return sizeof(struct lmi_worker_proxy);
+}
+
+uint64_t lmi_worker_number(struct lmi_worker_proxy *w)
+{
+	return atomic_fetch_add(&w->n_number, 1);
+}
+
+enum lmd_status lmi_worker_ask_for(struct lmi_worker_proxy *w, uint32_t kind, int fd, void *answer,
+				   size_t n, struct lmd_error *err)
+{
+	struct lmi_worker_in in;
+	enum lmd_status st = lmi_worker_link_ask(&w->link, kind, fd, &in, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (n)
+		lmi_worker_in_read(&in, answer, n);
+	return in.failed ? lmd_fail(err, LMD_INTERNAL, "worker: an answer is too short") : LMD_OK;
+}
+
+void lmi_worker_forget(struct lmi_worker_proxy *w, uint32_t kind, uint64_t number)
+{
+	lmi_worker_link_begin(&w->link);
+	lmi_worker_out_u64(&w->link.out, number);
+	(void)lmi_worker_ask_for(w, kind, -1, NULL, 0, NULL); /* it may have ended */
+	lmi_worker_link_end(&w->link);
+}
+
+/* ---- opening ---- */
+
+struct lmd_device_info lmi_worker_info(const struct lmd_device_info *info)
+{
+	struct lmd_device_info out = *info;
+
+	out.caps = 0;
+	return out;
+}
+
+pid_t lmi_worker_pid(const void *state)
+{
+	const struct lmi_worker_proxy *w = state;
+
+	return atomic_load(&w->link.pid);
+}
+
+/* Where the file of a plugin is; "": it is linked into the program. */
+static void folder_of(const struct lmi_factory *f, char *out, size_t n)
+{
+	const char *slash = f->file[0] == '/' ? strrchr(f->file, '/') : NULL;
+
+	(void)snprintf(out, n, "%.*s", slash ? (int)(slash - f->file) : 0, f->file);
+}
+
+static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_worker_opts *o,
+				 int page_fd, struct lmd_error *err)
+{
+	const struct lmi_worker_hello hello = {.abi = LMI_WORKER_ABI,
+					       .index = o->params.index,
+					       .n_thread = o->params.n_thread,
+					       .activations = o->params.activations,
+					       .attention = o->params.attention};
+	char folder[4096];
+	enum lmd_status st;
+
+	folder_of(o->backend, folder, sizeof(folder));
+	lmi_worker_link_begin(&w->link);
+	(void)lmi_worker_out_put(&w->link.out, &hello, sizeof(hello));
+	lmi_worker_out_text(&w->link.out, o->backend->f->name);
+	lmi_worker_out_text(&w->link.out, folder);
+	st = lmi_worker_ask_for(w, LMI_WORKER_HELLO, page_fd, NULL, 0, err);
+	lmi_worker_link_end(&w->link);
+	return st;
+}
+
+static void close_worker(void *state)
+{
+	struct lmi_worker_proxy *w = state;
+
+	if (!w->started)
+		return;
+	lmi_worker_link_stop(&w->link);
+	lmi_worker_out_fini(&w->declared);
+	w->started = false;
+}
+
+enum lmd_status lmi_worker_open(void *state, const struct lmi_worker_opts *o, struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	int page_fd = -1;
+	enum lmd_status st;
+
+	if (!(o->info.caps & LMD_DEV_HOST_MEMORY))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"isolation: device %s%u has memory of its own; only devices that compute "
+				"in host memory, such as cpu0, can be in a process of their own",
+				o->backend->f->name, o->params.index);
+	if (!lmi_worker_can_start())
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"isolation: this program cannot start processes for models; use llamad");
+	w->started = true;
+	st = lmi_worker_link_start(&w->link, o->label, &page_fd, err);
+	if (st == LMD_OK)
+		st = say_hello(w, o, page_fd, err);
+	if (page_fd >= 0)
+		(void)close(page_fd);
+	if (st != LMD_OK)
+		close_worker(w);
+	return st;
+}
+
+enum lmd_status lmi_worker_share(void *state, const void *ptr, uint64_t bytes, int fd, uint64_t at,
+				 struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	struct lmi_worker_region *r = &w->regions[w->n_region];
+	struct lmi_worker_memory m = {.number = lmi_worker_number(w), .bytes = bytes, .at = at};
+	enum lmd_status st = LMD_OK;
+
+	if (w->n_region == LMI_WORKER_N_REGION)
+		return LMD_OK; /* weights there are copied */
+	*r = (struct lmi_worker_region){.ptr = ptr,
+					.bytes = bytes,
+					.file = fd < 0 ? LMI_WORKER_NONE : m.number};
+	if (fd >= 0) {
+		lmi_worker_link_begin(&w->link);
+		(void)lmi_worker_out_put(&w->link.out, &m, sizeof(m));
+		st = lmi_worker_ask_for(w, LMI_WORKER_FILE, fd, NULL, 0, err);
+		lmi_worker_link_end(&w->link);
+	}
+	w->n_region += st == LMD_OK;
+	return st;
+}
+
+static const char *last_error(void *state)
+{
+	return ((struct lmi_worker_proxy *)state)->error.text;
+}
+
+/* ---- buffers ---- */
+
+static void buffer_destroy(void *state, struct lmd_buffer *b)
+{
+	if (!b)
+		return;
+	lmi_worker_forget(state, LMI_WORKER_BUFFER_FREE, b->number);
+	(void)munmap(b->mem, (size_t)(b->bytes ? b->bytes : 1));
+	lmi_free(b);
+}
+
+static enum lmd_status buffer_create(void *state, uint64_t bytes, uint32_t flags, void *import,
+				     struct lmd_buffer **out, struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	struct lmi_worker_memory m = {.number = lmi_worker_number(w), .bytes = bytes ? bytes : 1};
+	struct lmd_buffer *b;
+	enum lmd_status st;
+	int fd;
+
+	if (import || (flags != LMD_BUF_DEVICE && flags != LMD_BUF_PINNED))
+		return lmd_fail(err, LMD_UNSUPPORTED, "worker: a buffer with flags %#x", flags);
+	b = lmi_alloc(1, sizeof(*b));
+	if (!b)
+		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a buffer");
+	*b = (struct lmd_buffer){.number = m.number, .bytes = bytes};
+	b->mem = lmi_worker_memory(m.bytes, &fd);
+	if (!b->mem) {
+		lmi_free(b);
+		return lmd_fail(err, LMD_NOMEM, "worker: no shared memory of %llu bytes",
+				(unsigned long long)bytes);
+	}
+	lmi_worker_link_begin(&w->link);
+	(void)lmi_worker_out_put(&w->link.out, &m, sizeof(m));
+	st = lmi_worker_ask_for(w, LMI_WORKER_BUFFER, fd, NULL, 0, err);
+	lmi_worker_link_end(&w->link);
+	(void)close(fd);
+	if (st == LMD_OK) {
+		*out = b;
+		return LMD_OK;
+	}
+	(void)munmap(b->mem, (size_t)m.bytes);
+	lmi_free(b);
+	return st;
+}
+
+static enum lmd_status buffer_map(void *state, struct lmd_buffer *b, void **out,
+				  struct lmd_error *err)
+{
+	(void)state;
+	(void)err;
+	*out = b->mem;
+	return LMD_OK;
+}
+
+static void buffer_unmap(void *state, struct lmd_buffer *b)
+{
+	(void)state;
+	(void)b;
+}
+
+static bool is_inside(const struct lmd_buffer *b, uint64_t at, uint64_t bytes)
+{
+	return !b || (at <= b->bytes && bytes <= b->bytes - at);
+}
+
+static enum lmd_status buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				   void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				   const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				   struct lmd_event *done, struct lmd_error *err)
+{
+	(void)state;
+	(void)q;
+	(void)done;
+	if (!is_inside(dst, dst_off, bytes) || !is_inside(src, src_off, bytes))
+		return lmd_fail(err, LMD_INVALID, "worker: a copy of %llu bytes beyond the end of a buffer",
+				(unsigned long long)bytes);
+	memcpy((dst ? dst->mem : (char *)dst_ptr) + dst_off,
+	       (src ? src->mem : (const char *)src_ptr) + src_off, (size_t)bytes);
+	return LMD_OK;
+}
+
+/* ---- pools ---- */
+
+static void put_pool(struct lmi_worker_out *o, const struct lmd_pool_desc *d)
+{
+	(void)lmi_worker_out_put(o, d, sizeof(*d));
+	(void)lmi_worker_out_put(o, d->desc, sizeof(*d->desc));
+	lmi_worker_out_text(o, d->desc->name);
+	(void)lmi_worker_out_put(o, d->caches, d->n_cache * sizeof(*d->caches));
+	(void)lmi_worker_out_put(o, d->cache_ids, d->n_cache * sizeof(*d->cache_ids));
+}
+
+static enum lmd_status pool_query(void *state, const struct lmd_pool_desc *d,
+				  struct lmd_pool_cost *out, struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	struct lmd_pool_cost cost = {.struct_size = sizeof(cost)};
+	enum lmd_status st;
+
+	lmi_worker_link_begin(&w->link);
+	put_pool(&w->link.out, d);
+	st = lmi_worker_ask_for(w, LMI_WORKER_POOL_QUERY, -1, &cost, sizeof(cost), err);
+	lmi_worker_link_end(&w->link);
+	if (st == LMD_OK)
+		LMD_PUT(out, &cost);
+	return st;
+}
+
+static enum lmd_status pool_create(void *state, const struct lmd_pool_desc *d,
+				   struct lmd_pool **out, struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	struct lmd_pool *p = lmi_alloc(1, sizeof(*p));
+	enum lmd_status st;
+
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a pool");
+	p->number = lmi_worker_number(w);
+	lmi_worker_link_begin(&w->link);
+	lmi_worker_out_u64(&w->link.out, p->number);
+	put_pool(&w->link.out, d);
+	st = lmi_worker_ask_for(w, LMI_WORKER_POOL_CREATE, -1, NULL, 0, err);
+	lmi_worker_link_end(&w->link);
+	if (st == LMD_OK)
+		*out = p;
+	else
+		lmi_free(p);
+	return st;
+}
+
+static enum lmd_status pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			       const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
+			       struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	struct lmi_worker_in in;
+	enum lmd_status st;
+
+	(void)q;
+	(void)done;
+	lmi_worker_link_begin(&w->link);
+	lmi_worker_out_u64(&w->link.out, pool->number);
+	lmi_worker_out_u64(&w->link.out, n);
+	(void)lmi_worker_out_put(&w->link.out, ops, n * sizeof(*ops));
+	for (uint32_t i = 0; i < n; i++)
+		if (ops[i].kind == LMD_POOL_IMPORT || ops[i].kind == LMD_POOL_SET_TABLE)
+			(void)lmi_worker_out_put(&w->link.out, ops[i].host, (size_t)ops[i].host_bytes);
+	st = lmi_worker_link_ask(&w->link, LMI_WORKER_POOL_OPS, -1, &in, err);
+	for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+		if (ops[i].kind == LMD_POOL_EXPORT)
+			lmi_worker_in_read(&in, ops[i].host, (size_t)ops[i].host_bytes);
+	lmi_worker_link_end(&w->link);
+	return st == LMD_OK && in.failed
+		       ? lmd_fail(err, LMD_INTERNAL, "worker: fewer rows than were asked for")
+		       : st;
+}
+
+static void pool_destroy(void *state, struct lmd_pool *pool)
+{
+	if (pool)
+		lmi_worker_forget(state, LMI_WORKER_POOL_FREE, pool->number);
+	lmi_free(pool);
+}
+
+static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				    struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	const size_t n_a = (size_t)b->n_stack * b->rank * b->k,
+		     n_b = (size_t)b->n_stack * b->n * (b->rank ? b->rank : 1);
+	enum lmd_status st;
+
+	lmi_worker_link_begin(&w->link);
+	(void)lmi_worker_out_put(&w->link.out, b, sizeof(*b));
+	if (b->b && b->rank)
+		(void)lmi_worker_out_put(&w->link.out, b->a, n_a * sizeof(float));
+	if (b->b)
+		(void)lmi_worker_out_put(&w->link.out, b->b, n_b * sizeof(float));
+	st = lmi_worker_ask_for(w, LMI_WORKER_ADAPTER, -1, NULL, 0, err);
+	lmi_worker_link_end(&w->link);
+	return st;
+}
+
+const struct lmd_backend_ops lmi_worker_backend_ops = {
+	.struct_size = sizeof(struct lmd_backend_ops),
+	.close = close_worker,
+	.buffer_create = buffer_create,
+	.buffer_destroy = buffer_destroy,
+	.buffer_map = buffer_map,
+	.buffer_unmap = buffer_unmap,
+	.buffer_copy = buffer_copy,
+	.weight_query = lmi_worker_weight_query,
+	.weight_load = lmi_worker_weight_load,
+	.weight_destroy = lmi_worker_weight_destroy,
+	.pool_query = pool_query,
+	.pool_create = pool_create,
+	.pool_op = pool_op,
+	.pool_destroy = pool_destroy,
+	.adapter_bind = adapter_bind,
+	.op_support = lmi_worker_op_support,
+	.plan_query = lmi_worker_plan_query,
+	.plan_compile = lmi_worker_plan_compile,
+	.plan_run = lmi_worker_plan_run,
+	.plan_destroy = lmi_worker_plan_destroy,
+	.last_error = last_error,
+};
