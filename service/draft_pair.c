@@ -81,8 +81,9 @@ void lmi_svc_draft_pair_opened(struct lmi_svc_loaded_model *r)
 void lmi_svc_draft_pair_end(const struct lmi_svc_loaded_model *r)
 {
 	for (struct lmi_svc_loaded_model *x = r->svc->loaded_models; x; x = x->next) {
-		if (x->pair.number != r->number || !x->engine)
+		if (x->pair.number != r->number)
 			continue;
+		/* otherwise the engine belongs to the job that closes it */
 		if (x->state == LMI_SVC_MODEL_READY || x->state == LMI_SVC_MODEL_DRAINING)
 			lmi_engine_drop_draft(x->engine);
 		x->pair.number = 0;

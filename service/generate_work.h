@@ -48,7 +48,7 @@ struct lmi_svc_generation {
 	uint8_t stream_id[LMI_SVC_ID_BYTES]; /* also when the stream is gone */
 	int32_t adapter; /* slot of the engine, which it holds; 0: none */
 	struct lmi_svc_adapter_waiter adapter_waiter; /* its choice stays */
-	struct lmi_svc_kept_request *kept; /* that becomes of it at its end: replay.h; NULL: nothing */
+	struct lmi_svc_kept_request *kept; /* kept when it has ended: replay.h; NULL: nothing is */
 	struct lmi_svc_replay_settings *replays; /* of op replay; otherwise NULL */
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;

@@ -43,7 +43,7 @@ static void destroy(struct lmi_svc_kept_request *k)
 
 static uint64_t bytes_of(const struct lmi_svc_kept_request *k)
 {
-	return sizeof(*k) + k->request.n;
+	return sizeof(*k) + k->request.cap;
 }
 
 /* ---- what is kept of a request ---- */
@@ -62,6 +62,7 @@ static enum lmd_status encode(struct lmi_wire_buf *out, const struct lmi_svc_gen
 		q->has_n = true;
 		q->n = g->used.n_predict;
 	}
+	q->has_context_shift = q->has_n_keep = true; /* a preset sets the values alone */
 	if (!q->has_adapter && !(p && p->adapter_file)) {
 		q->has_adapter = true;
 		q->adapter = lmi_svc_str(lmi_svc_adapter_text(
@@ -274,21 +275,44 @@ enum lmd_status lmi_svc_do_replay_info(struct lmi_svc_request *a, uint32_t *retr
 	return lmi_svc_reply_send(a, &r);
 }
 
-/* Puts the kept request in place of this one, and handles it as op generate. */
+/* Puts a copy of the kept request in place of this one, with the id of this one: the kept one may be dropped
+ * before the answer has ended. */
+static enum lmd_status take_over(struct lmi_svc_request *a, const struct lmi_svc_kept_request *k,
+				 struct lmd_error *err)
+{
+	struct lmi_wire_request kept;
+	struct lmi_wire_buf bytes = {0};
+	enum lmd_status st = lmi_svc_request_copy(a, err);
+
+	if (st == LMD_OK)
+		st = lmi_wire_request_decode(&kept, k->request.p, k->request.n, a->arena, err);
+	if (st != LMD_OK)
+		return st;
+	kept.v = a->message.v;
+	kept.rid = a->message.rid;
+	st = lmi_wire_request_encode(&bytes, &kept, err);
+	if (st == LMD_OK)
+		st = lmi_wire_request_decode(&a->message, bytes.p, bytes.n, a->arena, err);
+	if (st != LMD_OK) {
+		lmi_wire_buf_fini(&bytes);
+		return st;
+	}
+	lmi_wire_buf_fini(&a->bytes);
+	a->bytes = bytes;
+	a->req = &a->message;
+	return LMD_OK;
+}
+
+/* Handles the kept request as op generate. */
 enum lmd_status lmi_svc_do_replay(struct lmi_svc_request *a, uint32_t *retry_ms, struct lmd_error *err)
 {
 	struct lmi_svc_kept_request *k;
-	struct lmd_str rid = a->req->rid;
 	enum lmd_status st = find(a, &a->req->u.replay.id, &k, err);
 
 	if (st == LMD_OK)
-		st = lmi_svc_request_copy(a, err);
-	if (st == LMD_OK)
-		st = lmi_wire_request_decode(&a->message, k->request.p, k->request.n, a->arena, err);
+		st = take_over(a, k, err);
 	if (st != LMD_OK)
 		return st;
-	a->message.rid = rid; /* the caller's, or that of the copy, which the arena keeps */
-	a->req = &a->message;
 	a->is_replay = true;
 	a->replays = &k->settings;
 	return lmi_svc_do_generate(a, retry_ms, err);

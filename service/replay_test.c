@@ -13,10 +13,13 @@
 static struct fx fx;
 static struct lmi_svc_preset preset;
 
+#define N_SHIFTED 200u /* more than the context */
+
 static void setup(void)
 {
 	fx_init(&fx);
 	fx.o.inst.backend = "ref";
+	fx.o.inst.n_ctx = 96;
 	fx.o.limits.replay_requests = 4;
 	preset = (struct lmi_svc_preset){.name = "tiny"};
 	preset.sampling.has[lmi_sampler_scalar_find("temp")] = true;
@@ -33,7 +36,7 @@ static void teardown(void)
 
 struct answer {
 	struct lmi_wire_id id;
-	char text[256];
+	char text[1024];
 };
 
 static struct answer ask(const struct lmi_svc_principal *who, struct lmi_wire_request *q)
@@ -104,6 +107,49 @@ START_TEST(the_same_answer)
 	q = replay(&again.id); /* the replay as well */
 	again = ask(&fx_user, &q);
 	ck_assert_str_eq(again.text, first.text);
+}
+END_TEST
+
+/* A preset's shift of the context is kept as well. */
+START_TEST(a_shifted_context)
+{
+	struct answer first, again;
+	char want[80], have[80];
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "it was a dark", N_SHIFTED);
+
+	preset.has_context_shift = preset.context_shift = preset.has_n_keep = true;
+	preset.n_keep = 4;
+	first = ask(&fx_user, &q);
+	digest_of(&first.id, want);
+	ck_assert_uint_eq(fx.a.r.u.replay_info.n_out, N_SHIFTED);
+	preset.has_context_shift = preset.has_n_keep = false;
+	q = replay(&first.id);
+	again = ask(&fx_user, &q);
+	digest_of(&again.id, have);
+	ck_assert_uint_eq(fx.a.r.u.replay_info.n_out, N_SHIFTED);
+	ck_assert_str_eq(want, have);
+}
+END_TEST
+
+/* The kept request is dropped while its replay waits for the model. */
+START_TEST(dropped_meanwhile)
+{
+	struct answer first = generate("it was a dark");
+	struct lmi_wire_request q = replay(&first.id);
+	struct fx_answer a = {0};
+	struct lmi_wire_id id;
+	char text[256];
+
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	fx_ask(&fx, &fx_user, &q, &a);
+	lmi_svc_replay_forget(fx.svc,
+			      lmi_svc_owner_tenant(&(struct lmi_svc_owner){.uid = fx_user.uid}));
+	fx_wait(&fx, &a);
+	ck_assert_msg(!a.failed, "%s", a.err.text);
+	id = a.r.u.replay.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_str_eq(text, first.text);
+	fx_answer_fini(&a);
 }
 END_TEST
 
@@ -189,6 +235,8 @@ int main(void)
 	tcase_set_timeout(c, 300);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, the_same_answer);
+	tcase_add_test(c, a_shifted_context);
+	tcase_add_test(c, dropped_meanwhile);
 	tcase_add_test(c, what_is_kept);
 	tcase_add_test(c, another_model);
 	suite_add_tcase(s, c);

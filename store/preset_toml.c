@@ -2,7 +2,7 @@
  *
  * One pass over the text, a line or a value at a time. What is read is written as commands of a
  * Modelfile at once; only a message waits until its table has ended, since its two keys may come in
- * any order. */
+ * any order. Empty lines keep each command on the line of the preset that it comes from. */
 #include "store/preset_toml.h"
 
 #include <ctype.h>
@@ -39,9 +39,11 @@ struct parser {
 	const char **params; /* [n_params] names so far */
 	uint32_t n_params;
 	const char *role, *content; /* of the message that is read; NULL: not yet */
+	unsigned role_line;
 	char *scratch;              /* of a string: as long as the preset */
 	char *out;                  /* [LMI_STORE_MODELFILE_BYTES + 1] */
 	size_t n_out;
+	unsigned out_line; /* in which `out` ends */
 	struct lmd_error *err;
 };
 
@@ -67,12 +69,15 @@ static enum lmd_status put(struct parser *p, const char *text)
 				LMI_STORE_MODELFILE_BYTES);
 	memcpy(p->out + p->n_out, text, n + 1);
 	p->n_out += n;
+	for (size_t i = 0; i < n; i++)
+		p->out_line += text[i] == '\n';
 	return LMD_OK;
 }
 
-/* Writes a command: words, and a value between three quotes if it is a string. */
-static enum lmd_status put_command(struct parser *p, const char *command, const char *word,
-				   const char *value, bool is_string)
+/* Writes a command: words, and a value between three quotes if it is a string. line: that of the
+ * preset; a text with more lines than it has there moves what follows it. */
+static enum lmd_status put_command(struct parser *p, unsigned line, const char *command,
+				   const char *word, const char *value, bool is_string)
 {
 	const char *const parts[] = {command, *word ? " " : "", word, is_string ? " \"\"\"" : " ",
 				     value,   is_string ? "\"\"\"\n" : "\n"};
@@ -85,6 +90,8 @@ static enum lmd_status put_command(struct parser *p, const char *command, const 
 	quotes = strstr(value, "\"\"\"");
 	if (is_string && quotes && quotes < value + n)
 		return bad(p, "three double quotes within a text cannot be kept in a Modelfile");
+	while (p->out_line < line && st == LMD_OK)
+		st = put(p, "\n");
 	for (size_t i = 0; i < LMD_LEN(parts) && st == LMD_OK; i++)
 		st = put(p, parts[i]);
 	return st;
@@ -305,6 +312,7 @@ static enum lmd_status read_parameter(struct parser *p, const char *name)
 {
 	bool is_string, list = p->at < p->end && *p->at == '[';
 	const char *value;
+	unsigned line;
 	enum lmd_status st = LMD_OK;
 
 	p->at += list;
@@ -313,11 +321,12 @@ static enum lmd_status read_parameter(struct parser *p, const char *name)
 			st = skip_space(p, true);
 		if (st != LMD_OK || (list && starts(p, "]")))
 			break;
+		line = p->line;
 		st = read_scalar(p, &value, &is_string);
 		if (st == LMD_OK && is_string && !*value)
 			st = bad(p, "the value is empty");
 		if (st == LMD_OK)
-			st = put_command(p, "PARAMETER", name, value, is_string);
+			st = put_command(p, line, "PARAMETER", name, value, is_string);
 		if (st == LMD_OK && list)
 			st = skip_space(p, true);
 		if (st != LMD_OK || !list)
@@ -342,29 +351,37 @@ static enum lmd_status end_message(struct parser *p)
 		return LMD_OK;
 	if (!p->role || !p->content || !*p->role || strpbrk(p->role, " \t\r\n"))
 		return bad(p, "the message before this line needs a role and a content");
-	st = put_command(p, "MESSAGE", p->role, p->content, true);
+	st = put_command(p, p->role_line, "MESSAGE", p->role, p->content, true);
 	p->role = p->content = NULL;
 	return st;
 }
 
+static size_t key_length(const char *text, const char *end)
+{
+	size_t n = 0;
+
+	while (text + n < end && (isalnum((unsigned char)text[n]) || text[n] == '_' || text[n] == '-'))
+		n++;
+	return n;
+}
+
 static enum lmd_status read_key(struct parser *p, char key[KEY_MAX])
 {
-	const char *from = p->at, *text = from;
-	size_t n;
+	const char *text = p->at;
+	size_t n, all;
 
 	if (*p->at == '"' || *p->at == '\'') {
 		enum lmd_status st = read_string(p, &text);
 
 		if (st != LMD_OK)
 			return st;
-		n = strlen(text);
+		all = strlen(text);
+		n = key_length(text, text + all);
 	} else {
-		while (p->at < p->end &&
-		       (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '-'))
-			p->at++;
-		n = (size_t)(p->at - from);
+		n = all = key_length(text, p->end);
+		p->at += n;
 	}
-	if (!n || n >= KEY_MAX || strcspn(text, " \t\n") < n)
+	if (!n || n < all || n >= KEY_MAX)
 		return bad(p, "a name of a-z, 0-9, _ and - is missing, of at most 63 bytes");
 	memcpy(key, text, n);
 	key[n] = 0;
@@ -421,6 +438,7 @@ static enum lmd_status read_text(struct parser *p, const char **out)
 static enum lmd_status add_top(struct parser *p, const char *key)
 {
 	const char *value;
+	unsigned line = p->line;
 	size_t i = 0;
 	enum lmd_status st;
 
@@ -435,7 +453,7 @@ static enum lmd_status add_top(struct parser *p, const char *key)
 		return lmd_fail(p->err, LMD_INVALID, "line %u: %s occurs twice", p->line, key);
 	p->seen |= 1u << i;
 	st = read_text(p, &value);
-	return st == LMD_OK ? put_command(p, top_keys[i].command, "", value, true) : st;
+	return st == LMD_OK ? put_command(p, line, top_keys[i].command, "", value, true) : st;
 }
 
 static enum lmd_status add_to_message(struct parser *p, const char *key)
@@ -447,6 +465,8 @@ static enum lmd_status add_to_message(struct parser *p, const char *key)
 		return bad(p, "a message has the keys role and content");
 	if (*value)
 		return lmd_fail(p->err, LMD_INVALID, "line %u: %s occurs twice", p->line, key);
+	if (role)
+		p->role_line = p->line;
 	return read_text(p, value);
 }
 
@@ -494,7 +514,8 @@ static enum lmd_status read_lines(struct parser *p)
 
 enum lmd_status lmi_store_preset_toml(char **out, const char *text, size_t n, struct lmd_error *err)
 {
-	struct parser p = {.at = text, .end = text + n, .line = 1, .err = err};
+	struct parser p = {.at = text, .end = text + n, .line = 1, .out_line = 1,
+			   .err = err};
 	enum lmd_status st;
 
 	if (n > LMI_STORE_MODELFILE_BYTES)

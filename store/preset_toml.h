@@ -26,7 +26,9 @@
 #include "llamad/status.h"
 
 /* Writes the Modelfile of a preset of n bytes, which need not end with a zero; lmi_free it. Roles and
- * the names of parameters are not checked. LMD_INVALID: the message names the line. Any thread. */
+ * the names of parameters are not checked. Commands are on the lines of the preset, for errors of who
+ * reads them, except after a text with more lines than it has in the preset (by \n). LMD_INVALID: the
+ * message names the line. Any thread. */
 LMD_NODISCARD enum lmd_status lmi_store_preset_toml(char **out, const char *text, size_t n,
 						    struct lmd_error *err);
 

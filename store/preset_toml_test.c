@@ -59,6 +59,8 @@ START_TEST(all_keys)
 	ck_assert_str_eq(m.params[3].value, "User:");
 	ck_assert_str_eq(m.params[4].name, "stop");
 	ck_assert_str_eq(m.params[4].value, "END");
+	ck_assert_uint_eq(m.params[0].line, 14); /* as in the preset */
+	ck_assert_uint_eq(m.params[4].line, 19);
 	ck_assert_uint_eq(m.n_messages, 2);
 	ck_assert_str_eq(m.messages[0].role, "user");
 	ck_assert_str_eq(m.messages[0].content, "Hi");
@@ -100,6 +102,7 @@ static const struct {
 	{"base = \"a\"\n[parameters]\nx = [1,\n", "is not a value"},
 	{"base = \"a\"\n[parameters]\nx = \"\"\n", "empty"},
 	{"base = \"a\"\n[parameters]\n\"a b\" = 1\n", "a name of a-z"},
+	{"base = \"a\"\n[parameters]\n\"a\\u001b\" = 1\n", "a name of a-z"},
 	{"base = \"a\"\n[[messages]]\nrole = \"user\"\n", "needs a role and a content"},
 	{"base = \"a\"\n[[messages]]\n[parameters]\n", "line 3: the message before this line"},
 	{"base = \"a\"\n[[messages]]\ntext = \"user\"\n", "role and content"},
@@ -134,6 +137,21 @@ START_TEST(scalars)
 }
 END_TEST
 
+/* A preset need not end with a zero. */
+START_TEST(exact_size)
+{
+	static const char text[] = "base";
+	char *copy = lmi_alloc(sizeof(text) - 1, 1), *out;
+	struct lmd_error err;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, text, sizeof(text) - 1);
+	ck_assert_int_eq(lmi_store_preset_toml(&out, copy, sizeof(text) - 1, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "line 1: a key is followed by =");
+	lmi_free(copy);
+}
+END_TEST
+
 START_TEST(memory)
 {
 	enum lmd_status st = LMD_NOMEM;
@@ -159,6 +177,7 @@ int main(void)
 	tcase_add_test(t, all_keys);
 	tcase_add_test(t, errors);
 	tcase_add_test(t, scalars);
+	tcase_add_test(t, exact_size);
 	tcase_add_test(t, memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -25,8 +25,8 @@
  * Times are nanoseconds since 1970-01-01 UTC, 0 = never, and are given by the caller; the store
  * reads no clock.  Texts are UTF-8 with a terminating zero.
  *
- * Threads: a store may be used by one thread at a time, if not said otherwise.  Functions of digest.h and import.h need no
- * store and may run on any thread. */
+ * Threads: a store may be used by one thread at a time, unless a function says otherwise.  Functions of
+ * digest.h and import.h need no store and may run on any thread. */
 #ifndef LLAMAD_STORE_STORE_H
 #define LLAMAD_STORE_STORE_H
 

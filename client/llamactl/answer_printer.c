@@ -45,6 +45,14 @@ bool lmi_ctl_answer_printer_wants_parsing(const struct lmi_args *a,
 	return !lmi_arg_flag(a, "raw") && !lmi_arg_flag(a, "special") && !bound;
 }
 
+/* Takes over the width of the terminal, which may have changed since the last line. */
+static void take_width(struct lmi_ctl_answer_printer *s)
+{
+	int columns = s->markdown ? lmi_ctl_terminal_width() : 0;
+
+	s->wrap.columns = columns < WRAP_MIN ? 0 : (unsigned)columns;
+}
+
 enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, struct lmi_ctl *ctl,
 					    struct lmd_error *err)
 {
@@ -60,9 +68,7 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 	s->terminal = isatty(STDOUT_FILENO) != 0;
 	s->show_reasoning = show || (!hide && isatty(STDOUT_FILENO));
 	s->fold = s->fold && !show;
-	s->wrap.columns = s->markdown ? (unsigned)lmi_ctl_terminal_width() : 0;
-	if (s->wrap.columns < WRAP_MIN)
-		s->wrap.columns = 0;
+	take_width(s);
 	return LMD_OK;
 }
 
@@ -127,6 +133,8 @@ static enum lmd_status put_shown(struct lmi_ctl_answer_printer *s, struct lmd_er
 	if (!s->shown.n)
 		return LMD_OK;
 	s->wrapped.n = 0;
+	if (s->wrap.columns && !s->wrap.at && !s->wrap.n_part)
+		take_width(s);
 	st = lmi_ctl_word_wrap_add(&s->wrap, s->shown.p, s->shown.n, s->md.fence, &s->wrapped, err);
 	return st == LMD_OK && s->wrapped.n ? write_out(s->wrapped.p, s->wrapped.n, err) : st;
 }
@@ -136,16 +144,22 @@ static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char 
 				   struct lmd_error *err)
 {
 	enum lmd_status st;
+	size_t k;
 
 	if (!s->markdown)
 		return put(s, p, n, err);
 	st = make_visible(s, &p, &n, err);
-	if (st != LMD_OK || !n)
-		return st;
-	s->shown.n = 0;
-	s->last_byte = p[n - 1];
-	st = lmi_ctl_markdown_add(&s->md, p, n, &s->shown, err);
-	return st == LMD_OK ? put_shown(s, err) : st;
+	for (; st == LMD_OK && n; p += k, n -= k) { /* a line at a time: the next one may be code */
+		const char *newline = memchr(p, '\n', n);
+
+		k = newline ? (size_t)(newline + 1 - p) : n;
+		s->shown.n = 0;
+		s->last_byte = p[k - 1];
+		st = lmi_ctl_markdown_add(&s->md, p, k, &s->shown, err);
+		if (st == LMD_OK)
+			st = put_shown(s, err);
+	}
+	return st;
 }
 
 static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)

@@ -3,9 +3,11 @@
  * llamactl replay: generates the answer of an earlier request again. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/lib/client.h"
 #include "client/llamactl/generation.h"
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
 
 static enum lmd_status info_of(struct lmi_ctl *ctl, const char *id, json_t **out, struct lmd_error *err)
@@ -26,7 +28,8 @@ static enum lmd_status compare(const json_t *first, const json_t *again, struct 
 	if (want && have && !strcmp(want, have))
 		return LMD_OK;
 	return lmd_fail(err, LMD_CORRUPT,
-			"the answer is another one: %s with %lld tokens, and not %s with %lld tokens",
+			"the answer differs from the first one: its digest is %s (%lld tokens), that of "
+			"the first one %s (%lld tokens)",
 			have ? have : "", (long long)json_integer_value(json_object_get(again, "n_out")),
 			want ? want : "", (long long)json_integer_value(json_object_get(first, "n_out")));
 }
@@ -53,10 +56,13 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *id = lmi_arg_pos(&ctl->args, 0);
 	bool json = lmi_arg_flag(&ctl->args, "json");
-	struct lmi_ctl_answer a = {.printer = {.json = json}};
+	struct lmi_ctl_answer a = {
+		.printer = {.json = json, .terminal = isatty(STDOUT_FILENO) != 0}};
 	json_t *first = NULL;
-	enum lmd_status st = info_of(ctl, id, &first, err);
+	enum lmd_status st;
 
+	lmi_ctl_interrupt_install(); /* Ctrl-C cancels the new request */
+	st = info_of(ctl, id, &first, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_replay(ctl, id, &a, err);
 	lmi_ctl_answer_printer_end_line(&a.printer, st);
@@ -74,7 +80,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt opts[] = {
 	{.name = "verify",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Compare the digests of the two answers; another answer is an error."},
+	 .doc = "Compare the digests of the two answers; it is an error if they differ."},
 	LMI_OPT_JSON,
 };
 
@@ -84,8 +90,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_replay = {
 	.brief = "Generate the answer of an earlier request again",
 	.doc = "ID is the id that `generate --json` printed. The daemon must keep requests "
 	       "(replay_requests in [limits]): the request with its settings, its seed and the digests of "
-	       "model and answer, but not the answer. The answer is printed as it comes. A model that is "
-	       "now another one is an error.\n\nWith --json: an object with what is known of the earlier "
+	       "model and answer, but not the answer. The answer is printed as it comes. It is an error "
+	       "if the model's file has changed since.\n\nWith --json: an object with what is known of the earlier "
 	       "request (model, model_digest, seed, n_prompt, n_out, finish, digest, bytes) and the id of "
 	       "the new one, replay.",
 	.opts = opts,

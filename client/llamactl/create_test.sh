@@ -85,6 +85,8 @@ holds "TOML: $(diff "$dir/pirate.shown" "$dir/second.shown")" cmp -s "$dir/pirat
 holds "TOML: the base" grep -q '^FROM greedy$' "$dir/out"
 printf 'base = "greedy"\ntop_k = 7\n' >wrong.toml
 refused 1 "wrong.toml: line 2: 'top_k' is not a key" create other -f wrong.toml
+printf 'base = "greedy"\n\n[parameters]\nwarmth = 1\n' >wrong.toml
+refused 1 "line 4: there is no parameter 'warmth'" create other -f wrong.toml
 does rm second
 
 # errors name the file, the line and what is allowed; nothing is changed

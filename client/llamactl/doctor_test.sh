@@ -121,6 +121,10 @@ doctor --socket "$url"
 finds warn keys "the key .short. expires in \(49\|50\) hours" 'llamactl key add NAME'
 holds "a key with more time" sh -c "! grep -q lasting '$dir/out'"
 does key rm short
+does key add shorter --expires 30m
+doctor --socket "$url"
+finds warn keys "the key .shorter. expires in less than 2 hours"
+does key rm shorter
 
 # an archive without the secret and without the user's folder
 does bug-report -o "$dir/report.tar"

@@ -109,8 +109,9 @@ static void check_keys(struct lmi_ctl_health *h, struct lmd_client *c)
 			break;
 		if (left_ms > 0) {
 			f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "keys",
-					       "the key '%.100s' expires in %d hours", label,
-					       (int)(left_ms / 3600000));
+					       "the key '%.100s' expires in %s%d hours", label,
+					       left_ms < 7200000 ? "less than " : "",
+					       left_ms < 7200000 ? 2 : (int)(left_ms / 3600000));
 			lmi_ctl_health_type(f, "llamactl key add NAME, for its client");
 		} else {
 			f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "keys",

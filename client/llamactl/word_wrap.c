@@ -91,8 +91,10 @@ static enum lmd_status add(struct lmi_ctl_word_wrap *w, const char *text, size_t
 		unsigned to = *text == ' ' ? w->at + 1 : (w->at / 8 + 1) * 8;
 
 		end_word(w);
-		if (to >= w->columns && !verbatim)
-			return LMD_OK; /* the line is broken before the next word */
+		if (to >= w->columns && !verbatim) {
+			w->at = w->columns - 1; /* the line is broken before the next word */
+			return LMD_OK;
+		}
 		w->at = to;
 		return lmi_text_byte_buf_append(out, text, n, err);
 	}
@@ -106,6 +108,15 @@ static unsigned length(unsigned char c)
 	return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 }
 
+static enum lmd_status flush_part(struct lmi_ctl_word_wrap *w, bool verbatim,
+				  struct lmi_text_byte_buf *out, struct lmd_error *err)
+{
+	unsigned n = w->n_part;
+
+	w->n_part = 0;
+	return add(w, w->part, n, verbatim, out, err);
+}
+
 enum lmd_status lmi_ctl_word_wrap_add(struct lmi_ctl_word_wrap *w, const char *text, size_t n,
 				      bool verbatim, struct lmi_text_byte_buf *out,
 				      struct lmd_error *err)
@@ -116,16 +127,21 @@ enum lmd_status lmi_ctl_word_wrap_add(struct lmi_ctl_word_wrap *w, const char *t
 		return lmi_text_byte_buf_append(out, text, n, err);
 	for (size_t i = 0; i < n && st == LMD_OK; i++) {
 		if (w->sequence || text[i] == ESC) {
+			if (w->n_part)
+				st = flush_part(w, verbatim, out, err);
 			w->sequence = text[i] != 'm';
 			remember(w, text + i, 1);
-			st = lmi_text_byte_buf_append(out, text + i, 1, err);
+			if (st == LMD_OK)
+				st = lmi_text_byte_buf_append(out, text + i, 1, err);
 			continue;
 		}
+		if (w->n_part && ((unsigned char)text[i] & 0xc0) != 0x80) /* a character does not end */
+			st = flush_part(w, verbatim, out, err);
 		w->part[w->n_part++] = text[i];
 		if (w->n_part < length((unsigned char)w->part[0]))
 			continue;
-		st = add(w, w->part, w->n_part, verbatim, out, err);
-		w->n_part = 0;
+		if (st == LMD_OK)
+			st = flush_part(w, verbatim, out, err);
 	}
 	return st;
 }

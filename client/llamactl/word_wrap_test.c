@@ -85,6 +85,8 @@ static const struct {
 	bool verbatim;
 } cases[] = {
 	{"short", "short", false},
+	{"0123456789\tx", "0123456789|x", false},
+	{"a \xe6\x97\033[1mb c", "a \xe6\x97" "b c", false},
 	{"one two three four", "one two|three four", false},
 	{"one two threes four", "one two|threes four", false},
 	{"01234567890 x", "01234567890|x", false},

@@ -3,6 +3,7 @@
  * A list with a mutex and a condition variable; no lock is held while a job runs. */
 #include "core/base/jobs.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -105,8 +106,9 @@ static enum lmd_status start(struct lmi_jobs *j, uint32_t n, struct lmd_error *e
 		j->n_thread += !rc;
 	}
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc ? lmd_fail(err, LMD_NOMEM, "%s: thread %u of %u: %s", j->name, j->n_thread + 1, n,
-			     strerror(rc))
+	/* EAGAIN: there is no room for its stack, or the user has too many threads */
+	return rc ? lmd_fail(err, LMD_NOMEM, "%s: thread %u of %u: %s%s", j->name, j->n_thread + 1, n,
+			     strerror(rc), rc == EAGAIN ? " (ulimit -v, ulimit -u)" : "")
 		  : LMD_OK;
 }
 

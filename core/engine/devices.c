@@ -215,14 +215,21 @@ void lmi_engine_device_name(const struct lmi_engine_device_params *p,
 		(void)snprintf(out, LMI_ENGINE_DEVICE_NAME, "%.44s%u", p->backend, p->index);
 }
 
+static enum lmd_status too_many(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_BUSY, "%d devices are in use", LMI_ENGINE_DEVICES_MAX);
+}
+
 /* Finds the entry of the device, and that of its worker if it is to have one. Called with the lock
  * held. */
-static struct entry *find_entry(struct lmi_engine_devices *set, const struct lmi_factory *f,
-				const struct lmi_engine_device_params *p,
-				const struct lmd_device_info *info)
+static enum lmd_status find_entry(struct entry **out, struct lmi_engine_devices *set,
+				  const struct lmi_factory *f,
+				  const struct lmi_engine_device_params *p,
+				  const struct lmd_device_info *info, struct lmd_error *err)
 {
 	struct lmi_engine_device_params own = *p;
 	char name[LMI_ENGINE_DEVICE_NAME];
+	enum lmd_status st = LMD_OK;
 	struct entry *base, *e;
 
 	own.backend = f->f->name;
@@ -230,23 +237,24 @@ static struct entry *find_entry(struct lmi_engine_devices *set, const struct lmi
 	lmi_engine_device_name(&own, name);
 	base = entry_of(set, name);
 	if (!base)
-		return NULL;
+		return too_many(err);
 	base->device.info = *info;
-	if (!base->device.arbiter &&
-	    lmi_device_arbiter_create(&base->device.arbiter, set->host, NULL) != LMD_OK)
-		return NULL;
-	if (!p->isolate)
-		return base;
+	if (!base->device.arbiter)
+		st = lmi_device_arbiter_create(&base->device.arbiter, set->host, err);
+	*out = base;
+	if (st != LMD_OK || !p->isolate)
+		return st;
 	own.isolate = p->isolate;
 	lmi_engine_device_name(&own, name);
 	e = entry_of(set, name);
 	if (!e)
-		return NULL;
+		return too_many(err);
 	e->base = base;
 	e->device.info = lmi_worker_info(info);
 	e->device.arbiter = base->device.arbiter;
 	e->device.number = base->device.number; /* turns on both are the same */
-	return e;
+	*out = e;
+	return LMD_OK;
 }
 
 static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state *s,
@@ -285,12 +293,12 @@ static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *
 		return st;
 	s->open.isolated = p->isolate != NULL;
 	(void)pthread_mutex_lock(&set->lock);
-	s->entry = find_entry(set, f, p, &info);
-	if (s->entry)
+	st = find_entry(&s->entry, set, f, p, &info, err);
+	if (st == LMD_OK)
 		s->open.n_loss = s->entry->n_loss;
 	(void)pthread_mutex_unlock(&set->lock);
-	if (!s->entry)
-		return lmd_fail(err, LMD_BUSY, "%d devices are in use", LMI_ENGINE_DEVICES_MAX);
+	if (st != LMD_OK)
+		return st;
 	s->open.device = &s->entry->device;
 	if (!p->at_once)
 		st = check_pause(set, s, err);

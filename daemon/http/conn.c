@@ -427,11 +427,13 @@ void lmi_http_conn_write_parts(struct lmi_http_conn *c, const struct iovec *more
 		size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
 
 		sent -= skip;
-		/* if memory runs out, the client sees a response that is too short */
+		/* if memory runs out, the client sees a response that is too short, and nothing after the
+		 * gap, which would look like a part of it */
 		if (skip < parts[i].iov_len &&
 		    bufferevent_write(c->bev, (const char *)parts[i].iov_base + skip,
 				      parts[i].iov_len - skip)) {
 			c->keep_alive = false;
+			(void)shutdown(bufferevent_getfd(c->bev), SHUT_WR);
 			return;
 		}
 		c->n_written += parts[i].iov_len;

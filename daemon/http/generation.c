@@ -35,6 +35,8 @@ static const char *reason_text(enum lmi_wire_cancel_reason reason)
 		return "cancelled: too much of the answer was left unread";
 	case LMI_WIRE_CANCEL_REASON_UNLOAD:
 		return "cancelled: the model was unloaded";
+	case LMI_WIRE_CANCEL_REASON_PAUSED:
+		return "cancelled: the generation stayed paused for longer than the limit pause_max";
 	default:
 		return "cancelled";
 	}

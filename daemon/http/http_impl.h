@@ -29,6 +29,7 @@
 #define LMI_HTTP_IN_BYTES (64u << 10)
 /* Maximum memory of all bodies together, in bodies of the maximum length. */
 #define LMI_HTTP_BODIES 16u
+/* Maximum number of parts that are sent together. */
 #define LMI_HTTP_PARTS 3
 /* Maximum number of members in braces of a path. */
 #define LMI_HTTP_MEMBERS 4u

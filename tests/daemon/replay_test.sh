@@ -45,7 +45,7 @@ does unload one
 does load one --backend null
 ctl replay "$id" --verify >"$dir/again.txt" 2>"$dir/note"
 holds "another answer: the exit status" [ $? = 1 ]
-holds "another answer: the digests" grep -q 'the answer is another one: sha256:' "$dir/note"
+holds "another answer: the digests" grep -q 'the answer differs from the first one: its digest is sha256:' "$dir/note"
 does unload one
 does load one
 same "loaded again"

@@ -242,7 +242,7 @@ def interrupted():
         wrong += r.returncode != 0 or not os.path.exists(path) or differs()
     faults()
     check("interrupted pulls end with the same bytes", not wrong, wrong)
-    check("most of them left a part", left * 2 > N_INTERRUPTED, left)
+    check("some of them left a part", left > 0, left)
     print(f"interrupted {N_INTERRUPTED} pulls: {ways}")
 
 

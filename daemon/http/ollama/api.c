@@ -98,7 +98,7 @@ static const struct lmi_http_route routes[] = {
 	 "There are no accounts.", NULL, NULL},
 	{LMI_HTTP_POST, "/api/signout", LMI_HTTP_USER, NULL,
 	 "There are no accounts.", NULL, NULL},
-	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, 
+	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL,
 	 "Models are uploaded by llamactl push, which has your credentials.", NULL, NULL},
 };
 
