@@ -248,7 +248,9 @@ void gpu_build_launch(struct gpu_build *b, uint32_t kernel, const void *args, si
 
 struct gpu_launch *gpu_build_last(struct gpu_build *b)
 {
-	return b->measure || b->status != LMD_OK ? NULL : &b->p->launches[b->p->n_launch - 1];
+	bool none = b->measure || b->status != LMD_OK || !b->p->n_launch;
+
+	return none ? NULL : &b->p->launches[b->p->n_launch - 1];
 }
 
 static const struct gpu_blocks single = {.space = GPU_N_SPACE, .div = 1, .times = 1, .per = 1};

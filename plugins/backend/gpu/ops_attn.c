@@ -220,10 +220,10 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 
 bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32_t *lengths)
 {
-	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_launch *last = gpu_build_last(b);
 	struct gpu_attn_args *a;
 
-	if (!last || last->pick != GPU_PICK_PACK)
+	if (!last || last->pick != GPU_PICK_PACK || last->op + 1 != b->op)
 		return false;
 	a = (struct gpu_attn_args *)(void *)(b->p->args + last->args);
 	if (a->q8 || a->y.input || a->y.fold != 1 || a->y.div != 1 || x->fold != 1 ||

@@ -248,7 +248,7 @@ static bool can_join(const struct gpu_parts_args *p, const struct gpu_linear_arg
 static bool join(struct gpu_build *b, uint32_t kernel, const struct gpu_linear_args *a,
 		 uint32_t blocks)
 {
-	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_launch *last = gpu_build_last(b);
 	struct gpu_parts_args *p;
 
 	if (!last || last->op != b->op || last->kernel != kernel || last->pick != GPU_PICK_ROWS)

@@ -117,7 +117,7 @@ uint64_t gpu_build_max_rows(const struct gpu_build *b, const struct gpu_view *v)
 /* Appends a launch; args [bytes] is copied. */
 void gpu_build_launch(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,
 		      uint32_t threads, uint32_t shared, struct gpu_blocks x, struct gpu_blocks y);
-/* The launch that was appended last, to change it; NULL if nothing is emitted. */
+/* The launch that was appended last, to change it; NULL if there is none or nothing is emitted. */
 struct gpu_launch *gpu_build_last(struct gpu_build *b);
 /* A thread for each element of the rows of `like`, `times` of them in a row. */
 void gpu_build_each(struct gpu_build *b, uint32_t kernel, const void *args, size_t bytes,

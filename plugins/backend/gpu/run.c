@@ -177,7 +177,7 @@ static bool many_rows(const struct gpu_launch *l, uint64_t y)
 	return (l->slices ? y / l->y.times : y) > TILE_FROM;
 }
 
-/* Products of many rows, a launch for each: the shapes are those of kern/nv/tile.h. */
+/* Products of many rows, a launch for each: the shapes are those of kern/tile.h. */
 static enum lmd_status launch_tile(struct lmd_compiled_plan *p, gpu_stream s,
 				   const struct gpu_launch *l, uint64_t rows, struct lmd_error *err)
 {

@@ -28,7 +28,7 @@ void gpu_build_counters(struct gpu_build *b, uint64_t n)
 /* The launch that was appended last, if it is a product of few rows that has no tail yet. */
 static struct gpu_parts_args *last_product(struct gpu_build *b)
 {
-	struct gpu_launch *last = b->p->n_launch ? gpu_build_last(b) : NULL;
+	struct gpu_launch *last = gpu_build_last(b);
 	struct gpu_parts_args *p;
 
 	if (!last || last->pick != GPU_PICK_ROWS || last->slices || b->n_tail == 2 * b->plan->n_op)

@@ -74,6 +74,10 @@ static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 /* ---- one cache of floats ---- */
 
 #define FEW_ROWS 64u             /* (row, key head) pairs whose keys are shared among workgroups */
+/* Heads that share keys, and their columns: they fit into the 16 KiB of shared memory that each device
+ * has. */
+#define MOST_HEADS   32u
+#define MOST_COLUMNS 1024u
 
 static bool is_float(uint32_t dtype)
 {
@@ -94,7 +98,8 @@ static struct vkb_cache *fast_cache(struct vkb_build *b, const struct lmd_op_att
 	if (s->kind != LMD_KV_CACHE || a->src[1].kind != LMD_KV_NONE || s->list.src != LMD_SRC_NONE ||
 	    a->bias != LMD_BIAS_NONE || (a->tree && (b->plan->key.flags & LMD_PLAN_TREE)) ||
 	    !has_width(a->q.width) || !has_width(a->y.width) || a->q.n_head % a->n_kv_head ||
-	    a->q.n_head / a->n_kv_head * a->q.width > 1024)
+	    a->q.n_head / a->n_kv_head > MOST_HEADS ||
+	    a->q.n_head / a->n_kv_head * a->q.width > MOST_COLUMNS)
 		return NULL;
 	c = vkb_cache_of(b, s->cache);
 	if (!c || !is_float(c->side[0].dtype) || c->side[0].room % 16 ||

@@ -41,11 +41,12 @@ struct vkb_place {
 };
 
 /* The command buffers for steps that need the same dispatches (record.c). */
-#define VKB_N_VARIANT 4u
+#define VKB_N_VARIANT 8u
 struct vkb_variant {
 	bool *active;            /* [n_dispatch] */
 	VkCommandBuffer *cmds;   /* [n_piece] */
 	struct vkb_counts counts;
+	uint64_t used;           /* n_use of the plan at the last step that needed it */
 };
 
 struct vkb_plan {
@@ -71,6 +72,7 @@ struct vkb_plan {
 	VkCommandPool pool;
 	uint32_t *cuts, *ends;   /* [n_piece + 1] first dispatch of each piece; [n_piece] */
 	uint32_t n_piece, n_variant;
+	uint64_t n_use;
 	struct vkb_variant variants[VKB_N_VARIANT];
 	VkDescriptorPool descriptors;
 	VkDescriptorSet set;     /* the arguments and the environment */

@@ -258,7 +258,7 @@ static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
 	VkSubmitInfo infos[2] = {{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 				  .commandBufferCount = 1,
 				  .pCommandBuffers = &b->cmd}};
-	uint32_t n = 1, from = 0, rest = then ? then->n : 0;
+	uint32_t n = 1, from = 0, rest = then ? then->n : 0, submitted = 0;
 	VkResult r = b->dev->fn.EndCommandBuffer(b->cmd);
 
 	if (r != VK_SUCCESS)
@@ -279,8 +279,11 @@ static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
 			infos[n - 1].pSignalSemaphores = &q->semaphore;
 		}
 		r = submit_some(b->dev, infos, n);
+		submitted += r == VK_SUCCESS;
 		n = 0;
 	}
+	if (r != VK_SUCCESS && submitted) /* the device still reads what the batch has staged */
+		(void)b->dev->fn.DeviceWaitIdle(b->dev->handle);
 	(void)pthread_mutex_unlock(&b->dev->lock);
 	if (r == VK_SUCCESS)
 		q->busy_until[q->slot] = q->value = value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command buffers of a plan.  A step needs some of the dispatches: which ones depends on how many
- * rows it has.  Each choice is recorded when it is first needed and kept, as a variant of the plan; the
- * last place is used again for further ones, when the device no longer runs it.
+ * rows it has.  Each choice is recorded when it is first needed and kept, as a variant of the plan.  If
+ * there are too many, the one that was used longest ago is replaced, when the device no longer runs it.
  *
  * A variant consists of pieces, so that what is submitted at once can be bounded (vkb_plan_commands). */
 #include <string.h>
@@ -162,6 +162,22 @@ static bool is_same(const struct vkb_plan *p, const struct vkb_variant *v)
 	return true;
 }
 
+/* Gives up the variant that was used longest ago; its place becomes the last. */
+static void evict(struct vkb_plan *p)
+{
+	struct vkb_variant *last = &p->variants[p->n_variant - 1], *oldest = last, v;
+
+	for (uint32_t i = 0; i < p->n_variant; i++) {
+		if (p->variants[i].used < oldest->used)
+			oldest = &p->variants[i];
+	}
+	vkb_drain(p->dev);
+	v = *oldest;
+	*oldest = *last;
+	*last = v;
+	p->n_variant--;
+}
+
 /* Finds or records the variant that the step needs. */
 static enum lmd_status find_variant(struct vkb_plan *p, struct vkb_variant **out, struct lmd_error *err)
 {
@@ -169,14 +185,15 @@ static enum lmd_status find_variant(struct vkb_plan *p, struct vkb_variant **out
 
 	for (uint32_t i = 0; i < p->n_variant; i++) {
 		*out = &p->variants[i];
-		if (is_same(p, *out))
-			return LMD_OK;
+		if (!is_same(p, *out))
+			continue;
+		(*out)->used = ++p->n_use;
+		return LMD_OK;
 	}
-	if (p->n_variant == VKB_N_VARIANT) {
-		vkb_drain(p->dev);
-		p->n_variant--;
-	}
+	if (p->n_variant == VKB_N_VARIANT)
+		evict(p);
 	*out = &p->variants[p->n_variant];
+	(*out)->used = ++p->n_use;
 	for (uint32_t i = 0; i < p->n_dispatch; i++)
 		(*out)->active[i] = is_active(p, i);
 	st = record_variant(p, *out, err);

@@ -2,9 +2,10 @@
  *
  * vkb.h - internals of the Vulkan backend: a device, its memory and its objects.
  *
- * Shaders reach all memory by address; there are no descriptors.  A compiled plan is an argument
- * buffer and one command buffer that is submitted again for each step; what a step changes is
- * written into the plan's environment before it (plan.h).
+ * Shaders reach memory by address; only the arguments of an op and the environment of a step are
+ * uniform buffers.  A compiled plan is an argument buffer and command buffers that are submitted
+ * again for each step (record.c); what a step changes is written into the plan's environment before
+ * it (plan.h).
  *
  * Threads: as backend.h says.  `lock` guards the memory and the queues, since buffers, weights and
  * waiting may run beside other calls. */
@@ -123,7 +124,7 @@ struct vkb_dev {
 	uint64_t most_work;      /* multiply-adds of a submission */
 	uint32_t shares;         /* workgroups that share the keys of a row of few */
 	uint32_t split;          /* lanes that share an output of theirs */
-	bool has_dot, has_broadcast;
+	bool has_dot;            /* the integer dot product is used */
 	uint32_t type_of[VKB_N_KIND];
 	bool mappable;           /* device memory is mapped */
 	pthread_mutex_t lock;
@@ -202,7 +203,6 @@ struct vkb_batch {
 	struct vkb_dev *dev;
 	struct vkb_queue *q;
 	VkCommandBuffer cmd;
-	uint32_t slot;
 	bool waits;              /* the call was made without a queue */
 };
 

@@ -2,9 +2,9 @@
 //
 // What all shaders share: access to memory by address, the arguments of an op, the step and windows.
 //
-// All memory is read and written as 32-bit words through addresses of two words, so that no optional
+// Memory is read and written as 32-bit words through addresses of two words, so that no optional
 // feature beyond buffer addresses is needed.  An op's arguments are words in the plan's argument
-// buffer; vulkan.h names the words that both sides know.
+// buffer; plan.h names the words that both sides know.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_control_flow_attributes : require

@@ -114,7 +114,10 @@ void open_product()
 // The slice of the weight for the items from item0 on; negative: there is none.
 int slice_of(View ids, uint item0)
 {
-	if (mode == SLICE_IDS)
-		return cell_int(ids, item0 / heads, item0 % heads);
+	if (mode == SLICE_IDS) {
+		int slice = cell_int(ids, item0 / heads, item0 % heads);
+
+		return uint(slice) < n_stack ? slice : -1;
+	}
 	return mode == SLICE_HEAD ? int(item0 % heads) : 0;
 }
