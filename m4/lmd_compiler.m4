@@ -24,6 +24,8 @@ AC_DEFUN([LMD_WARNINGS], [
 dnl LMD_VECTORIZE: LMD_VECT_CFLAGS for loops over the values of a block.  At -O2 gcc vectorises
 dnl only where it never costs a byte of code; clang needs no word.  LMD_BLEND_CFLAGS: a choice between
 dnl two values is no branch, even if the comparison could trap, which nobody asks for; no value changes.
+dnl LMD_KERN_DEBUG_CFLAGS: kernels have no record of where each variable is, which takes half of the time
+dnl to compile them and half of their file.
 AC_DEFUN([LMD_VECTORIZE], [
   LMD_VECT_CFLAGS=
   LMD_BLEND_CFLAGS=
@@ -31,6 +33,10 @@ AC_DEFUN([LMD_VECTORIZE], [
   LMD_TRY_CFLAG([-fno-trapping-math], [LMD_BLEND_CFLAGS])
   AC_SUBST([LMD_VECT_CFLAGS])
   AC_SUBST([LMD_BLEND_CFLAGS])
+  LMD_KERN_DEBUG_CFLAGS=
+  LMD_TRY_CFLAG([-fno-var-tracking], [LMD_KERN_DEBUG_CFLAGS])
+  LMD_TRY_CFLAG([-fno-var-tracking-assignments], [LMD_KERN_DEBUG_CFLAGS])
+  AC_SUBST([LMD_KERN_DEBUG_CFLAGS])
 ])
 
 AC_DEFUN([LMD_TRY_CFLAG], [

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * ROPE_KV, ATTN and INDEX from their definitions. */
+#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "plugins/backend/ref/naive_test.h"
 
-#define HEAD 512 /* at least the columns of any head */
+#define HEAD 12288 /* at least the columns of any head */
 
 static int32_t position(const struct naive *n, uint32_t space, uint32_t row, uint32_t plane)
 {
@@ -48,6 +49,7 @@ static void finish(const struct naive *n, const struct lmd_op_rope_kv *o,
 	double x[HEAD];
 	bool norm = m->kind != LMD_NORM_NONE;
 
+	ck_assert_uint_le(v->width, HEAD);
 	for (uint32_t c = 0; c < v->width; c++)
 		x[c] = y[c] = get(n, v, row, head, c);
 	if (norm && o->norm_when == LMD_QKN_BEFORE)
