@@ -136,7 +136,8 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       a->isolation == b->isolation && !strcmp(a->devices, b->devices) &&
 	       !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
-	       !strcmp(a->draft_path, b->draft_path);
+	       !strcmp(a->draft_path, b->draft_path) &&
+	       !strcmp(a->lookup_path, b->lookup_path);
 }
 
 /* May free w. */
