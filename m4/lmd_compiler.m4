@@ -51,8 +51,7 @@ AC_DEFUN([LMD_TRY_CFLAG], [
 dnl LMD_SANITIZE: --enable-sanitize=address,undefined|thread
 dnl
 dnl LMD_SAN_KERN_CFLAGS: for unrolled kernels, where a check in line at each access makes functions of
-dnl so many blocks that compiling them takes minutes.  Addresses are checked by calls instead, and
-dnl variables are not followed through registers.
+dnl so many blocks that compiling them takes minutes.  Addresses are checked by calls instead.
 AC_DEFUN([LMD_SANITIZE], [
   AC_ARG_ENABLE([sanitize],
     [AS_HELP_STRING([--enable-sanitize=LIST], [build with -fsanitize=LIST (address,undefined or thread)])],
@@ -65,9 +64,7 @@ AC_DEFUN([LMD_SANITIZE], [
   AS_IF([test "x$lmd_sanitize" != xno],
     [LMD_SAN_CFLAGS="-fsanitize=$lmd_sanitize -fno-omit-frame-pointer -fno-sanitize-recover=all"
      LMD_SAN_KERN_CFLAGS=
-     m4_foreach_w([lmd_flag], [-fno-var-tracking -fno-var-tracking-assignments
-         --param=asan-instrumentation-with-call-threshold=0],
-       [LMD_TRY_CFLAG(lmd_flag, [LMD_SAN_KERN_CFLAGS])])
+     LMD_TRY_CFLAG([--param=asan-instrumentation-with-call-threshold=0], [LMD_SAN_KERN_CFLAGS])
      LMD_TRY_CFLAG([-mllvm -asan-instrumentation-with-call-threshold=0], [LMD_SAN_KERN_CFLAGS])])
   AC_SUBST([LMD_SAN_CFLAGS])
   AC_SUBST([LMD_SAN_KERN_CFLAGS])
