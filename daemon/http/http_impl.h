@@ -30,7 +30,7 @@
 /* Maximum memory of all bodies together, in bodies of the maximum length. */
 #define LMI_HTTP_BODIES 16u
 /* Maximum number of parts that are sent together. */
-#define LMI_HTTP_PARTS 3
+#define LMI_HTTP_PARTS 4
 /* Maximum number of members in braces of a path. */
 #define LMI_HTTP_MEMBERS 4u
 
@@ -250,6 +250,8 @@ void lmi_http_respond_bad(struct lmi_http_conn *c, int code, const char *why);
 const char *lmi_http_reason(int code);
 
 /* Sends bytes of a stream on the connection.  Returns false if the client reads too slowly. */
+/* Sends parts of a stream as one chunk, at most LMI_HTTP_PARTS - 2; returns as above. */
+bool lmi_http_stream_send_parts(struct lmi_http_exchange *x, const struct iovec *parts, int n_parts);
 bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n);
 
 /* ---- replay.c ---- */
