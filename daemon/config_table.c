@@ -104,6 +104,15 @@ static const struct lmi_config_row before[] = {
 	 .option = true,
 	 .unset = "the only model in memory or, if none is, the only one in the registry"},
 	{.section = "daemon",
+	 .opt = {.name = "http-unknown-model",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "default|refuse",
+		 .def = "default",
+		 .doc = "What becomes of an HTTP request whose model does not exist: default = it gets the "
+			"model of requests that name none, since many programs send a name of their own; "
+			"refuse = it is answered with 404."},
+	 .at = AT(http_unknown_model)},
+	{.section = "daemon",
 	 .opt = {.name = "state-dir",
 		 .type = LMI_OPT_STR,
 		 .value = "DIR",

@@ -149,6 +149,7 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 		.origins = c->http_origins.item,
 		.n_origin = c->http_origins.n,
 		.model = c->http_model,
+		.refuse_unknown = c->http_unknown_model == 1,
 		.version = LMD_VERSION,
 		.body_bytes = (uint64_t)c->http_body,
 		.store_folder = lmi_arena_printf(c->arena, "%s/http", c->state_dir),
