@@ -9,6 +9,19 @@
 
 /* Rows of an option table. */
 /* clang-format off */
+/* What lmi_ctl_answer_printer_init reads. */
+#define LMI_CTL_OPTS_REASONING \
+	{.name = "show-reasoning", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Print the model's reasoning even if standard output is not a terminal; an empty " \
+		"line separates it from the answer."}, \
+	{.name = "hide-reasoning", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
+	/* the old names of these two, hidden and accepted for one more release */ \
+	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
+	{.name = "hide-thinking", .type = LMI_OPT_FLAG}
+
 #define LMI_CTL_OPTS_ANSWER \
 	{.name = "predict", \
 	 .letter = 'n', \
@@ -126,16 +139,7 @@
 	 .value = "FILE", \
 	 .doc = "File with the tools that the model may call, as a JSON array; the chat " \
 		"template describes them to the model."}, \
-	{.name = "show-reasoning", \
-	 .type = LMI_OPT_FLAG, \
-	 .doc = "Print the model's reasoning even if standard output is not a terminal; an empty " \
-		"line separates it from the answer."}, \
-	{.name = "hide-reasoning", \
-	 .type = LMI_OPT_FLAG, \
-	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
-	/* the old names of these two, hidden and accepted for one more release */ \
-	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
-	{.name = "hide-thinking", .type = LMI_OPT_FLAG}, \
+	LMI_CTL_OPTS_REASONING, \
 	{.name = "grammar", \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \
