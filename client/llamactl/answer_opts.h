@@ -75,8 +75,8 @@
 	 .value = "NAME", \
 	 .def_text = "none", \
 	 .doc = "Saved session of the daemon: what it has of the beginning of the prompt is not " \
-		"computed again, and it is replaced by this prompt and answer. See llamactl sessions " \
-		"list."}, \
+		"computed again, and it is replaced by this prompt and answer. A conversation goes on " \
+		"with its earlier messages, which llamactl keeps. See llamactl sessions list."}, \
 	{.name = "draft-max", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \
