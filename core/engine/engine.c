@@ -49,7 +49,7 @@ static void *main_loop(void *arg)
 			if (lmi_engine_event_ring_room(&e->events) == e->events.size)
 				continue;
 		}
-		(void)lmi_engine_eventfd_wait(e->commands.fd, -1);
+		lmi_engine_wait_idle(e);
 	}
 	atomic_store(&e->quiet, true);
 	lmi_engine_event_ring_wake(&e->events);

@@ -143,6 +143,11 @@ struct lmi_engine_model_opts {
 					     * its own */
 	bool at_once;		       /* open devices that were lost a moment ago as well */
 	bool isolated;		       /* its devices are in a process of their own */
+	bool isolate_untrusted;	       /* those of untrusted plugins are (registry.h), if this program
+				        * can start processes and values are not kept */
+	/* how long that process may take for a request, or without progress in a step, before it is
+	 * ended; 0 = any time */
+	uint64_t isolation_timeout_ns;
 	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
@@ -169,7 +174,7 @@ struct lmi_engine_device_share {
 	char name[56];	     /* "cpu0" */
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
-	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
+	uint64_t opening;    /* for lmi_engine_device_is_lost */
 	int64_t pid;	     /* of the process that it is in; 0: this one, or it has ended */
 	struct lmi_engine_memory memory;
 };

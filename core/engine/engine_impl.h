@@ -148,6 +148,10 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
 uint32_t lmi_engine_n_computable(const struct lmi_engine *e);
 /* Finishes all submitted steps and reports their results. */
 void lmi_engine_finish_steps(struct lmi_engine *e);
+/* Fails all commands, also later ones, because the device or the file was lost. */
+void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why);
+/* Waits until there may be a command. A worker that ends meanwhile breaks the engine. */
+void lmi_engine_wait_idle(struct lmi_engine *e);
 /* Returns true if no sequence, no transfer and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 

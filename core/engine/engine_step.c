@@ -252,18 +252,23 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	}
 }
 
+void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why)
+{
+	if (!atomic_load(&e->is_broken))
+		e->broken = *why;
+	atomic_store(&e->is_broken, true); /* e->broken is not written after this */
+	while (e->sessions)
+		lmi_engine_fail(e, e->sessions, why);
+	lmi_engine_transfer_fail(e, why);
+	lmi_engine_adapter_fail(e, why);
+}
+
 /* After a failed step, fails its sessions; if the device or the file was lost, fails all
  * sessions. */
 static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const struct lmd_error *err)
 {
 	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
-		if (!atomic_load(&e->is_broken))
-			e->broken = *err;
-		atomic_store(&e->is_broken, true); /* e->broken is not written after this */
-		while (e->sessions)
-			lmi_engine_fail(e, e->sessions, err);
-		lmi_engine_transfer_fail(e, err);
-		lmi_engine_adapter_fail(e, err);
+		lmi_engine_break(e, err);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n_part; i++)

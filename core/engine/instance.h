@@ -191,7 +191,7 @@ struct lmi_inst {
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
 	char isolate_name[LMI_ENGINE_ISOLATE_NAME + 1];
-	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
+	bool isolated, isolate_untrusted; /* which devices are in processes of that name */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;

@@ -173,7 +173,8 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->device_sampling = o->device_sampling;
 	name_worker(inst, o->label ? o->label : "model");
-	inst->isolate = o->isolated ? inst->isolate_name : NULL;
+	inst->isolated = o->isolated;
+	inst->isolate_untrusted = o->isolate_untrusted && !o->keep_values;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
@@ -227,7 +228,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
-	o.isolated = false;
+	o.isolated = o.isolate_untrusted = false;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;
