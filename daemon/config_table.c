@@ -336,12 +336,23 @@ static const struct lmi_config_row before[] = {
 	{.section = "engine",
 	 .opt = {.name = "isolation",
 		 .type = LMI_OPT_CHOICE,
-		 .value = "off|process",
-		 .def = "off",
+		 .value = "auto|off|process",
+		 .def = "auto",
 		 .doc = "process: the backend of each model runs in a process of its own, so that a crash "
-			"of its plugin ends the requests of this model and nothing else. Only for devices "
-			"that compute in host memory, such as cpu0."},
+			"of its plugin ends the requests of this model and nothing else. auto: for "
+			"backends of files in the folders of plugin_dir that root does not own."},
 	 .at = AT(isolation),
+	 .live = true},
+	{.section = "engine",
+	 .opt = {.name = "isolation-timeout",
+		 .type = LMI_OPT_TIME,
+		 .value = "TIME",
+		 .def = "5m",
+		 .min = 0,
+		 .max = 24 * 3600 * 1000,
+		 .doc = "End the process of a model's backend when it makes no progress for this long: in a "
+			"step, or with one weight or plan while the model is loaded. 0 = never."},
+	 .at = AT(isolation_timeout_ms),
 	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "threads",

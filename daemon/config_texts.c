@@ -298,7 +298,7 @@ static const struct lmi_cli_roff_item daemon_environment[] = {
 	 "Set by systemd for sockets that it has opened.  Those with the names http and https (TLS) "
 	 "serve HTTP, in addition to the configured addresses."},
 	{"JOURNAL_STREAM",
-	 "If standard error is the journal, messages are written with priorities."},
+	 "If standard error is the journal, messages are entries with a priority and fields."},
 };
 
 void lmi_daemon_man(FILE *f)
