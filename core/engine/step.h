@@ -24,6 +24,10 @@ struct lmi_engine_rows {
 	bool encode;		 /* rows of the encoder: they go to CROSS groups */
 	const lmd_token *tokens; /* of the sequence from its row 0, at least first + n; or NULL: */
 	const float *ext;	 /* external rows of the sequence from its row 0 */
+	/* of a DRAFT plan: the hidden row of the token before the first row, and those of the rows from the
+	 * first on, [n - 1]; and the first row that they see */
+	const float *hidden[2];
+	uint32_t kv_from;
 	const int32_t *pos[4];	 /* position of each row from row 0; NULL: positions are row
 				  * numbers */
 	int32_t lora_slot;	 /* of the rows from lora_from on, counted from row 0; the others have none */
