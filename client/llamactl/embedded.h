@@ -109,7 +109,7 @@ struct lmi_embedded_name;
 	 .type = LMI_OPT_STR,                                                                      \
 	 .value = "MODEL",                                                                         \
 	 .doc = "Speculative decoding: a smaller model with the same vocabulary, which guesses "   \
-		"tokens; the answers stay the same. Also -md."},                                   \
+		"tokens; the answers stay the same. nextn: its own draft layers. Also -md."},      \
 		{.name = "model-draft", .type = LMI_OPT_STR, .value = "MODEL"},                    \
 	{                                                                                          \
 		.name = "md", .type = LMI_OPT_STR, .value = "MODEL"                                \
