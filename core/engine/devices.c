@@ -30,7 +30,7 @@ struct entry {
 struct state {
 	struct lmi_engine_open_device open;
 	struct entry *entry;
-	uint32_t activations, attention;
+	uint32_t activations, attention, deterministic;
 	bool alone;
 	uint32_t n_user;
 	struct state *next;
@@ -269,6 +269,7 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state
 						     .n_thread = s->open.n_thread,
 						     .activations = p->activations,
 						     .attention = p->attention,
+						     .deterministic = p->deterministic,
 						     .team = s->open.team},
 					  .info = *info,
 					  .label = p->isolate};
@@ -326,6 +327,7 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	s->open.backend = f;
 	s->activations = p->activations;
 	s->attention = p->attention;
+	s->deterministic = p->deterministic;
 	s->alone = p->alone || p->isolate;
 	s->n_user = 1;
 	st = open_state(set, s, p, err);
@@ -353,7 +355,8 @@ static struct state *find_shared(struct lmi_engine_devices *set, const struct lm
 	for (struct state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
 		if (!s->alone && s->open.n_loss == s->entry->n_loss && s->open.backend == f &&
 		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
-		    s->activations == p->activations && s->attention == p->attention)
+		    s->activations == p->activations && s->attention == p->attention &&
+		    s->deterministic == p->deterministic)
 			return s;
 	return NULL;
 }

@@ -45,9 +45,8 @@ enum lmi_worker_kind {
 
 struct lmi_worker_hello {
 	uint64_t abi; /* LMI_WORKER_ABI */
-	uint32_t index, n_thread, activations, attention;
+	uint32_t index, n_thread, activations, attention, deterministic;
 	uint32_t trust; /* enum lmi_plugin_trust */
-	uint32_t reserved;
 	uint8_t digest[32]; /* of the plugin's file; zeros: it is linked into the program */
 };
 
