@@ -103,6 +103,7 @@ struct lmi_engine_model_opts {
 	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
+	uint32_t deterministic;	       /* enum lmd_deterministic */
 	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
 				        * fits */
 	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
