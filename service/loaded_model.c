@@ -118,7 +118,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	o->vocab_digest = !svc->o.embedded;
 	o->inst.draft_candidates = r->pair.v;
 	o->inst.n_draft_candidates = r->pair.n;
-	if (!strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO))
+	o->inst.draft_layers = !strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO);
+	if (o->inst.draft_layers)
 		o->inst.draft_path = NULL;
 	else if (l->draft_path[0])
 		o->inst.draft_path = l->draft_path;

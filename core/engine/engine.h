@@ -84,6 +84,8 @@ struct lmi_engine_draft_candidate {
 	uint64_t weight_bytes;	  /* also */
 	uint64_t number;	  /* by which the caller knows it, not 0 */
 };
+/* In place of the path of a draft model: the model's own draft layers (NextN). */
+#define LMI_ENGINE_DRAFT_OWN "nextn"
 /* A candidate has at most this part of the bytes of weights. */
 #define LMI_ENGINE_DRAFT_SMALLER 4u
 
@@ -101,6 +103,7 @@ struct lmi_engine_model_opts {
 	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
+	uint32_t deterministic;	       /* enum lmd_deterministic */
 	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
 				        * fits */
 	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
@@ -128,8 +131,9 @@ struct lmi_engine_model_opts {
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
 	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
-	 * none */
+	 * none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
+	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
@@ -164,6 +168,9 @@ struct lmi_engine_model_opts {
 	 * NULL */
 	const char *override_tensor;
 };
+
+/* Do the options ask for the model's own draft layers by name? */
+bool lmi_engine_draft_is_own(const struct lmi_engine_model_opts *o);
 
 /* ---- placement ---- */
 
@@ -258,7 +265,9 @@ struct lmi_engine_info {
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
-	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	/* name of the draft model, whose bytes are part of the above, or LMI_ENGINE_DRAFT_OWN; NULL:
+	 * none */
+	const char *draft;
 	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them */
 	const uint8_t *vocab_digest; /* [32] of the vocabulary's pieces; zeros unless asked for */
 	const struct lmd_model *file; /* what the model's files say; never changes */
