@@ -173,6 +173,7 @@ struct lmi_inst_device {
 struct lmi_engine_place;
 struct lmi_engine_draft_model;
 struct lmi_engine_nextn;
+struct lmi_engine_tower;
 struct lmi_engine_history;
 struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
@@ -202,7 +203,7 @@ struct lmi_inst {
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
 	char isolate_name[LMI_ENGINE_ISOLATE_NAME + 1];
-	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
+	bool isolated, isolate_untrusted; /* which devices are in processes of that name */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;
@@ -243,6 +244,7 @@ struct lmi_inst {
 	struct lmi_engine_nextn *nextn; /* draft_nextn.h; NULL: none */
 	uint32_t draft_device; /* of the plan of the draft layers */
 	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
+	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
 	struct lmi_engine_lookup_file *lookup_file; /* NULL: none */
 	enum lmi_engine_device_sampling device_sampling;

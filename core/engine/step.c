@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/engine/best.h"
+#include "core/engine/picture.h"
 #include "core/engine/tail.h"
 
 /* What the row inputs of an architecture may query about sequences. */
@@ -29,7 +30,7 @@ static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
 
 	if (!p || !p->tokens || index < 0 || index >= (int64_t)p->first + p->n)
 		return -1;
-	return p->tokens[index];
+	return lmi_engine_is_picture_row(p->tokens[index]) ? -1 : p->tokens[index];
 }
 
 static int64_t n_past(void *ctx, uint32_t seq_slot)
@@ -53,6 +54,30 @@ static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slo
 		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
 }
 
+/* Returns the numbers of an external row; NULL: it is a token. */
+static const float *external(const struct lmi_engine_rows *p, uint32_t row, uint32_t width)
+{
+	const struct lmi_engine_seq_picture *x;
+
+	if (p->ext)
+		return p->ext + (size_t)row * width;
+	if (!p->n_picture || p->encode)
+		return NULL;
+	x = lmi_engine_picture_at(p->pictures, p->n_picture, row);
+	return x ? x->rows + (size_t)(row - x->first) * width : NULL;
+}
+
+static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t row,
+			   uint32_t t)
+{
+	int32_t pos[4] = {(int32_t)row, (int32_t)row, (int32_t)row, (int32_t)row};
+
+	if (p->n_picture && !p->encode)
+		lmi_engine_picture_positions(p->pictures, p->n_picture, row, pos);
+	for (int k = 0; k < 4; k++)
+		s->pos[k][t] = p->pos[k] ? p->pos[k][row] : pos[k];
+}
+
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
 		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
@@ -62,16 +87,15 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 		fill_hidden(inst, slot, p, t0);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
+		const float *ext = external(p, row, width);
 
-		if (p->ext) {
-			memcpy(slot->ext + (size_t)t * width, p->ext + (size_t)row * width,
-			       width * sizeof(float));
+		if (ext) {
+			memcpy(slot->ext + (size_t)t * width, ext, width * sizeof(float));
 			s->token[t] = -1 - (int32_t)t;
 		} else {
 			s->token[t] = p->tokens[row];
 		}
-		for (int k = 0; k < 4; k++)
-			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
+		fill_positions(s, p, row, t);
 		s->seq_of[t] = (int32_t)part;
 		if (s->lora_slot)
 			s->lora_slot[t] = row >= p->lora_from ? p->lora_slot : 0;
@@ -87,6 +111,20 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 	s->head->n_seq++;
 }
 
+/* Adds the keys of its own picture to those that a row sees. */
+static void see_picture(const struct lmi_engine_rows *p, uint32_t row, struct lmi_kv_span *v)
+{
+	const struct lmi_engine_seq_picture *x =
+		lmi_engine_picture_at(p->pictures, p->n_picture, row);
+
+	if (!x || !x->both_ways)
+		return;
+	if (v->lo > (int32_t)x->first)
+		v->lo = (int32_t)x->first;
+	if (v->hi < (int32_t)(x->first + x->n))
+		v->hi = (int32_t)(x->first + x->n);
+}
+
 /* Keys in memory: the sequence's earlier rows and those of this step. */
 static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
 		       const struct lmi_engine_rows *p, uint32_t t0)
@@ -98,6 +136,8 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
 		if (v.lo < (int32_t)p->kv_from)
 			v.lo = (int32_t)p->kv_from;
+		if (p->n_picture)
+			see_picture(p, p->first + i, &v);
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 		s->group[g].slot[t0 + i] =
@@ -293,6 +333,21 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engin
 	return st;
 }
 
+/* The rows of a sequence in the X spaces. */
+static void fill_x(const struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t part)
+{
+	for (uint32_t k = 0; inst->desc.x_ratio && k < inst->desc.n_x; k++) {
+		int32_t n = s->q_len[part] / (int32_t)inst->desc.x_ratio[k];
+
+		if (!s->x_off[k])
+			continue;
+		s->x_off[k][0] = 0;
+		s->x_off[k][part + 1] = s->x_off[k][part] + n;
+		s->x_h[k][part] = 1;
+		s->x_w[k][part] = n;
+	}
+}
+
 static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
 			    const struct lmi_engine_step_watch *w, struct lmd_error *err)
@@ -315,6 +370,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 		st = fill_groups(inst, e, &inst->slot[slot], s, &parts[i], i, err);
 		if (st != LMD_OK)
 			return st;
+		fill_x(inst, s, i);
 	}
 	if (e->key.bucket)
 		lmi_plan_step_pad(s);
@@ -422,8 +478,11 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 /* Number of rows of the plan's output in this step. */
 static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 {
-	const struct lmd_step_header *h = e->step[slot][e->first]->head;
+	const struct lmi_plan_step *s = e->step[slot][e->first];
+	const struct lmd_step_header *h = s->head;
 
+	if (e->out_space >= LMD_SPACE_X0)
+		return (uint32_t)s->x_off[e->out_space - LMD_SPACE_X0][h->n_seq];
 	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
 	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
 						  : h->n_out;
@@ -465,7 +524,7 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	const struct lmi_engine_shared *hidden = &inst->slot[slot].hidden_rows[s->device];
 	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
-	bool has_hidden = index == e->hidden_segment;
+	bool has_hidden = e->view->key.flags & LMD_PLAN_HIDDEN && index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;
 	enum lmd_status st = lmi_engine_links_bring(inst, e, s, slot, &n_in, err);
 
@@ -576,9 +635,9 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 		t->bests |= parts[i].best;
 	}
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
-	t->hidden = e->hidden_segment == LMD_NONE
-			    ? NULL
-			    : t->hidden_rows[e->segments[e->hidden_segment].device].host;
+	t->hidden = e->view->key.flags & LMD_PLAN_HIDDEN
+			    ? t->hidden_rows[e->segments[e->hidden_segment].device].host
+			    : NULL;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);
