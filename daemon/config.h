@@ -52,6 +52,7 @@ struct lmi_config {
 	const char *tls_cert, *tls_key; /* NULL: not set */
 	struct lmi_config_list http, http_origins;
 	const char *http_model; /* NULL: not set */
+	int64_t http_unknown_model; /* 1: requests for a model that does not exist are refused */
 	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
 	const char *audit_key; /* NULL: not set */

@@ -13,6 +13,7 @@
 #include "core/checkpoint/formats.h"
 #include "core/base/clock.h"
 #include "core/base/jobs.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/plugin/host_services.h"
 #include "core/sign/policy.h"
@@ -49,7 +50,7 @@ static enum lmd_status start_host(struct lmi_daemon *d, struct lmd_error *err)
 	if (lmi_host_create(&d->host, UINT64_MAX) != LMD_OK)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the host");
 	lmi_host_set_log_level(d->host, (int)d->config->log);
-	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env));
+	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env), LMI_LOG_JOURNAL_SOCKET);
 	lmi_daemon_notify_init(&d->notify, d->env->get(d->env->arg, "NOTIFY_SOCKET"),
 			       d->env->get(d->env->arg, "WATCHDOG_USEC"),
 			       d->env->get(d->env->arg, "WATCHDOG_PID"), (long)getpid());

@@ -134,6 +134,7 @@ struct lmi_engine_model_opts {
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
+	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
@@ -279,6 +280,11 @@ const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
 /* Returns the tokens that the model's file says are never sampled, [*n], valid as long as e. */
 const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
+/* Returns what pictures have to be for the model's tower, valid as long as e; NULL: it has none. */
+const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e);
+/* Returns the number of rows of a picture of so many patches; 0: none that the tower computes. */
+uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h);
+
 struct lmi_sampler_scalars; /* sample.h */
 /* Returns the sampling parameters that the model's file recommends, valid as long as e. */
 const struct lmi_sampler_scalars *lmi_engine_sampling(const struct lmi_engine *e);

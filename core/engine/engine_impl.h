@@ -191,6 +191,9 @@ void lmi_engine_event_emit_flush(struct lmi_engine *e);
 
 /* Starts and cancels sessions as commanded; ends everything if the engine is stopping. */
 void lmi_engine_commands_take(struct lmi_engine *e);
+/* Lets the tower compute the rows of the next picture that a command waits for. Returns false if there is
+ * none. */
+bool lmi_engine_look(struct lmi_engine *e);
 /* Finds the first row with the adapter of a sequence: 0, or where the last invocation in its prompt
  * begins (aLoRA, arXiv 2504.12397). Without one the adapter is not used. */
 enum lmd_status lmi_engine_activate(const struct lmi_engine *e, struct lmi_engine_seq *q,

@@ -45,6 +45,8 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		.encode = planned->encode,
 		.tokens = planned->encode ? q->enc : q->tokens,
 		.ext = planned->encode ? NULL : q->ext,
+		.pictures = q->pictures,
+		.n_picture = q->n_picture,
 		.lora_slot = q->adapter,
 		.lora_from = planned->encode && q->adapter_from ? UINT32_MAX : q->adapter_from,
 	};
@@ -388,6 +390,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	moved = lmi_engine_transfer_step(e);
 	moved |= lmi_engine_adapter_step(e);
 	moved |= lmi_engine_drop_step(e);
+	moved |= lmi_engine_look(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();

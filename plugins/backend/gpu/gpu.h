@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "backend/common/pool_check.h"
+#include "backend/common/site.h"
 #include "backend/gpu/driver.h"
 #include "backend/gpu/kern/args.h"
 #include "llamad/backend.h"
@@ -38,7 +39,7 @@ struct gpu_dev {
 	gpu_function kernels[GPU_N_KERNEL];
 	uint32_t warp, processors;
 	gpu_stream stream;      /* of calls without a queue */
-	struct gpu_site *sites; /* where adapters apply: adapter.c */
+	struct device_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
 	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
 	bool flash;             /* it has the kernels of kern/nv/flash.h */
