@@ -104,6 +104,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.override_tensor = l->override_tensor;
 	if (l->isolation)
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
+	if (l->isolation)
+		o->inst.isolate_untrusted = false;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -177,7 +179,7 @@ void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct
 		const struct lmi_engine_device_share *d = &p->devices[i];
 		uint64_t wait_ns;
 
-		if (lmi_engine_device_losses(set, d->name, &wait_ns) == d->n_loss ||
+		if (!lmi_engine_device_is_lost(set, d->opening, &wait_ns) ||
 		    (out->device[0] && wait_ns <= out->wait_ns))
 			continue;
 		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);

@@ -44,11 +44,11 @@ struct lmi_embedded_name;
 			"then the results do not depend on the number of devices."},               \
 		{.name = "isolation",                                                              \
 		 .type = LMI_OPT_CHOICE,                                                           \
-		 .value = "off|process",                                                           \
-		 .def = "off",                                                                     \
+		 .value = "auto|off|process",                                                      \
+		 .def = "auto",                                                                    \
 		 .doc = "process: run the backend in a process of its own, so that a crash of its " \
-			"plugin ends the model's requests and nothing else. Only for devices that " \
-			"compute in host memory."},                                                \
+			"plugin ends the model's requests and nothing else. auto: if its file is in a " \
+			"folder of --plugin-dir and root does not own it."},                                                \
 	{                                                                                          \
 		.name = "override-tensor", .type = LMI_OPT_STR, .value = "REGEX=DEVICE,...",       \
 		.doc = "Run the operations whose weights match an extended regular expression on " \

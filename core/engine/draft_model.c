@@ -106,7 +106,7 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 	o.files = NULL;
 	o.n_files = 0;
 	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
-	o.label = opts->isolated ? label : NULL; /* names its worker */
+	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
 	o.devices = target->set;
 	o.override_tensor = NULL;
 	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
@@ -174,7 +174,7 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 	return LMD_OK;
 }
 
-const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m)
+struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m)
 {
 	return m->inst;
 }

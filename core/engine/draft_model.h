@@ -44,6 +44,6 @@ struct lmi_engine_draft_count {
 void lmi_engine_draft_model_count(const struct lmi_engine_draft_model *m,
 				  struct lmi_engine_draft_count *out);
 
-const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
+struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_H */

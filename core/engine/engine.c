@@ -19,6 +19,7 @@
 #include "core/engine/engine_impl.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/saved.h"
+#include "core/engine/tower.h"
 #include "core/text/chat/chat.h"
 
 #define N_REQUEST     256u
@@ -49,7 +50,7 @@ static void *main_loop(void *arg)
 			if (lmi_engine_event_ring_room(&e->events) == e->events.size)
 				continue;
 		}
-		(void)lmi_engine_eventfd_wait(e->commands.fd, -1);
+		lmi_engine_wait_idle(e);
 	}
 	atomic_store(&e->quiet, true);
 	lmi_engine_event_ring_wake(&e->events);
@@ -196,6 +197,10 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 		st = open_tokenizer(e, err);
 	if (st == LMD_OK && o->inst.draft_path && e->tok)
 		st = lmi_engine_draft_model_open(&e->inst->draft, e->inst, &o->inst, e->tok, err);
+	if (st == LMD_OK && o->inst.mmproj_path)
+		st = lmi_engine_tower_open(&e->inst->tower, e->inst, &o->inst, err);
+	if (st == LMD_OK && e->inst->tower)
+		st = lmi_inst_reserve_external_rows(e->inst, err);
 	if (st == LMD_OK && o->vocab_digest && e->tok)
 		st = lmi_engine_vocab_digest(e->tok, e->vocab_digest, err);
 	if (st == LMD_OK && e->tok && !e->inst->draft && o->inst.n_draft_candidates)
@@ -266,6 +271,8 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 		out->draft = lmi_engine_draft_model_inst(i->draft)->model->name;
 		add_bytes(lmi_engine_draft_model_inst(i->draft), out);
 	}
+	if (i->tower)
+		add_bytes(lmi_engine_tower_inst(i->tower), out);
 }
 
 void lmi_engine_where(const struct lmi_engine *e, struct lmi_engine_placement *out)
@@ -281,6 +288,16 @@ int32_t lmi_engine_pooling(const struct lmi_engine *e, int32_t asked)
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e)
 {
 	return e->tok;
+}
+
+const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e)
+{
+	return e->inst->tower ? lmi_engine_tower_picture(e->inst->tower) : NULL;
+}
+
+uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h)
+{
+	return e->inst->tower ? lmi_engine_tower_rows(e->inst->tower, patches_w, patches_h) : 0;
 }
 
 const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e)

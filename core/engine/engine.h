@@ -135,6 +135,7 @@ struct lmi_engine_model_opts {
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
+	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
@@ -144,6 +145,11 @@ struct lmi_engine_model_opts {
 					     * its own */
 	bool at_once;		       /* open devices that were lost a moment ago as well */
 	bool isolated;		       /* its devices are in a process of their own */
+	bool isolate_untrusted;	       /* those of untrusted plugins are (registry.h), if this program
+				        * can start processes and values are not kept */
+	/* how long that process may take for a request, or without progress in a step, before it is
+	 * ended; 0 = any time */
+	uint64_t isolation_timeout_ns;
 	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
@@ -170,7 +176,7 @@ struct lmi_engine_device_share {
 	char name[56];	     /* "cpu0" */
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
-	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
+	uint64_t opening;    /* for lmi_engine_device_is_lost */
 	int64_t pid;	     /* of the process that it is in; 0: this one, or it has ended */
 	struct lmi_engine_memory memory;
 };
@@ -275,6 +281,11 @@ const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
 /* Returns the tokens that the model's file says are never sampled, [*n], valid as long as e. */
 const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
+/* Returns what pictures have to be for the model's tower, valid as long as e; NULL: it has none. */
+const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e);
+/* Returns the number of rows of a picture of so many patches; 0: none that the tower computes. */
+uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h);
+
 struct lmi_sampler_scalars; /* sample.h */
 /* Returns the sampling parameters that the model's file recommends, valid as long as e. */
 const struct lmi_sampler_scalars *lmi_engine_sampling(const struct lmi_engine *e);

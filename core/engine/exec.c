@@ -45,6 +45,8 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 	p.max_rows[LMD_SPACE_TOKENS] = n_row;
 	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out < n_row ? inst->n_out : n_row;
 	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq < n_row ? inst->n_seq : n_row;
+	for (uint32_t i = 0; inst->desc.x_ratio && i < inst->desc.n_x; i++)
+		p.max_rows[LMD_SPACE_X0 + i] = n_row / inst->desc.x_ratio[i];
 	st = lmi_plan_build(&e->plan, &p, err);
 	if (st == LMD_OK && inst->unfused)
 		st = lmi_plan_lower_all(e->plan, err);
@@ -184,6 +186,7 @@ static uint64_t find_output(const struct lmi_inst *inst, struct lmi_engine_exec 
 			e->out_space = v->space;
 			e->out_rows = v->space == LMD_SPACE_SEQS     ? inst->n_seq
 				      : v->space == LMD_SPACE_TOKENS ? inst->n_batch
+				      : v->space >= LMD_SPACE_X0     ? p->max_rows[v->space]
 								     : inst->n_out;
 			return (uint64_t)e->out_rows * v->width * sizeof(float);
 		}
@@ -644,7 +647,7 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	struct lmd_plan_key key = {.struct_size = sizeof(key), .kind = LMD_PLAN_FORWARD};
 
 	key.flags = LMD_PLAN_LOGITS;
-	if (inst->desc.driver == LMD_DRIVER_ENCODER) {
+	if (inst->desc.driver == LMD_DRIVER_ENCODER || inst->desc.driver == LMD_DRIVER_TOWER) {
 		key.flags = LMD_PLAN_EMBED;
 		key.pooling = lmi_inst_pooling(inst, LMD_POOL_UNSET);
 	}

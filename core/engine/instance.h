@@ -162,6 +162,7 @@ struct lmi_inst_device {
 
 struct lmi_engine_place;
 struct lmi_engine_draft_model;
+struct lmi_engine_tower;
 struct lmi_engine_history;
 struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
@@ -191,7 +192,7 @@ struct lmi_inst {
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
 	char isolate_name[LMI_ENGINE_ISOLATE_NAME + 1];
-	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
+	bool isolated, isolate_untrusted; /* which devices are in processes of that name */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;
@@ -230,6 +231,7 @@ struct lmi_inst {
 	uint32_t n_pages;   /* length of each slot's pages */
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
+	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
 	struct lmi_engine_lookup_file *lookup_file; /* NULL: none */
 	enum lmi_engine_device_sampling device_sampling;

@@ -21,6 +21,7 @@
 #include "core/engine/memory_plan.h"
 #include "core/engine/best.h"
 #include "core/engine/tail.h"
+#include "core/engine/tower.h"
 
 /* ---- file and plugins ---- */
 
@@ -173,7 +174,8 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->device_sampling = o->device_sampling;
 	name_worker(inst, o->label ? o->label : "model");
-	inst->isolate = o->isolated ? inst->isolate_name : NULL;
+	inst->isolated = o->isolated;
+	inst->isolate_untrusted = o->isolate_untrusted && !o->keep_values;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
@@ -227,7 +229,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
-	o.isolated = false;
+	o.isolated = o.isolate_untrusted = false;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;
@@ -249,6 +251,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 	if (!inst)
 		return;
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
+	lmi_engine_tower_close(inst->tower);
 	lmi_engine_history_destroy(inst->history);
 	lmi_engine_lookup_file_close(inst->lookup_file);
 	lmi_inst_hold(inst);

@@ -90,6 +90,7 @@ static bool looks_ahead(const struct lmd_arch_desc *d)
 	case LMD_DRIVER_ENCODER:
 	case LMD_DRIVER_DIFFUSION:
 	case LMD_DRIVER_CODEC:
+	case LMD_DRIVER_TOWER:
 		return true;
 	case LMD_DRIVER_ENCDEC:
 		return false;

@@ -117,7 +117,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	*out = NULL;
 	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
-	if (!sources->model)
+	if (!sources->model || seq->n_pictures) /* a draft model cannot see pictures */
 		draft &= LMI_ENGINE_DRAFT_LOOKUP;
 	if (draft == LMI_ENGINE_DRAFT_OFF)
 		return LMD_OK;
@@ -202,6 +202,9 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 			o->n = 0;
 	} else {
 		o->n = x->ops->guess(x->drafter, tokens, n_tokens, most, o->guess, &o->trust);
+		for (uint32_t i = 0; i < o->n; i++)
+			if (o->guess[i] < 0) /* the row of a picture */
+				o->n = i;
 	}
 	p = x->trust[o->trust].right / x->trust[o->trust].tested;
 	o->length = choose_length(p, o->n, cost_ns, times->host_ns, times, &o->gain);

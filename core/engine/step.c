@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/engine/best.h"
+#include "core/engine/picture.h"
 #include "core/engine/tail.h"
 
 /* What the row inputs of an architecture may query about sequences. */
@@ -29,7 +30,7 @@ static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
 
 	if (!p || !p->tokens || index < 0 || index >= (int64_t)p->first + p->n)
 		return -1;
-	return p->tokens[index];
+	return lmi_engine_is_picture_row(p->tokens[index]) ? -1 : p->tokens[index];
 }
 
 static int64_t n_past(void *ctx, uint32_t seq_slot)
@@ -41,6 +42,30 @@ static int64_t n_past(void *ctx, uint32_t seq_slot)
 
 /* ---- filling ---- */
 
+/* Returns the numbers of an external row; NULL: it is a token. */
+static const float *external(const struct lmi_engine_rows *p, uint32_t row, uint32_t width)
+{
+	const struct lmi_engine_seq_picture *x;
+
+	if (p->ext)
+		return p->ext + (size_t)row * width;
+	if (!p->n_picture || p->encode)
+		return NULL;
+	x = lmi_engine_picture_at(p->pictures, p->n_picture, row);
+	return x ? x->rows + (size_t)(row - x->first) * width : NULL;
+}
+
+static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t row,
+			   uint32_t t)
+{
+	int32_t pos[4] = {(int32_t)row, (int32_t)row, (int32_t)row, (int32_t)row};
+
+	if (p->n_picture && !p->encode)
+		lmi_engine_picture_positions(p->pictures, p->n_picture, row, pos);
+	for (int k = 0; k < 4; k++)
+		s->pos[k][t] = p->pos[k] ? p->pos[k][row] : pos[k];
+}
+
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
 		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
@@ -48,16 +73,15 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
+		const float *ext = external(p, row, width);
 
-		if (p->ext) {
-			memcpy(slot->ext + (size_t)t * width, p->ext + (size_t)row * width,
-			       width * sizeof(float));
+		if (ext) {
+			memcpy(slot->ext + (size_t)t * width, ext, width * sizeof(float));
 			s->token[t] = -1 - (int32_t)t;
 		} else {
 			s->token[t] = p->tokens[row];
 		}
-		for (int k = 0; k < 4; k++)
-			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
+		fill_positions(s, p, row, t);
 		s->seq_of[t] = (int32_t)part;
 		if (s->lora_slot)
 			s->lora_slot[t] = row >= p->lora_from ? p->lora_slot : 0;
@@ -73,6 +97,20 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 	s->head->n_seq++;
 }
 
+/* Adds the keys of its own picture to those that a row sees. */
+static void see_picture(const struct lmi_engine_rows *p, uint32_t row, struct lmi_kv_span *v)
+{
+	const struct lmi_engine_seq_picture *x =
+		lmi_engine_picture_at(p->pictures, p->n_picture, row);
+
+	if (!x || !x->both_ways)
+		return;
+	if (v->lo > (int32_t)x->first)
+		v->lo = (int32_t)x->first;
+	if (v->hi < (int32_t)(x->first + x->n))
+		v->hi = (int32_t)(x->first + x->n);
+}
+
 /* Keys in memory: the sequence's earlier rows and those of this step. */
 static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
 		       const struct lmi_engine_rows *p, uint32_t t0)
@@ -82,6 +120,8 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 
 		if (!p->encode)
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
+		if (p->n_picture)
+			see_picture(p, p->first + i, &v);
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 		s->group[g].slot[t0 + i] =
@@ -256,6 +296,21 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engin
 	return st;
 }
 
+/* The rows of a sequence in the X spaces. */
+static void fill_x(const struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t part)
+{
+	for (uint32_t k = 0; inst->desc.x_ratio && k < inst->desc.n_x; k++) {
+		int32_t n = s->q_len[part] / (int32_t)inst->desc.x_ratio[k];
+
+		if (!s->x_off[k])
+			continue;
+		s->x_off[k][0] = 0;
+		s->x_off[k][part + 1] = s->x_off[k][part] + n;
+		s->x_h[k][part] = 1;
+		s->x_w[k][part] = n;
+	}
+}
+
 static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
 			    const struct lmi_engine_step_watch *w, struct lmd_error *err)
@@ -278,6 +333,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 		st = fill_groups(inst, e, &inst->slot[slot], s, &parts[i], i, err);
 		if (st != LMD_OK)
 			return st;
+		fill_x(inst, s, i);
 	}
 	if (e->key.bucket)
 		lmi_plan_step_pad(s);
@@ -377,8 +433,11 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 /* Number of rows of the plan's output in this step. */
 static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 {
-	const struct lmd_step_header *h = e->step[slot][e->first]->head;
+	const struct lmi_plan_step *s = e->step[slot][e->first];
+	const struct lmd_step_header *h = s->head;
 
+	if (e->out_space >= LMD_SPACE_X0)
+		return (uint32_t)s->x_off[e->out_space - LMD_SPACE_X0][h->n_seq];
 	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
 	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
 						  : h->n_out;

@@ -1702,8 +1702,7 @@ struct lmi_wire_req_load {
 	 * tokens; auto = the smallest model in memory that has the same vocabulary and at most
 	 * a quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
-	/* The process of the model's backend; only for devices that compute in host memory.
-	 * (default auto) */
+	/* The process of the model's backend. (default auto) */
 	enum lmi_wire_isolation isolation;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */

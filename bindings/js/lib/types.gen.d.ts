@@ -1204,7 +1204,7 @@ export interface LoadRequest {
   override_tensor?: string;
   /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
-  /** The process of the model's backend; only for devices that compute in host memory. Default: "auto". */
+  /** The process of the model's backend. Default: "auto". */
   isolation?: "auto" | "off" | "process";
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;

@@ -2202,7 +2202,7 @@ class LoadRequest(Request[LoadReply]):
     #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
     #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
-    #: The process of the model's backend; only for devices that compute in host memory.
+    #: The process of the model's backend.
     isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
@@ -2252,7 +2252,7 @@ class LoadParams(TypedDict, total=False):
     #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
     #: quarter of the weights; empty = none, or that of the configuration.
     draft_model: str
-    #: The process of the model's backend; only for devices that compute in host memory.
+    #: The process of the model's backend.
     isolation: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
