@@ -114,6 +114,7 @@ does add tiny "$HOME/tiny.gguf"
 does alias tiny "$secret"
 doctor --socket "$url"
 finds ok daemon "llamad .* answers at $url"
+finds ok http "answers at unix:$dir/sock-http.sock"
 finds ok models '1 registered'
 finds ok keys 'none expires within 7 days'
 does key add lasting --expires 200h
