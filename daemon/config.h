@@ -86,6 +86,7 @@ struct lmi_config {
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */
 	int64_t activations; /* enum lmd_activations */
 	int64_t attention;   /* enum lmd_attention */
+	int64_t deterministic; /* enum lmd_deterministic */
 	int64_t memory;      /* bytes */
 	int64_t files;       /* 0 mapped, 1 read, 2 direct */
 	int64_t lock;        /* 0, 1 */

@@ -466,6 +466,16 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(attention),
 	 .live = true},
 	{.section = "engine",
+	 .opt = {.name = "deterministic",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "off|exact",
+		 .def = "off",
+		 .doc = "exact: the same bits on every device of backends cpu, cuda and hip, with "
+			"one arithmetic for all of them, which is slower. Models with tensors or "
+			"operations that it does not have are refused."},
+	 .at = AT(deterministic),
+	 .live = true},
+	{.section = "engine",
 	 .opt = {.name = "memory",
 		 .type = LMI_OPT_SIZE,
 		 .value = "BYTES",

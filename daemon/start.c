@@ -195,6 +195,7 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.n_thread = (uint32_t)c->threads,
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,
+		.deterministic = (uint32_t)c->deterministic,
 		.n_ctx = (uint32_t)c->ctx,
 		.n_batch = (uint32_t)c->batch,
 		.kv_tokens = (uint64_t)c->kv_tokens,

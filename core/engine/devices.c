@@ -243,6 +243,7 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct lmi_e
 						     .n_thread = s->open.n_thread,
 						     .activations = p->activations,
 						     .attention = p->attention,
+						     .deterministic = p->deterministic,
 						     .team = s->open.team},
 					  .info = *info,
 					  .label = p->isolate,
@@ -302,6 +303,7 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	s->open.backend = f;
 	s->activations = p->activations;
 	s->attention = p->attention;
+	s->deterministic = p->deterministic;
 	s->alone = p->alone || p->isolate;
 	s->n_user = 1;
 	st = open_state(set, s, p, err);
@@ -330,7 +332,8 @@ static struct lmi_engine_device_state *find_shared(struct lmi_engine_devices *se
 	for (struct lmi_engine_device_state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
 		if (!s->alone && !lmi_engine_device_state_is_lost(s) && s->open.backend == f &&
 		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
-		    s->activations == p->activations && s->attention == p->attention)
+		    s->activations == p->activations && s->attention == p->attention &&
+		    s->deterministic == p->deterministic)
 			return s;
 	return NULL;
 }

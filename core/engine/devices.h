@@ -58,6 +58,7 @@ struct lmi_engine_device_params {
 	uint32_t n_thread;    /* 0 = one per processor */
 	uint32_t activations; /* enum lmd_activations */
 	uint32_t attention;   /* enum lmd_attention */
+	uint32_t deterministic; /* enum lmd_deterministic */
 	bool alone;	      /* a state that no other model uses */
 	bool at_once;	      /* even if the device was lost a moment ago */
 	/* in a process of its own, for the model of this name, of which LMI_ENGINE_ISOLATE_NAME bytes are

@@ -26,7 +26,7 @@ struct lmi_engine_device_entry {
 struct lmi_engine_device_state {
 	struct lmi_engine_open_device open;
 	struct lmi_engine_device_entry *entry;
-	uint32_t activations, attention;
+	uint32_t activations, attention, deterministic;
 	bool alone;
 	bool lost;	 /* this state was reported as lost */
 	uint32_t n_loss; /* how often the device had been lost when this was opened */

@@ -225,6 +225,7 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
 								.activations = o->activations,
 								.attention = o->attention,
+								.deterministic = o->deterministic,
 								.alone = inst->has_adapters,
 								.at_once = o->at_once,
 								.isolation_timeout_ns =

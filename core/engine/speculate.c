@@ -118,8 +118,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	*out = NULL;
 	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
-	/* drafts cannot see pictures */
-	if ((!sources->model && !sources->nextn) || seq->n_pictures)
+	if ((!sources->model && !sources->nextn) || seq->n_pictures) /* drafts cannot see pictures */
 		draft &= LMI_ENGINE_DRAFT_LOOKUP;
 	if (draft == LMI_ENGINE_DRAFT_OFF)
 		return LMD_OK;

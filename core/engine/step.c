@@ -42,18 +42,6 @@ static int64_t n_past(void *ctx, uint32_t seq_slot)
 
 /* ---- filling ---- */
 
-/* What a DRAFT plan reads. */
-static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
-			const struct lmi_engine_rows *p, uint32_t t0)
-{
-	size_t width = inst->desc.n_embd;
-	float *to = (float *)slot->before_rows.host + t0 * width;
-
-	memcpy(to, p->hidden[0], width * sizeof(*to));
-	if (p->n > 1)
-		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
-}
-
 /* Returns the numbers of an external row; NULL: it is a token. */
 static const float *external(const struct lmi_engine_rows *p, uint32_t row, uint32_t width)
 {
@@ -76,6 +64,18 @@ static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows
 		lmi_engine_picture_positions(p->pictures, p->n_picture, row, pos);
 	for (int k = 0; k < 4; k++)
 		s->pos[k][t] = p->pos[k] ? p->pos[k][row] : pos[k];
+}
+
+/* What a DRAFT plan reads. */
+static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
+			const struct lmi_engine_rows *p, uint32_t t0)
+{
+	size_t width = inst->desc.n_embd;
+	float *to = (float *)slot->before_rows.host + t0 * width;
+
+	memcpy(to, p->hidden[0], width * sizeof(*to));
+	if (p->n > 1)
+		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
 }
 
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
@@ -134,10 +134,10 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 
 		if (!p->encode)
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
-		if (v.lo < (int32_t)p->kv_from)
-			v.lo = (int32_t)p->kv_from;
 		if (p->n_picture)
 			see_picture(p, p->first + i, &v);
+		if (v.lo < (int32_t)p->kv_from)
+			v.lo = (int32_t)p->kv_from;
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 		s->group[g].slot[t0 + i] =
@@ -524,7 +524,7 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	const struct lmi_engine_shared *hidden = &inst->slot[slot].hidden_rows[s->device];
 	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
-	bool has_hidden = e->view->key.flags & LMD_PLAN_HIDDEN && index == e->hidden_segment;
+	bool has_hidden = index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;
 	enum lmd_status st = lmi_engine_links_bring(inst, e, s, slot, &n_in, err);
 
@@ -635,9 +635,9 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 		t->bests |= parts[i].best;
 	}
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
-	t->hidden = e->view->key.flags & LMD_PLAN_HIDDEN
-			    ? t->hidden_rows[e->segments[e->hidden_segment].device].host
-			    : NULL;
+	t->hidden = e->hidden_segment == LMD_NONE
+			    ? NULL
+			    : t->hidden_rows[e->segments[e->hidden_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);

@@ -48,9 +48,10 @@ enum lmi_worker_kind {
 
 struct lmi_worker_hello {
 	uint64_t abi; /* LMI_WORKER_ABI */
-	uint32_t index, n_thread, activations, attention;
+	uint32_t index, n_thread, activations, attention, deterministic;
 	uint32_t trust; /* enum lmi_plugin_trust */
 	uint32_t own_memory; /* 1: the device does not compute in host memory */
+	uint32_t reserved;
 	uint8_t digest[32]; /* of the plugin's file; zeros: it is linked into the program */
 };
 

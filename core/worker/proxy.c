@@ -126,6 +126,7 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 					 .n_thread = o->params.n_thread,
 					 .activations = o->params.activations,
 					 .attention = o->params.attention,
+					 .deterministic = o->params.deterministic,
 					 .trust = (uint32_t)o->trust,
 					 .own_memory = w->own_memory};
 	char folder[4096];

@@ -155,7 +155,8 @@ static enum lmd_status open_device(struct lmi_worker_serve *s, const struct lmi_
 				    .index = h->index,
 				    .n_thread = h->n_thread,
 				    .activations = h->activations,
-				    .attention = h->attention};
+				    .attention = h->attention,
+				    .deterministic = h->deterministic};
 	enum lmd_status st = find_backend(s, h, backend, folder, err);
 
 	if (st == LMD_OK && h->n_thread > 1)
