@@ -219,9 +219,11 @@ static enum lmd_status print_plans_json(const struct lmi_ctl_described *d, const
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_pos(&ctl->args, 0);
+	const struct lmi_args *a = &ctl->args;
+	bool draft = lmi_arg_given(a, "kind") && lmi_arg_int(a, "kind") == LMD_PLAN_DRAFT;
 	struct lmi_ctl_described d;
-	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path,
-						    (uint32_t)lmi_arg_int(&ctl->args, "ctx"), err);
+	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path, (uint32_t)lmi_arg_int(a, "ctx"),
+						    draft, err);
 
 	if (st == LMD_OK) {
 		st = lmi_arg_flag(&ctl->args, "json")

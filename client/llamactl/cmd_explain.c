@@ -352,7 +352,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct lmd_error too_much = {0};
 	struct lmi_ctl_described d;
 	struct lmi_plan_model_check c = {0};
-	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path, 0, err);
+	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path, 0, 0, err);
 
 	if (st == LMD_OK)
 		st = lmi_plan_model_check(&c, d.view, d.arch->ops.arch, &d.desc, err);

@@ -7,10 +7,13 @@
 #include "core/base/arena.h"
 
 enum lmd_status lmi_ctl_described_init(struct lmi_ctl_described *d, struct lmi_ctl *ctl,
-				       const char *path, uint32_t n_ctx, struct lmd_error *err)
+				       const char *path, uint32_t n_ctx, uint32_t n_draft,
+				       struct lmd_error *err)
 {
-	const struct lmd_arch_params p = {
-		.struct_size = sizeof(p), .n_ctx = n_ctx, .pooling = LMD_POOL_UNSET};
+	const struct lmd_arch_params p = {.struct_size = sizeof(p),
+					  .n_ctx = n_ctx,
+					  .n_draft = n_draft,
+					  .pooling = LMD_POOL_UNSET};
 	enum lmd_status st;
 
 	memset(d, 0, sizeof(*d));

@@ -20,9 +20,10 @@ struct lmi_ctl_described {
 };
 
 /* Opens `path`, takes the plugin of its architecture and has it describe the model for a context
- * of n_ctx tokens (0 = as trained). Release with _fini, also after a failure. */
+ * of n_ctx tokens (0 = as trained) and n_draft draft layers. Release with _fini, also after a failure. */
 enum lmd_status lmi_ctl_described_init(struct lmi_ctl_described *d, struct lmi_ctl *ctl,
-				       const char *path, uint32_t n_ctx, struct lmd_error *err);
+				       const char *path, uint32_t n_ctx, uint32_t n_draft,
+				       struct lmd_error *err);
 void lmi_ctl_described_fini(struct lmi_ctl_described *d);
 
 #endif /* LLAMAD_CLIENT_LLAMACTL_MODEL_DESCRIPTION_H */

@@ -13,7 +13,8 @@ ctl() {
 	"$build/llamactl" --no-default-plugins --plugin-dir "$build/plugins/.libs" "$@"
 }
 
-python3 "$parity/make_models.py" "$dir" llama-tied t5 >"$dir/log" || { cat "$dir/log"; exit 1; }
+python3 "$parity/make_models.py" "$dir" llama-tied t5 glm4moe-mtp deepseek3-mtp qwen35-mtp >"$dir/log" ||
+	{ cat "$dir/log"; exit 1; }
 m=$dir/llama-tied.gguf
 
 # misfit PATTERN ARGUMENT...: the pattern on stdout, and status 1
@@ -55,6 +56,10 @@ prints '^output logits ' debug plan "$m"
 prints '^scratch [0-9]* bytes for 16 rows$' debug plan --memory --rows 16 "$m"
 prints '^plan encode$' debug plan --kind encode "$dir/t5.gguf"
 prints '^plan encode$' debug plan --every "$dir/t5.gguf"
+for name in glm4moe deepseek3 qwen35; do # their draft layers
+	prints 'nextn.eh_proj.weight' debug plan --kind draft "$dir/$name-mtp.gguf"
+done
+refused 1 'plan kind 2' debug plan --kind draft "$m"
 refused 1 'plan kind 3' debug plan --kind tail "$m"
 refused 2 "option '--kind'" debug plan --kind nonsense "$m"
 refused 1 'no-such-file' debug plan "$dir/no-such-file"
