@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models are listed and described from memory, which agrees with the registry after every change. */
+ * Models are found, listed and described from memory, which agrees with the registry after every change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -217,6 +217,61 @@ START_TEST(a_change_meets_a_list)
 }
 END_TEST
 
+/* Tokenises a text with a model of that name; `jobs`: whether it may need some. */
+static void tokenize(const char *model, bool jobs)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	q.u.tokenize.model = str(model);
+	q.u.tokenize.text = str("a");
+	(void)ask(&q, jobs);
+}
+
+static void set_alias(const char *alias, const char *model)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
+
+	q.u.alias.alias = str(alias);
+	q.u.alias.model = str(model);
+	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+}
+
+/* A change of one name leaves the models of other names at hand: their requests do not wait for the registry. */
+START_TEST(other_names_are_not_looked_up_again)
+{
+	struct lmi_wire_request rm = fx_on(&fx, LMI_WIRE_OP_RM, "other");
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	fx_start(&fx);
+	set_alias("best", "tiny");
+	tokenize("tiny", true);
+	tokenize("best", true);
+	tokenize("best", false);
+	set_alias("worst", "other");
+	tokenize("tiny", false);
+	tokenize("best", false);
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	tokenize("tiny", false);
+	tokenize("best", false);
+	/* an alias that is removed is unknown, its model is not */
+	rm = fx_on(&fx, LMI_WIRE_OP_RM, "best");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	tokenize("tiny", false);
+	q.u.tokenize.model = str("best");
+	q.u.tokenize.text = str("a");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	/* a model that is removed is unknown under all its names */
+	set_alias("best", "tiny");
+	tokenize("best", true);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	rm = fx_on(&fx, LMI_WIRE_OP_RM, "tiny");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("registry_rows");
@@ -229,6 +284,7 @@ int main(void)
 	tcase_add_test(tc, states_are_those_of_the_moment);
 	tcase_add_test(tc, a_loaded_model_is_described_at_once);
 	tcase_add_test(tc, a_change_meets_a_list);
+	tcase_add_test(tc, other_names_are_not_looked_up_again);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

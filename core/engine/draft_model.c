@@ -101,6 +101,7 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 
 	o.path = opts->draft_path;
 	o.draft_path = NULL;
+	o.draft_layers = false;
 	o.lookup_path = NULL;
 	o.n_draft_candidates = 0;
 	o.files = NULL;

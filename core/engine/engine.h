@@ -84,6 +84,8 @@ struct lmi_engine_draft_candidate {
 	uint64_t weight_bytes;	  /* also */
 	uint64_t number;	  /* by which the caller knows it, not 0 */
 };
+/* In place of the path of a draft model: the model's own draft layers (NextN). */
+#define LMI_ENGINE_DRAFT_OWN "nextn"
 /* A candidate has at most this part of the bytes of weights. */
 #define LMI_ENGINE_DRAFT_SMALLER 4u
 
@@ -129,13 +131,15 @@ struct lmi_engine_model_opts {
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
 	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
-	 * none */
+	 * none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
+	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
+	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
@@ -165,6 +169,9 @@ struct lmi_engine_model_opts {
 	 * NULL */
 	const char *override_tensor;
 };
+
+/* Do the options ask for the model's own draft layers by name? */
+bool lmi_engine_draft_is_own(const struct lmi_engine_model_opts *o);
 
 /* ---- placement ---- */
 
@@ -259,7 +266,9 @@ struct lmi_engine_info {
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
-	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	/* name of the draft model, whose bytes are part of the above, or LMI_ENGINE_DRAFT_OWN; NULL:
+	 * none */
+	const char *draft;
 	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them */
 	const uint8_t *vocab_digest; /* [32] of the vocabulary's pieces; zeros unless asked for */
 	const struct lmd_model *file; /* what the model's files say; never changes */
@@ -285,6 +294,11 @@ const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
 const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e);
 /* Returns the number of rows of a picture of so many patches; 0: none that the tower computes. */
 uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h);
+
+/* Computes the digest of a picture's content, all members of which but `digest` and `first` are set, so that
+ * submitting it takes less time. LMD_NOMEM, LMD_CANCELLED. Any thread. */
+enum lmd_status lmi_engine_picture_digest(const struct lmi_engine *e, const struct lmi_engine_picture *p,
+					  uint8_t out[32], struct lmd_error *err);
 
 struct lmi_sampler_scalars; /* sample.h */
 /* Returns the sampling parameters that the model's file recommends, valid as long as e. */

@@ -219,7 +219,11 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows,
 			       const int32_t *tokens);
-/* Lets the draft model guess the next tokens of the sequences that want that. */
+/* Gives the hidden rows of a finished step to the drafters that need them; its results are no longer
+ * used. */
+void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pending *p,
+			     const float *hidden);
+/* Lets the draft model or the draft layers guess the next tokens of the sequences that want that. */
 void lmi_engine_results_draft(struct lmi_engine *e);
 /* Takes what the mask workers have found. Waits a little for jobs that are new, so that their
  * sequences need not miss a step. */
