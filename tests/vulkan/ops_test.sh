@@ -29,6 +29,23 @@ cases "linear q6_k"
 LLAMAD_VULKAN=shares=8,work=1,cache=0
 cases "heads of 64, eight share"
 silent "operations in other ways"
+# Attention counts as work: with 32 million multiply-adds for a submission, a step of 512 rows is divided,
+# though its products (20 million) alone are not.
+rows=$(yes "$(seq -s , 60)" | head -n 10 | paste -sd ,)
+if command -v python3 >/dev/null; then
+	python3 "$src/bench/make_model" "$dir/long.gguf" --type q8_0 --layers 4 --width 32 --ffn 32 --heads 1 \
+		--kv-heads 1 --vocab 300 --ctx 1024 >"$dir/out" 2>&1 || exit 99
+	for work in 32 1000000; do
+		LLAMAD_VULKAN=work=$work,counts=1,cache=0
+		call debug logits "$dir/long.gguf" --tokens "$rows" --device vulkan0 --out "$dir/long.$work"
+		holds "600 rows, work=$work: $(cat "$dir/err")" test $got -eq 0
+		sed -n 's/.* submissions=\([0-9]*\) .*/\1/p' "$dir/err" >"$dir/submissions.$work"
+	done
+	more=$(($(cat "$dir/submissions.32") - $(cat "$dir/submissions.1000000")))
+	holds "attention of 4 layers: $more more submissions, at least 1" test "$more" -ge 1
+	holds "divided submissions change the logits" cmp -s "$dir/long.32" "$dir/long.1000000"
+	silent "a long prompt"
+fi
 # memory that is larger than an allocation is refused
 if [ -f "$dir/tiny.gguf" ]; then
 	LLAMAD_VULKAN=piece_kb=1,chunk_kb=1,cache=0

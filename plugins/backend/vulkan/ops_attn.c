@@ -45,6 +45,18 @@ static void put_rel(struct vkb_build *b, const struct lmd_attn_rel *r, bool used
 	vkb_view(b, w ? &r->q2 : NULL);
 }
 
+/* The work of a key, for all heads. */
+static void count_keys(const struct lmd_op_attn *a, struct vkb_dispatch *d)
+{
+	uint32_t n = 0;
+
+	d->work = (uint64_t)a->q.n_head * (a->q.width + a->y.width);
+	for (int i = 0; i < 2; i++) {
+		if (a->src[i].kind != LMD_KV_NONE)
+			d->keys[n++] = a->src[i].group + 1;
+	}
+}
+
 static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_attn *a = &op->u.attn;
@@ -68,7 +80,8 @@ static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 		put_rel(b, &a->rel[i], a->bias == LMD_BIAS_REL);
 	for (int i = 0; i < 2; i++)
 		put_source(b, &a->src[i]);
-	(void)vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1), vkb_fixed(1));
+	count_keys(a, vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1),
+				   vkb_fixed(1)));
 }
 
 /* ---- one cache of floats ---- */
@@ -159,11 +172,13 @@ static void one_cache(struct vkb_build *b, const struct lmd_op *op, const struct
 
 	at = put_fast(b, a, c, parts);
 	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(1));
+	count_keys(a, d);
 	if (shares == 1)
 		return;
 	vkb_when(d, op->space, a->n_kv_head, FEW_ROWS + 1, UINT32_MAX);
 	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(shares));
 	vkb_when(d, op->space, a->n_kv_head, 0, FEW_ROWS);
+	count_keys(a, d);
 	d->beside = true;
 	put_join(b, a, op->space, parts);
 }

@@ -25,7 +25,10 @@ struct vkb_dispatch {
 	bool beside;             /* needs nothing of the dispatch before it */
 	bool adapters;           /* runs only in steps with adapters */
 	struct vkb_grid x, y;
-	uint64_t work;           /* multiply-adds for each row of y's space, if they count */
+	/* Multiply-adds, if they count: for each row of y's space or, if `keys` names groups (plus 1),
+	 * for each key that a row of the step sees of them. */
+	uint64_t work;
+	uint32_t keys[2];
 	/* Runs only if the rows of a space times `each` are in [lo, hi]; each 0: always. */
 	uint32_t of, each, lo, hi;
 };
@@ -67,6 +70,7 @@ struct vkb_plan {
 	VkBuffer values_buffer;
 	uint64_t values_offset;
 	VkDeviceAddress values;
+	uint64_t keys[LMD_MAX_GROUP]; /* that the rows of the next step see, in all */
 	uint32_t *env;           /* [n_env] what the next step writes */
 	uint32_t n_env, indirect; /* words; the counts of workgroups begin at word `indirect` */
 	VkCommandPool pool;

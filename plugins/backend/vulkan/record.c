@@ -38,53 +38,83 @@ static bool is_active(const struct vkb_plan *p, uint32_t i)
 	return groups[0] && groups[1];
 }
 
-/* Records the dispatches from .. to-1 that `active` names, or all that the step needs if it is NULL. */
-static struct vkb_counts record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to,
-				const bool *active)
+/* Where recording is: what comes before the first dispatch, and what comes after the last one, has a
+ * barrier of its own (vkb_submit, vkb_begin). */
+struct recording {
+	const bool *active;      /* dispatches that are recorded; NULL: all that the step needs */
+	bool begun;              /* there was one */
+	bool barrier;            /* one is due before the next */
+	struct vkb_counts counts;
+};
+
+/* Records dispatches from .. to-1. */
+static void record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to,
+		   struct recording *r)
 {
-	struct vkb_counts n = {.barriers = 1};
 	VkPipeline bound = VK_NULL_HANDLE;
-	bool barrier = false;
 
 	for (uint32_t i = from; i < to; i++) {
-		barrier = barrier || !p->dispatches[i].beside;
-		if (!(active ? active[i] : is_active(p, i)))
+		r->barrier = r->barrier || !p->dispatches[i].beside;
+		if (!(r->active ? r->active[i] : is_active(p, i)))
 			continue;
-		if (barrier)
+		if (r->barrier && r->begun) {
 			vkb_barrier(p->dev, cmd);
-		n.barriers += barrier;
-		n.dispatches++;
-		barrier = false;
+			r->counts.barriers++;
+		}
+		r->barrier = false;
+		r->begun = true;
+		r->counts.dispatches++;
 		record_one(p, cmd, i, &bound);
 	}
-	vkb_barrier(p->dev, cmd);
-	return n;
 }
 
 void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to)
 {
-	(void)record(p, cmd, from, to, NULL);
+	struct recording r = {0};
+
+	record(p, cmd, from, to, &r);
 }
 
 /* ---- pieces ---- */
 
-static uint64_t work_of(const struct vkb_dispatch *d, const uint32_t *rows)
+/* keys: of the rows, in all, by group. */
+static uint64_t work_of(const struct vkb_dispatch *d, const uint32_t *rows, const uint64_t *keys)
 {
-	return d->work * (d->y.space < LMD_N_SPACE ? rows[d->y.space] : 1);
+	uint64_t n = d->y.space < LMD_N_SPACE ? rows[d->y.space] : 1;
+
+	if (d->keys[0])
+		n = keys[d->keys[0] - 1] + (d->keys[1] ? keys[d->keys[1] - 1] : 0);
+	return d->work * n;
+}
+
+/* The most keys that rows of a step can see. */
+static void most_keys(const struct vkb_plan *p, uint64_t *keys)
+{
+	for (uint32_t g = 0; g < p->plan->n_group; g++) {
+		const struct vkb_pool *pool = p->pools[g];
+		uint32_t space = p->plan->groups[g].q_space, k = p->plan->groups[g].k_space;
+		uint64_t rows = space < LMD_N_SPACE ? p->plan->max_rows[space] : 0;
+
+		if (pool && !pool->shape.state)
+			keys[g] = rows * pool->shape.n_index * pool->shape.page_tokens;
+		else
+			keys[g] = rows * (k < LMD_N_SPACE ? p->plan->max_rows[k] : 0);
+	}
 }
 
 /* Cuts the plan where a step with all rows would exceed the bound. */
 static enum lmd_status cut(struct vkb_plan *p, struct lmd_error *err)
 {
 	const struct lmd_host *h = p->dev->host;
-	uint64_t sum = 0;
+	uint64_t sum = 0, keys[LMD_MAX_GROUP] = {0};
 
+	most_keys(p, keys);
 	p->cuts = h->alloc(h->ctx, (p->n_dispatch + 2) * sizeof(*p->cuts));
 	if (!p->cuts)
 		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
 	p->cuts[p->n_piece++] = 0;
 	for (uint32_t i = 0; i < p->n_dispatch; i++) {
-		uint64_t work = work_of(&p->dispatches[i], p->plan->max_rows);
+		uint64_t work = work_of(&p->dispatches[i], p->plan->max_rows, keys);
 
 		if (sum + work > p->dev->most_work && i > p->cuts[p->n_piece - 1]) {
 			p->cuts[p->n_piece++] = i;
@@ -135,21 +165,23 @@ static enum lmd_status record_variant(struct vkb_plan *p, struct vkb_variant *v,
 		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
 		.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
 	};
+	struct recording all = {.active = v->active};
 
-	v->counts = (struct vkb_counts){0};
 	for (uint32_t i = 0; i < p->n_piece; i++) {
 		VkResult r = fn->BeginCommandBuffer(v->cmds[i], &begin);
-		struct vkb_counts n;
 
-		if (r == VK_SUCCESS) {
-			n = record(p, v->cmds[i], p->cuts[i], p->cuts[i + 1], v->active);
-			v->counts.barriers += n.barriers;
-			v->counts.dispatches += n.dispatches;
-			r = fn->EndCommandBuffer(v->cmds[i]);
+		if (r != VK_SUCCESS)
+			return vkb_fail(err, r, "recording a plan");
+		record(p, v->cmds[i], p->cuts[i], p->cuts[i + 1], &all);
+		if (i + 1 == p->n_piece) { /* the host and the next step read what it has written */
+			vkb_barrier(p->dev, v->cmds[i]);
+			all.counts.barriers++;
 		}
+		r = fn->EndCommandBuffer(v->cmds[i]);
 		if (r != VK_SUCCESS)
 			return vkb_fail(err, r, "recording a plan");
 	}
+	v->counts = all.counts;
 	return LMD_OK;
 }
 
@@ -215,7 +247,7 @@ enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, 
 		uint64_t work = 0;
 
 		for (uint32_t j = p->cuts[i]; j < p->cuts[i + 1]; j++)
-			work += v->active[j] ? work_of(&p->dispatches[j], p->env + 2) : 0;
+			work += v->active[j] ? work_of(&p->dispatches[j], p->env + 2, p->keys) : 0;
 		if (i && sum + work > p->dev->most_work) {
 			p->ends[out->n++ - 1] = i;
 			sum = 0;

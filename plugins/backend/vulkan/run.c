@@ -153,6 +153,22 @@ static enum lmd_status check_adapters(const struct vkb_plan *p, const struct lmd
 	return st;
 }
 
+/* Counts the keys that the rows of the step see. */
+static void count_keys(struct vkb_plan *p, const struct lmd_step *s, const uint32_t *rows)
+{
+	for (uint32_t g = 0; g < p->plan->n_group; g++) {
+		uint32_t space = p->plan->groups[g].q_space;
+		const struct lmd_step_group *x = &s->group[g];
+
+		p->keys[g] = 0;
+		if (!p->layout.group[g].kv_lo || !p->layout.group[g].kv_hi || space >= LMD_N_SPACE)
+			continue;
+		for (uint32_t i = 0; i < rows[space]; i++)
+			p->keys[g] += x->kv_hi[i] > x->kv_lo[i] ? (uint64_t)(x->kv_hi[i] - x->kv_lo[i])
+								: 0;
+	}
+}
+
 static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 				const struct lmd_binding *in, uint32_t n_in,
 				const struct lmd_binding *out, uint32_t n_out, struct lmd_error *err)
@@ -171,6 +187,7 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	memcpy(p->env + 2, rows, sizeof(rows));
 	p->env[VKB_ENV_ADAPTERS] = p->n_place && has_adapters(step);
 	put_groups(p, rows);
+	count_keys(p, step, rows);
 	return LMD_OK;
 }
 
