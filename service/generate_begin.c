@@ -52,7 +52,8 @@ static void encode(void *arg)
 	struct lmd_error *err = &g->job_err;
 
 	err->status = g->resumes ? find_shown(g, err)
-				 : lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
+				 : lmi_svc_prompt_encode(e, q, &g->pictures, &g->tokens,
+							 &g->answer_format, err);
 	g->n_encoded = g->tokens.n;
 	if (err->status == LMD_OK && q->has_prediction)
 		err->status = lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prediction.ptr,
@@ -257,7 +258,8 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	}
 	lmi_svc_adapter_choice_fini(choice);
 	if (lmi_svc_adapter_choose(choice, g->request.svc, lmi_svc_model_record_name(r->record),
-				   lmi_svc_gen_request(g), &refused) != LMD_OK) {
+				   lmi_svc_gen_request(g), &refused) != LMD_OK ||
+	    lmi_svc_replay_check_adapters(g, &refused) != LMD_OK) {
 		lmi_svc_loaded_model_unref(r, now);
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;

@@ -137,6 +137,7 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
 	       !strcmp(a->draft_path, b->draft_path) &&
+	       !strcmp(a->mmproj_path, b->mmproj_path) &&
 	       !strcmp(a->lookup_path, b->lookup_path);
 }
 
@@ -273,10 +274,15 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
-static bool is_auto(const struct lmd_str *draft)
+/* Returns the word that stands in place of a model's name, or NULL. */
+static const char *draft_word(const struct lmd_str *draft)
 {
-	return draft->len == strlen(LMI_SVC_DRAFT_AUTO) &&
-	       !memcmp(draft->ptr, LMI_SVC_DRAFT_AUTO, draft->len);
+	static const char *const words[] = {LMI_SVC_DRAFT_AUTO, LMI_ENGINE_DRAFT_OWN};
+
+	for (size_t i = 0; draft && i < LMD_LEN(words); i++)
+		if (draft->len == strlen(words[i]) && !memcmp(draft->ptr, words[i], draft->len))
+			return words[i];
+	return NULL;
 }
 
 static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
@@ -306,10 +312,10 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	}
 	w->lookup.found = found;
 	w->pending = true;
-	w->finds_draft = draft && draft->len && !is_auto(draft);
-	if (draft && is_auto(draft))
+	w->finds_draft = draft && draft->len && !draft_word(draft);
+	if (draft_word(draft))
 		(void)snprintf(w->load.draft_path, sizeof(w->load.draft_path), "%s",
-			       LMI_SVC_DRAFT_AUTO);
+			       draft_word(draft));
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, w->finds_draft ? draft : &name);
 	return LMD_OK;
 }
@@ -362,6 +368,10 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);
 	copy(l.override_tensor, sizeof(l.override_tensor), &q->override_tensor);
+	if (q->mmproj.len && q->mmproj.ptr[0] != '/')
+		return lmd_fail(err, LMD_INVALID, "mmproj: '%.200s' is not an absolute path",
+				q->mmproj.ptr);
+	copy(l.mmproj_path, sizeof(l.mmproj_path), &q->mmproj);
 	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
 		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",
 			       (int)(q->backend.len < 47 ? q->backend.len : 47), q->backend.ptr);

@@ -18,6 +18,7 @@
 #include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
+#include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
 #include "service/service_state.h"
@@ -74,7 +75,7 @@ static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct l
 	return lmi_store_model_changed(m, err);
 }
 
-static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
+static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 {
 	const struct lmi_service *svc = r->svc;
 	const struct lmi_svc_load *l = &r->load;
@@ -104,6 +105,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.override_tensor = l->override_tensor;
 	if (l->isolation)
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
+	if (l->isolation)
+		o->inst.isolate_untrusted = false;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -116,10 +119,17 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	o->vocab_digest = !svc->o.embedded;
 	o->inst.draft_candidates = r->pair.v;
 	o->inst.n_draft_candidates = r->pair.n;
-	if (!strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO))
+	o->inst.draft_layers = !strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO);
+	if (o->inst.draft_layers)
 		o->inst.draft_path = NULL;
 	else if (l->draft_path[0])
 		o->inst.draft_path = l->draft_path;
+	o->inst.mmproj_optional = !l->mmproj_path[0] && !o->inst.mmproj_path;
+	if (l->mmproj_path[0])
+		o->inst.mmproj_path = l->mmproj_path;
+	else if (o->inst.mmproj_optional &&
+		 lmi_svc_mmproj_beside(r->record->m.v[0].files[0].path, r->mmproj, sizeof(r->mmproj)))
+		o->inst.mmproj_path = r->mmproj;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;
 	if (l->memory_limit)
@@ -177,7 +187,7 @@ void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct
 		const struct lmi_engine_device_share *d = &p->devices[i];
 		uint64_t wait_ns;
 
-		if (lmi_engine_device_losses(set, d->name, &wait_ns) == d->n_loss ||
+		if (!lmi_engine_device_is_lost(set, d->opening, &wait_ns) ||
 		    (out->device[0] && wait_ns <= out->wait_ns))
 			continue;
 		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);

@@ -104,6 +104,38 @@ START_TEST(every_change_is_listed)
 }
 END_TEST
 
+/* Aliases are told apart by their models, whatever the order of their names, and lead to these. */
+START_TEST(aliases_of_each_model)
+{
+	static const char *const aliases[][2] = {
+		{"c", "tiny"}, {"a", "tiny"}, {"d", "other"}, {"b", "other"}, {"z", "tiny"}};
+	struct lmi_wire_request q;
+
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
+	for (size_t i = 0; i < LMD_LEN(aliases); i++) {
+		q.u.alias.alias = str(aliases[i][0]);
+		q.u.alias.model = str(aliases[i][1]);
+		ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+	}
+	ck_assert_str_eq(listed(true), "other=b=d tiny=a=c=z");
+	ck_assert_str_eq(listed(false), "other=b=d tiny=a=c=z");
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	q.u.models.has_model = true;
+	for (size_t i = 0; i < LMD_LEN(aliases); i++) {
+		const struct lmi_wire_model *m;
+
+		q.u.models.model = str(aliases[i][0]);
+		m = &ask(&q, false)->u.models.models[0];
+		ck_assert_int_eq((int)m->name.len, (int)strlen(aliases[i][1]));
+		ck_assert_int_eq(memcmp(m->name.ptr, aliases[i][1], m->name.len), 0);
+	}
+	q.u.models.model = str("bb");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_str_eq(fx.a.err.text, "model 'bb' does not exist");
+}
+END_TEST
+
 static enum lmi_wire_model_state state_of(const char *name, bool jobs)
 {
 	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
@@ -248,6 +280,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, every_change_is_listed);
+	tcase_add_test(tc, aliases_of_each_model);
 	tcase_add_test(tc, states_are_those_of_the_moment);
 	tcase_add_test(tc, a_loaded_model_is_described_at_once);
 	tcase_add_test(tc, a_change_meets_a_list);

@@ -12,6 +12,7 @@
 #include "client/llamactl/chat_impl.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/user_state.h"
 #include "core/base/alloc.h"
 #include "core/cli/texts.h"
 
@@ -219,6 +220,10 @@ static enum lmd_status say(struct lmi_ctl_chat *c, const char *text, size_t n,
 						  c->attached.n, err);
 		c->attached.n = 0;
 	}
+	if (st == LMD_OK && c->n_picture) {
+		st = lmi_ctl_messages_set_pictures(&c->messages, c->pictures, c->n_picture, err);
+		c->n_picture = 0;
+	}
 	c->answer = st == LMD_OK;
 	return st;
 }
@@ -309,9 +314,11 @@ static enum lmd_status take_message(struct lmi_ctl_chat *c, const char *text, si
 		st = say(c, text, n, err);
 	while (st == LMD_OK && c->answer)
 		st = answer_messages(c, err);
+	if (st == LMD_OK && *c->session)
+		st = lmi_ctl_messages_save(&c->messages, c->session, lmi_arg_pos(&c->g->ctl->args, 0), err);
 	if (st == LMD_CANCELLED && lmi_ctl_interrupt_signal() == SIGINT)
 		return LMD_OK; /* Ctrl-C ended this answer only */
-	if (st == LMD_INVALID && isatty(STDIN_FILENO)) {
+	if ((st == LMD_INVALID || st == LMD_UNSUPPORTED) && isatty(STDIN_FILENO)) {
 		fprintf(stderr, "%s\n", err->text);
 		*err = (struct lmd_error){0};
 		return LMD_OK;
@@ -347,6 +354,23 @@ static enum lmd_status converse(struct lmi_ctl_chat *c, struct lmd_error *err)
 	return st;
 }
 
+/* Goes on with the messages of --session, whose keys and values the server has, if there are any. */
+static enum lmd_status continue_session(struct lmi_ctl_chat *c, struct lmd_error *err)
+{
+	const char *name = lmi_arg_str(&c->g->ctl->args, "session");
+	enum lmd_status st;
+
+	if (!name || !c->use_template)
+		return LMD_OK;
+	lmi_ctl_user_state_session(c->session, name);
+	if (!*c->session || access(c->session, F_OK))
+		return LMD_OK;
+	st = lmi_ctl_messages_load(&c->messages, c->session, err);
+	if (st == LMD_OK && isatty(STDIN_FILENO))
+		fprintf(stderr, "session %s goes on after %u messages\n", name, c->messages.n);
+	return st;
+}
+
 static void print_greeting(const struct lmi_ctl_chat *c)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
@@ -362,6 +386,8 @@ enum lmd_status lmi_ctl_chat(struct lmi_ctl_generation *g, const char *first, st
 	enum lmd_status st = wants_template(g, &c.use_template, err);
 
 	if (st == LMD_OK)
+		st = continue_session(&c, err);
+	if (st == LMD_OK)
 		st = lmi_ctl_line_editor_open(&c.editor, err);
 	if (st == LMD_OK && g->chat.system.ptr)
 		st = lmi_ctl_messages_set_system(&c.messages, g->chat.system.ptr, err);
@@ -376,6 +402,7 @@ enum lmd_status lmi_ctl_chat(struct lmi_ctl_generation *g, const char *first, st
 	lmi_ctl_line_editor_close(c.editor);
 	lmi_ctl_messages_fini(&c.messages);
 	lmi_text_token_buf_fini(&c.tokens);
+	lmi_ctl_chat_drop_files(&c);
 	lmi_text_byte_buf_fini(&c.attached);
 	return st;
 }

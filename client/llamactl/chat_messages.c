@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamactl/chat_messages.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "core/base/printable.h"
 #include "llamad/attr.h"
 
 #define FILE_MAX (64u << 20)
@@ -42,6 +38,9 @@ void lmi_ctl_messages_cut(struct lmi_ctl_messages *m, uint32_t n)
 		free_text(&last->name);
 		free_text(&last->tool_calls);
 		free_text(&last->tool_call_id);
+		for (uint32_t i = 0; i < last->n_pictures; i++)
+			lmi_free((void *)(uintptr_t)last->pictures[i].data.ptr);
+		lmi_free((void *)(uintptr_t)last->pictures);
 	}
 }
 
@@ -92,6 +91,25 @@ enum lmd_status lmi_ctl_messages_set_result_of(struct lmi_ctl_messages *m, struc
 		st = copy_text(&last->name, name.ptr, name.len, err);
 	last->has_tool_call_id = id.len > 0;
 	return st == LMD_OK && id.len ? copy_text(&last->tool_call_id, id.ptr, id.len, err) : st;
+}
+
+enum lmd_status lmi_ctl_messages_set_pictures(struct lmi_ctl_messages *m, struct lmi_wire_picture *own_v,
+					      uint32_t n, struct lmd_error *err)
+{
+	struct lmi_wire_chat_message *last = &m->v[m->n - 1];
+	struct lmi_wire_picture *v = lmi_alloc(n, sizeof(*v));
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (v)
+			v[i] = own_v[i];
+		else
+			lmi_free((void *)(uintptr_t)own_v[i].data.ptr);
+	}
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u pictures", n);
+	last->pictures = v;
+	last->n_pictures = n;
+	return LMD_OK;
 }
 
 static bool has_role(const struct lmi_wire_chat_message *m, const char *role)
@@ -160,17 +178,20 @@ static json_t *message_json(const struct lmi_wire_chat_message *m)
 
 static enum lmd_status write_file(const json_t *o, const char *path, struct lmd_error *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	char shown[160];
-	bool bad = fd < 0;
+	struct lmi_new_file f;
+	char *text = json_dumps(o, JSON_INDENT(2));
+	enum lmd_status st = text ? lmi_new_file_open(&f, path, 0600, err)
+				  : lmd_fail(err, LMD_NOMEM, "no memory for the messages");
 
-	if (!bad) {
-		bad = json_dumpfd(o, fd, JSON_INDENT(2)) || write(fd, "\n", 1) != 1;
-		bad = close(fd) || bad;
+	if (st == LMD_OK) {
+		st = lmi_new_file_write(&f, text, strlen(text), err);
+		if (st == LMD_OK)
+			st = lmi_new_file_write(&f, "\n", 1, err);
+		st = st == LMD_OK ? lmi_new_file_commit(&f, err) : st;
+		lmi_new_file_abort(&f);
 	}
-	return bad ? lmd_fail(err, LMD_IO, "%s: %s", lmi_printable_path(shown, sizeof(shown), path),
-			      strerror(errno))
-		   : LMD_OK;
+	free(text);
+	return st;
 }
 
 enum lmd_status lmi_ctl_messages_save(const struct lmi_ctl_messages *m, const char *path,
@@ -180,7 +201,12 @@ enum lmd_status lmi_ctl_messages_save(const struct lmi_ctl_messages *m, const ch
 	enum lmd_status st = list ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the messages");
 
 	for (uint32_t i = 0; i < m->n && st == LMD_OK; i++)
-		if (json_array_append_new(list, message_json(&m->v[i])))
+		if (m->v[i].n_pictures)
+			st = lmd_fail(err, LMD_UNSUPPORTED,
+				      "message %u has pictures, which are not saved: /undo it, or go on "
+				      "without saving",
+				      i + 1);
+		else if (json_array_append_new(list, message_json(&m->v[i])))
 			st = lmd_fail(err, LMD_INVALID, "message %u is not UTF-8", i + 1);
 	if (st != LMD_OK) {
 		json_decref(list);

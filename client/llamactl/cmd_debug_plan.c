@@ -25,6 +25,7 @@ static void default_key(const struct lmi_ctl_described *d, struct lmd_plan_key *
 		key->pooling = d->desc.pooling == LMD_POOL_UNSET ? LMD_POOL_NONE : d->desc.pooling;
 		return;
 	case LMD_DRIVER_CODEC:
+	case LMD_DRIVER_TOWER:
 		key->flags = LMD_PLAN_EMBED;
 		key->pooling = LMD_POOL_NONE;
 		return;

@@ -11,7 +11,7 @@
 enum kind {
 	MODEL,	/* its value is the model */
 	SOURCE, /* its value is a repository of Hugging Face */
-	OPTION, /* `ours` with the same value, if it has one */
+	OPTION, /* `ours` with the same value, if it has one; a note if the command lacks it */
 	NOTE,	/* left out; `ours` says why */
 };
 
@@ -42,6 +42,12 @@ static const struct row llamacpp[] = {
 	{" --top-p ", true, OPTION, "--top-p"},
 	{" --min-p ", true, OPTION, "--min-p"},
 	{" -s --seed ", true, OPTION, "--seed"},
+	{" --repeat-penalty ", true, OPTION, "--repeat-penalty"},
+	{" --presence-penalty ", true, OPTION, "--presence-penalty"},
+	{" --frequency-penalty ", true, OPTION, "--frequency-penalty"},
+	{" --context-shift ", false, OPTION, "--context-shift"},
+	{" --keep ", true, OPTION, "--keep"},
+	{" --ignore-eos ", false, OPTION, "--ignore-eos"},
 	{" --grammar-file ", true, OPTION, "--grammar"},
 	{" -j --json-schema ", true, OPTION, "--json-schema"},
 	{" --chat-template ", true, OPTION, "--template"},
@@ -51,6 +57,10 @@ static const struct row llamacpp[] = {
 	{" --jinja --metrics --slots --props ", false, NOTE, "always on"},
 	{" -fa --flash-attn ", true, NOTE, "chosen by the backend"},
 	{" -b -ub --batch-size --ubatch-size ", true, NOTE, "chosen by the scheduler"},
+	{" -tb --threads-batch ", true, NOTE, "--threads is for prompts and answers"},
+	{" -ot --override-tensor ", true, OPTION, "--override-tensor"},
+	{" --reasoning-format --reasoning-budget ", true, NOTE, "found from the model's chat template"},
+	{" --no-webui --no-warmup --swa-full --log-disable -v --verbose ", false, NOTE, "no counterpart"},
 	{" --embeddings --embedding --reranking ", false, NOTE, "always on, pooled as the model specifies"},
 	{" --api-key ", true, NOTE, "create a key with `llamactl key add LABEL`"},
 	{" --mlock ", false, NOTE, "set `lock = yes` in [engine] of llamad.conf"},
@@ -58,7 +68,8 @@ static const struct row llamacpp[] = {
 	{" -ctk --cache-type-k ", true, OPTION, "--kv-type-k"},
 	{" -ctv --cache-type-v ", true, OPTION, "--kv-type-v"},
 	{" -md --model-draft ", true, OPTION, "--draft-model"},
-	{" -ts --tensor-split ", true, NOTE, "set `split` in [engine] of llamad.conf"},
+	{" -ts --tensor-split ", true, OPTION, "--split"},
+	{" -f --file ", true, OPTION, "--text"},
 };
 
 static const struct row vllm[] = {
@@ -72,7 +83,7 @@ static const struct row vllm[] = {
 	 "always on"},
 	{" --tool-call-parser --reasoning-parser ", true, NOTE, "found from the model's chat template"},
 	{" --gpu-memory-utilization ", true, NOTE, "set `memory` in [engine] of llamad.conf"},
-	{" --tensor-parallel-size -tp ", true, NOTE, "no counterpart; --device shares the layers"},
+	{" --tensor-parallel-size -tp ", true, NOTE, "set `split = tensor` in [engine] of llamad.conf"},
 	{" --dtype --quantization -q ", true, NOTE, "as the model file says"},
 	{" --max-num-batched-tokens ", true, NOTE, "chosen by the scheduler"},
 	{" --api-key ", true, NOTE, "create a key with `llamactl key add LABEL`"},
@@ -118,6 +129,31 @@ static const struct program {
 	{"ollama", "rm", "rm", NULL, 0, false},
 	{"ollama", "cp", "cp", NULL, 0, false},
 };
+
+/* ---- the command of llamactl ---- */
+
+static bool has_option(const struct lmi_cli_program *prog, const struct program *p, const char *option)
+{
+	char name[32];
+	const struct lmi_cli_cmd *cmd;
+
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->ours, " "), p->ours);
+	cmd = lmi_cli_cmd_find(prog, name);
+	for (uint32_t i = 0; cmd && i < cmd->n_opts; i++)
+		if (cmd->opts[i].name && !strcmp(cmd->opts[i].name, option + 2))
+			return true;
+	return false;
+}
+
+/* Returns whether the word after an option that is not known is its value: where the model is an option as
+ * well, or if another word is left for the model. */
+static bool is_value(const struct program *p, const struct lmi_args *a, uint32_t i, bool has_model)
+{
+	if (i + 1 >= a->n_pos || a->pos[i + 1][0] == '-')
+		return false;
+	return has_model || (p->rows == llamacpp && strcmp(p->name, "llama-run") != 0) ||
+	       (i + 2 < a->n_pos && a->pos[i + 2][0] != '-');
+}
 
 /* ---- output ---- */
 
@@ -170,8 +206,23 @@ static void print_model(const char *value, bool is_source)
 	print_word(value);
 }
 
+/* Prints an option of llamactl, or keeps a note that its command has none. */
+static void print_option(const struct program *p, const struct lmi_args *a, const struct row *r, const char *word,
+			 const char *value, char *notes, size_t size)
+{
+	if (!has_option(a->prog, p, r->ours)) {
+		(void)snprintf(notes, size,
+			       "# %.80s: not with `llamactl %.*s`; set it in [model NAME] of llamad.conf or in requests\n",
+			       word, (int)strcspn(p->ours, " "), p->ours);
+		return;
+	}
+	print_word(r->ours);
+	if (r->has_value) /* Ollama's word for any JSON */
+		print_word(!strcmp(r->ours, "--json-schema") && !strcmp(value, "json") ? "{}" : value);
+}
+
 /* Prints what an option or argument becomes; returns how many words it took. Notes are kept. */
-static uint32_t translate_word(const struct program *p, const struct lmi_args *a, uint32_t i,
+static uint32_t translate_word(const struct program *p, const struct lmi_args *a, uint32_t i, bool *has_model,
 			       char *notes, size_t size)
 {
 	const char *word = a->pos[i], *eq = strchr(word, '='), *value;
@@ -180,24 +231,27 @@ static uint32_t translate_word(const struct program *p, const struct lmi_args *a
 	uint32_t used = 1;
 
 	if (*word != '-' || !word[1]) {
-		print_model(word, p->is_source);
+		print_model(word, p->is_source && !*has_model);
+		*has_model = true;
 		return 1;
 	}
 	r = find_row(p, word, eq ? (size_t)(eq - word) : strlen(word));
 	if (!r) {
-		(void)snprintf(notes + n, size - n, "# %.80s: not known here\n", word);
-		return 1;
+		bool two = !eq && is_value(p, a, i, *has_model);
+
+		(void)snprintf(notes + n, size - n, "# %.80s%s%.80s: not known here\n", word, two ? " " : "",
+			       two ? a->pos[i + 1] : "");
+		return 1 + two;
 	}
 	value = eq ? eq + 1 : i + 1 < a->n_pos ? a->pos[i + 1] : "";
 	used += r->has_value && !eq && i + 1 < a->n_pos;
 	if (r->kind == NOTE) {
 		(void)snprintf(notes + n, size - n, "# %.80s: %s\n", word, r->ours);
 	} else if (r->kind == OPTION) {
-		print_word(r->ours);
-		if (r->has_value)
-			print_word(value);
+		print_option(p, a, r, word, value, notes + n, size - n);
 	} else {
 		print_model(value, r->kind == SOURCE);
+		*has_model = true;
 	}
 	return used;
 }
@@ -224,6 +278,7 @@ static enum lmd_status translate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	char notes[4000] = "";
+	bool has_model = false;
 	uint32_t i;
 	const struct program *p = find_program(a, &i);
 
@@ -235,7 +290,7 @@ static enum lmd_status translate(struct lmi_ctl *ctl, struct lmd_error *err)
 				a->pos[0], a->n_pos > 1 ? " " : "", a->n_pos > 1 ? a->pos[1] : "");
 	printf("llamactl %s", p->ours);
 	while (i < a->n_pos)
-		i += translate_word(p, a, i, notes, sizeof(notes));
+		i += translate_word(p, a, i, &has_model, notes, sizeof(notes));
 	printf("\n%s", notes);
 	return LMD_OK;
 }

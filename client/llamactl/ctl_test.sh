@@ -54,6 +54,24 @@ holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }'
 prints '^  debug plan  ' debug --help
 prints '^  key add  ' help key
 refused 2 "omit 'run'" help run --all
+# what `translate` prints can be typed: the command has the options, and words have their places
+translates() { # WANT WORD...: the first line
+	want=$1
+	shift
+	does translate "$@"
+	holds "translate $*: $(head -n 1 "$dir/out")" [ "$(head -n 1 "$dir/out")" = "llamactl $want" ]
+}
+translates 'serve m.gguf --n-gpu-layers 9 --ctx 512' llama-server --temp 0.7 --mystery 3 -m m.gguf -ngl 9 -ts 1,1 -c 512
+for note in '--temp: not with `llamactl serve`; set it in [model NAME]' '--mystery 3: not known here' '-ts: not with'; do
+	holds "translate: a note: $note" grep -qF -- "# $note" "$dir/out"
+done
+translates 'run m.gguf --temp 0.7 --split 1,1' llama-cli -m m.gguf --temp 0.7 -ts 1,1 --mystery x
+translates "run llama3 --json-schema '{}' Hi" ollama run llama3 --format json Hi
+translates 'run llama3' ollama run --mystery llama3
+translates 'serve hf:a/b' vllm serve --mystery x a/b
+translates 'bench m.gguf --prompt 512' llama-bench -m m.gguf -p 512
+translates 'perplexity m.gguf --text w.txt' llama-perplexity -m m.gguf -f w.txt
+
 # commands and options in the README and in the examples of the manual page exist
 grep '^    .*llamactl ' "$src/README.md" >"$dir/readme"
 ctl --emit-man | sed -n '/^\.SH EXAMPLES/,/^\.SH "FILES/s/\\-/-/gp' | grep 'llamactl ' |

@@ -25,7 +25,23 @@ struct lmi_engine_saved;
 /* A client can pin one page of so many. */
 #define LMI_ENGINE_PIN_PART 4u
 
-/* One sequence: tokens, or rows of numbers in their place. */
+/* A picture between the tokens of a sequence. */
+struct lmi_engine_picture {
+	uint32_t first, n; /* it takes the place of the tokens [first, first + n), whose values do not matter */
+	const float *rows; /* [n][width]; NULL: the model's tower computes them from its patches: */
+	uint32_t width;
+	/* [patches_w * patches_h][3 * patch * patch] in the order that struct lmd_picture describes, before
+	 * they are normalised; n as lmi_engine_picture_rows says */
+	const uint8_t *patches;
+	uint32_t patches_w, patches_h;
+	/* Models with multi-part positions (M-RoPE): the rows are a map of so many columns and lines, line
+	 * by line; 0: they are numbered like tokens. */
+	uint32_t grid_w, grid_h;
+	bool both_ways; /* its rows see each other; otherwise each row sees those before it */
+	const uint8_t *digest; /* [32] by lmi_engine_picture_digest; NULL: it is computed */
+};
+
+/* One sequence: tokens, among which there may be pictures, or rows of numbers in their place. */
 struct lmi_engine_input_seq {
 	const lmd_token *tokens; /* [n_tokens]; of the decoder for encoder-decoder models */
 	uint32_t n_tokens;
@@ -36,6 +52,10 @@ struct lmi_engine_input_seq {
 	const int32_t *pos; /* [n_plane][rows] positions, n_plane 1 or 4; n_plane 0: positions are
 			     * row numbers. Evaluations only */
 	uint32_t n_plane;
+	/* [n_pictures] in order. A generation with pictures ends when its context is full, is not
+	 * RESUMABLE, and gets no guesses from a draft model. */
+	const struct lmi_engine_picture *pictures;
+	uint32_t n_pictures;
 	int32_t adapter; /* slot, 0 = none */
 	/* The first fork_at tokens equal those of sequence fork_of, an earlier one of the same
 	 * command; they are computed once if possible and are not output. LMI_ENGINE_NO_FORK: no

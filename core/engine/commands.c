@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/engine/engine_impl.h"
+#include "core/engine/tower.h"
 
 static void link_session(struct lmi_engine *e, struct lmi_engine_job *s)
 {
@@ -210,6 +211,68 @@ static enum lmd_status check_slot(const struct lmi_engine *e, int32_t slot, stru
 		       : LMD_OK;
 }
 
+/* Starts the sequences of a session, whose pictures have rows. */
+static void start_seqs(struct lmi_engine *e, struct lmi_engine_job *s, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	s->looks = false;
+	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
+	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
+		st = start_seq(e, &s->seqs[i], err);
+	if (st != LMD_OK)
+		lmi_engine_fail(e, s, err);
+}
+
+static struct lmi_engine_seq_picture *next_picture(const struct lmi_engine_job *s)
+{
+	struct lmi_engine_seq_picture *p = NULL;
+
+	for (uint32_t i = 0; i < s->n_seq && !p; i++)
+		p = lmi_engine_pictures_next(s->seqs[i].pictures, s->seqs[i].n_picture);
+	return p;
+}
+
+/* Returns the oldest session that waits for the tower; NULL: there is none. */
+static struct lmi_engine_job *oldest_looking(const struct lmi_engine *e)
+{
+	struct lmi_engine_job *s = NULL;
+
+	for (struct lmi_engine_job *i = e->sessions; i; i = i->next)
+		s = i->looks ? i : s; /* new ones are put in front */
+	return s;
+}
+
+bool lmi_engine_look(struct lmi_engine *e)
+{
+	const struct lmi_engine_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
+						.progress = (volatile uint32_t *)&e->progress};
+	struct lmi_engine_job *s = oldest_looking(e);
+	struct lmd_error err = {0};
+	enum lmd_status st;
+
+	if (!s)
+		return false;
+	lmi_engine_finish_steps(e);
+	s = oldest_looking(e); /* if the device was lost, all have ended */
+	if (!s)
+		return true;
+	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
+	atomic_store(&e->only_id, s->id);
+	st = lmi_engine_tower_run(e->inst->tower, next_picture(s), &w, &err);
+	atomic_store(&e->only_id, 0);
+	atomic_fetch_add(&e->progress, 1);
+	if (st == LMD_CANCELLED)
+		return true; /* the cancelling command is in the queue */
+	if (st == LMD_DEVICE || st == LMD_IO)
+		lmi_engine_break(e, &err);
+	else if (st != LMD_OK)
+		lmi_engine_fail(e, s, &err);
+	else if (!next_picture(s))
+		start_seqs(e, s, &err);
+	return true;
+}
+
 static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 {
 	struct lmd_error err = e->broken;
@@ -221,11 +284,12 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 		if (st == LMD_OK)
 			st = lmi_engine_activate(e, &s->seqs[i], &err);
 	}
-	lmi_sched_unpin(e->sched, e->inst->host->now_ns(e->inst->host->ctx));
-	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
-		st = start_seq(e, &s->seqs[i], &err);
 	if (st != LMD_OK)
 		lmi_engine_fail(e, s, &err);
+	else if (next_picture(s))
+		s->looks = true;
+	else
+		start_seqs(e, s, &err);
 }
 
 static struct lmi_engine_job *find_session(const struct lmi_engine *e, uint64_t id)
@@ -261,13 +325,13 @@ static void apply_pauses(struct lmi_engine *e)
 	bool any = false;
 
 	for (struct lmi_engine_job *s = e->sessions; s; s = s->next)
-		any |= s->pauses && !lmi_sched_is_held(e->sched, s->seqs[0].handle);
+		any |= s->pauses && !s->looks && !lmi_sched_is_held(e->sched, s->seqs[0].handle);
 	if (!any)
 		return;
 	lmi_engine_finish_steps(e); /* which may end some of them, or let a worker begin */
 	for (struct lmi_engine_job *s = e->sessions; s; s = next) {
 		next = s->next;
-		if (s->pauses && !lmi_sched_is_held(e->sched, s->seqs[0].handle))
+		if (s->pauses && !s->looks && !lmi_sched_is_held(e->sched, s->seqs[0].handle))
 			pause_session(e, s);
 	}
 }

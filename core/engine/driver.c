@@ -9,6 +9,7 @@ static const struct lmi_driver *const drivers[] = {
 	[LMD_DRIVER_ENCDEC] = &lmi_driver_encdec,
 	[LMD_DRIVER_DIFFUSION] = &lmi_driver_diffusion,
 	[LMD_DRIVER_CODEC] = &lmi_driver_codec,
+	[LMD_DRIVER_TOWER] = &lmi_driver_tower,
 };
 
 const struct lmi_driver *lmi_driver_of(uint32_t driver)
@@ -55,7 +56,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engin
 	/* rows of pictures may need weights of their own */
 	if (q->ext && inst->desc.n_variant > 1 && (inst->desc.traits & LMD_TRAIT_NO_MIX))
 		key.variant = 1;
-	if (q->ext)
+	if (q->ext || q->n_picture)
 		st = lmi_inst_reserve_external_rows(inst, err);
 	if (st == LMD_OK)
 		st = lmi_inst_exec(inst, &key, &out->plan, err);
@@ -68,5 +69,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engin
 	out->max_chunk = s->chunk;
 	out->chunk_from = s->chunk_from;
 	out->whole = s->whole;
+	out->spans = q->spans;
+	out->n_span = q->n_span;
 	return LMD_OK;
 }

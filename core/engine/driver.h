@@ -22,7 +22,7 @@ struct lmi_driver {
 const struct lmi_driver *lmi_driver_of(uint32_t driver);
 
 extern const struct lmi_driver lmi_driver_autoregressive, lmi_driver_encoder, lmi_driver_encdec,
-	lmi_driver_diffusion, lmi_driver_codec;
+	lmi_driver_diffusion, lmi_driver_codec, lmi_driver_tower;
 
 /* Common to all drivers: sets up the FORWARD plan for the session's output, and its rows. */
 enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engine_seq *q,

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/generate.h"
+#include "core/engine/picture.h"
 
 #define SEQ_MAX 65536u
 /* Token ids up to this one are exact as floats, which the rows of WANT_LOGPROBS contain. */
@@ -44,6 +45,23 @@ static enum lmd_status check_rows(const struct lmi_inst *inst,
 		return lmd_fail(err, LMD_INVALID, "rows of %u numbers, but the model takes %u",
 				in->width, inst->desc.n_input_embd);
 	return LMD_OK;
+}
+
+/* Checks the tokens that are not in the place of a picture. */
+static enum lmd_status check_text(const struct lmi_inst *inst, const struct lmi_engine_input_seq *in,
+				  struct lmd_error *err)
+{
+	uint32_t from = 0;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < in->n_pictures && st == LMD_OK; i++) {
+		const struct lmi_engine_picture *p = &in->pictures[i];
+
+		st = check_tokens(inst, "token", in->tokens + from, p->first - from, err);
+		from = p->first + p->n;
+	}
+	return st == LMD_OK ? check_tokens(inst, "token", in->tokens + from, in->n_tokens - from, err)
+			    : st;
 }
 
 static enum lmd_status check_positions(const struct lmi_inst *inst,
@@ -88,7 +106,9 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_e
 	enum lmd_status st = check_rows(inst, in, err);
 
 	if (st == LMD_OK)
-		st = check_tokens(inst, "token", in->tokens, in->n_tokens, err);
+		st = lmi_engine_pictures_check(inst, in, err);
+	if (st == LMD_OK)
+		st = check_text(inst, in, err);
 	if (st == LMD_OK)
 		st = check_positions(inst, in, err);
 	if (st == LMD_OK)
@@ -101,6 +121,9 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_e
 				"sequence %u cannot fork from sequence %u after %u of its %u "
 				"tokens",
 				index, in->fork_of, in->fork_at, in->n_tokens);
+	if (st == LMD_OK && in->n_pictures && in->fork_of != LMI_ENGINE_NO_FORK)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"sequence %u: one with pictures cannot fork from another", index);
 	if (st == LMD_OK && (in->adapter < 0 || in->adapter >= LMI_ENGINE_N_ADAPTER_SLOT))
 		return lmd_fail(err, LMD_INVALID, "adapter slot %d, must be 0 to %d", in->adapter,
 				LMI_ENGINE_N_ADAPTER_SLOT - 1);
@@ -141,7 +164,8 @@ static void *copy(const void *v, uint64_t n, size_t item)
 	return p;
 }
 
-static bool copy_seq(struct lmi_engine_seq *q, const struct lmi_engine_input_seq *in, uint32_t cap)
+static bool copy_seq(struct lmi_engine_seq *q, const struct lmi_inst *inst,
+		     const struct lmi_engine_input_seq *in, uint32_t cap)
 {
 	q->handle = LMI_SCHED_NO_SEQ;
 	q->n_tokens = in->n_tokens;
@@ -165,8 +189,15 @@ static bool copy_seq(struct lmi_engine_seq *q, const struct lmi_engine_input_seq
 	if (in->n_rows &&
 	    !(q->ext = copy(in->rows, (uint64_t)in->n_rows * in->width, sizeof(*q->ext))))
 		return false;
-	return !in->n_plane ||
-	       (q->pos = copy(in->pos, (uint64_t)in->n_plane * q->n_rows, sizeof(*q->pos)));
+	if (in->n_plane && !(q->pos = copy(in->pos, (uint64_t)in->n_plane * q->n_rows, sizeof(*q->pos))))
+		return false;
+	if (!in->n_pictures)
+		return true;
+	if (lmi_engine_pictures_copy(&q->pictures, inst, in, q->tokens, &q->spans, &q->n_span,
+				     NULL) != LMD_OK)
+		return false;
+	q->n_picture = in->n_pictures;
+	return true;
 }
 
 static enum lmd_status create(struct lmi_engine_job **out, const struct lmi_inst *inst, uint64_t id,
@@ -194,7 +225,7 @@ static enum lmd_status create(struct lmi_engine_job **out, const struct lmi_inst
 	for (uint32_t i = 0; i < n; i++) {
 		s->seqs[i].session = s;
 		s->seqs[i].index = i;
-		if (copy_seq(&s->seqs[i], &in[i], cap)) {
+		if (copy_seq(&s->seqs[i], inst, &in[i], cap)) {
 			if (!in[i].adapter)
 				s->seqs[i].adapter = inst->own_adapter;
 			continue;
@@ -253,7 +284,7 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 	for (uint32_t i = 0; i < cmd->n_seq && (cmd->want == LMI_ENGINE_WANT_NLL ||
 						cmd->want == LMI_ENGINE_WANT_LOGPROBS);
 	     i++)
-		if (cmd->seqs[i].n_rows)
+		if (cmd->seqs[i].n_rows || cmd->seqs[i].n_pictures)
 			return lmd_fail(err, LMD_INVALID,
 					"sequence %u has rows, but only tokens have a probability",
 					i);
@@ -292,6 +323,8 @@ void lmi_engine_job_destroy(struct lmi_engine_job *s)
 		lmi_free(s->seqs[i].enc);
 		lmi_free(s->seqs[i].ext);
 		lmi_free(s->seqs[i].pos);
+		lmi_engine_pictures_destroy(s->seqs[i].pictures, s->seqs[i].n_picture);
+		lmi_free(s->seqs[i].spans);
 	}
 	lmi_engine_gen_destroy(s->gen);
 	lmi_free(s);
@@ -359,6 +392,8 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 				"%u lists of positions: a generation numbers its rows itself; "
 				"positions are only for evaluations",
 				in.n_plane);
+	if (in.n_pictures && (cmd->flags & LMI_ENGINE_GEN_RESUMABLE || cmd->n_resumed))
+		return lmd_fail(err, LMD_UNSUPPORTED, "durable: not together with pictures");
 	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
 		/* the prompt goes to the encoder; the decoder starts by itself */
 		if (start < 0)
@@ -381,6 +416,8 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 		return st;
 	}
 	s->seqs[0].n_prompt = n_prompt;
+	if (in.n_pictures)
+		in.tokens = s->seqs[0].tokens; /* with the numbers of their rows */
 	s->class = cmd->class;
 	s->caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE);
 	s->tenant = cmd->tenant;

@@ -21,6 +21,10 @@ struct lmi_engine_seq {
 	uint32_t n_tokens, cap;
 	lmd_token *enc; /* [n_enc] */
 	uint32_t n_enc;
+	struct lmi_engine_seq_picture *pictures; /* [n_picture], in place of tokens below 0; picture.h */
+	uint32_t n_picture;
+	struct lmi_sched_span *spans; /* [n_span] rows that see each other */
+	uint32_t n_span;
 	float *ext;   /* [n_rows][n_input_embd] */
 	int32_t *pos; /* [n_plane][n_rows] */
 	uint32_t n_plane;
@@ -52,6 +56,7 @@ struct lmi_engine_job {
 	uint64_t tenant, client;
 	uint64_t pin_ns; /* how long its prompt is pinned */
 
+	bool looks; /* its pictures wait for the tower, and its sequences are not scheduled yet */
 	/* it is to be paused; it has been, and its sequence is not scheduled */
 	bool pauses, paused;
 	/* when it was paused first: what it found in memory, for its end */

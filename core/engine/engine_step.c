@@ -14,6 +14,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tail.h"
 
@@ -45,6 +46,8 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		.encode = planned->encode,
 		.tokens = planned->encode ? q->enc : q->tokens,
 		.ext = planned->encode ? NULL : q->ext,
+		.pictures = q->pictures,
+		.n_picture = q->n_picture,
 		.lora_slot = q->adapter,
 		.lora_from = planned->encode && q->adapter_from ? UINT32_MAX : q->adapter_from,
 	};
@@ -250,6 +253,19 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 		lmi_engine_results_report(e, p, x, i, rows, all);
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
+	if (e->inst->slot[slot].hidden)
+		lmi_engine_results_feed(e, p, e->inst->slot[slot].hidden);
+}
+
+void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why)
+{
+	if (!atomic_load(&e->is_broken))
+		e->broken = *why;
+	atomic_store(&e->is_broken, true); /* e->broken is not written after this */
+	while (e->sessions)
+		lmi_engine_fail(e, e->sessions, why);
+	lmi_engine_transfer_fail(e, why);
+	lmi_engine_adapter_fail(e, why);
 }
 
 /* After a failed step, fails its sessions; if the device or the file was lost, fails all
@@ -257,13 +273,7 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const struct lmd_error *err)
 {
 	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
-		if (!atomic_load(&e->is_broken))
-			e->broken = *err;
-		atomic_store(&e->is_broken, true); /* e->broken is not written after this */
-		while (e->sessions)
-			lmi_engine_fail(e, e->sessions, err);
-		lmi_engine_transfer_fail(e, err);
-		lmi_engine_adapter_fail(e, err);
+		lmi_engine_break(e, err);
 		return;
 	}
 	for (uint32_t i = 0; i < p->n_part; i++)
@@ -346,10 +356,13 @@ static void publish(struct lmi_engine *e)
 
 	lmi_sched_stats(e->sched, &s);
 	lmi_kv_stats(e->inst->kv, &k);
-	if (e->inst->draft) {
+	if (e->inst->draft || e->inst->nextn) {
 		struct lmi_engine_draft_count d;
 
-		lmi_engine_draft_model_count(e->inst->draft, &d);
+		if (e->inst->nextn)
+			lmi_engine_nextn_count(e->inst->nextn, &d);
+		else
+			lmi_engine_draft_model_count(e->inst->draft, &d);
 		e->count.n_draft_step = d.n_step;
 		e->count.n_draft_row = d.n_row;
 	}
@@ -383,6 +396,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	moved = lmi_engine_transfer_step(e);
 	moved |= lmi_engine_adapter_step(e);
 	moved |= lmi_engine_drop_step(e);
+	moved |= lmi_engine_look(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();

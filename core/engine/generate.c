@@ -87,6 +87,14 @@ void lmi_engine_gen_constrain(struct lmi_engine_gen *g, struct lmi_engine_constr
 	g->n_skip = own_c ? lmi_engine_constraint_healed(own_c) : 0;
 }
 
+static bool is_picture(const struct lmi_engine_input_seq *q, uint32_t row)
+{
+	for (uint32_t i = 0; i < q->n_pictures; i++)
+		if (row - q->pictures[i].first < q->pictures[i].n)
+			return true;
+	return false;
+}
+
 static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_inst *inst,
 				  const struct lmi_sampler_vocab *vocab,
 				  const struct lmi_engine_generate *cmd, struct lmd_error *err)
@@ -107,7 +115,8 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 			      "use another one",
 			      lmi_sampler_chain_learner(g->chain));
 	for (uint32_t i = 0; i < cmd->seq.n_tokens && st == LMD_OK; i++)
-		lmi_sampler_chain_accept(g->chain, cmd->seq.tokens[i], true);
+		if (!is_picture(&cmd->seq, i))
+			lmi_sampler_chain_accept(g->chain, cmd->seq.tokens[i], true);
 	return st;
 }
 
@@ -164,7 +173,7 @@ static void set_shift(struct lmi_engine_gen *g, const struct lmi_engine_generate
 	uint64_t keep = cmd->n_keep < 0 ? seq->n_tokens : (uint64_t)cmd->n_keep + has_bos;
 	uint32_t most = cap > SHIFT_LEAST ? cap - SHIFT_LEAST : 0;
 
-	g->shifts = cmd->shift && cap > 1;
+	g->shifts = cmd->shift && cap > 1 && !cmd->seq.n_pictures;
 	g->n_keep = keep < most ? (uint32_t)keep : most;
 	g->n_discard = cmd->n_discard;
 }
@@ -177,6 +186,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 {
 	const struct lmi_engine_draft_sources sources = {.model = inst->draft_dropped ? NULL
 										  : inst->draft,
+							 .nextn = inst->nextn,
 							 .history = inst->history,
 							 .file = inst->lookup_file};
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
@@ -592,6 +602,11 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q)
 {
 	lmi_engine_speculation_remember(g->speculation, q->tokens, q->n_tokens, g->n_out);
+}
+
+void *lmi_engine_gen_nextn(const struct lmi_engine_gen *g)
+{
+	return lmi_engine_speculation_nextn(g->speculation);
 }
 
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)

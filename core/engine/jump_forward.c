@@ -36,7 +36,7 @@ static void take_tail(struct jump *j, const lmd_token *before, uint32_t n_before
 	while (j->n_tail < most && j->n_tail < n_before) {
 		lmd_token id = before[n_before - 1 - j->n_tail];
 		char p[TAIL_BYTES];
-		size_t n = lmi_tokenizer_piece(j->tok, id, 0, p, sizeof(p));
+		size_t n = id < 0 ? 0 : lmi_tokenizer_piece(j->tok, id, 0, p, sizeof(p));
 
 		if (!n || n > TAIL_BYTES - j->tail_bytes)
 			break;

@@ -301,6 +301,8 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 	*n_layer = 0;
 	p.max_rows[LMD_SPACE_TOKENS] = p.max_rows[LMD_SPACE_OUTPUTS] =
 		p.max_rows[LMD_SPACE_SEQS] = 1;
+	for (uint32_t i = 0; i < inst->desc.n_x && i < LMD_MAX_X; i++)
+		p.max_rows[LMD_SPACE_X0 + i] = 1;
 	st = lmi_plan_build(&plan, &p, err);
 	if (st != LMD_OK)
 		return st == LMD_NOMEM || inst->n_rank > 1 ? st : LMD_OK;
@@ -545,7 +547,7 @@ void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_plac
 		(void)snprintf(out->devices[i].name, sizeof(out->devices[i].name), "%s",
 			       inst->devices[i].name);
 		out->devices[i].memory = inst->devices[i].estimate;
-		out->devices[i].n_loss = inst->devices[i].open->n_loss;
+		out->devices[i].opening = inst->devices[i].open->number;
 		out->devices[i].pid = inst->devices[i].open->isolated
 					      ? lmi_worker_pid(inst->devices[i].state)
 					      : 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/engine/best.h"
+#include "core/engine/picture.h"
 #include "core/engine/tail.h"
 
 /* What the row inputs of an architecture may query about sequences. */
@@ -29,7 +30,7 @@ static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
 
 	if (!p || !p->tokens || index < 0 || index >= (int64_t)p->first + p->n)
 		return -1;
-	return p->tokens[index];
+	return lmi_engine_is_picture_row(p->tokens[index]) ? -1 : p->tokens[index];
 }
 
 static int64_t n_past(void *ctx, uint32_t seq_slot)
@@ -41,23 +42,60 @@ static int64_t n_past(void *ctx, uint32_t seq_slot)
 
 /* ---- filling ---- */
 
+/* Returns the numbers of an external row; NULL: it is a token. */
+static const float *external(const struct lmi_engine_rows *p, uint32_t row, uint32_t width)
+{
+	const struct lmi_engine_seq_picture *x;
+
+	if (p->ext)
+		return p->ext + (size_t)row * width;
+	if (!p->n_picture || p->encode)
+		return NULL;
+	x = lmi_engine_picture_at(p->pictures, p->n_picture, row);
+	return x ? x->rows + (size_t)(row - x->first) * width : NULL;
+}
+
+static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t row,
+			   uint32_t t)
+{
+	int32_t pos[4] = {(int32_t)row, (int32_t)row, (int32_t)row, (int32_t)row};
+
+	if (p->n_picture && !p->encode)
+		lmi_engine_picture_positions(p->pictures, p->n_picture, row, pos);
+	for (int k = 0; k < 4; k++)
+		s->pos[k][t] = p->pos[k] ? p->pos[k][row] : pos[k];
+}
+
+/* What a DRAFT plan reads. */
+static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
+			const struct lmi_engine_rows *p, uint32_t t0)
+{
+	size_t width = inst->desc.n_embd;
+	float *to = (float *)slot->before_rows.host + t0 * width;
+
+	memcpy(to, p->hidden[0], width * sizeof(*to));
+	if (p->n > 1)
+		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
+}
+
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
 		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
 	uint32_t t0 = s->head->n_tok, width = inst->desc.n_input_embd;
 
+	if (p->hidden[0])
+		fill_hidden(inst, slot, p, t0);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
+		const float *ext = external(p, row, width);
 
-		if (p->ext) {
-			memcpy(slot->ext + (size_t)t * width, p->ext + (size_t)row * width,
-			       width * sizeof(float));
+		if (ext) {
+			memcpy(slot->ext + (size_t)t * width, ext, width * sizeof(float));
 			s->token[t] = -1 - (int32_t)t;
 		} else {
 			s->token[t] = p->tokens[row];
 		}
-		for (int k = 0; k < 4; k++)
-			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
+		fill_positions(s, p, row, t);
 		s->seq_of[t] = (int32_t)part;
 		if (s->lora_slot)
 			s->lora_slot[t] = row >= p->lora_from ? p->lora_slot : 0;
@@ -73,6 +111,20 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 	s->head->n_seq++;
 }
 
+/* Adds the keys of its own picture to those that a row sees. */
+static void see_picture(const struct lmi_engine_rows *p, uint32_t row, struct lmi_kv_span *v)
+{
+	const struct lmi_engine_seq_picture *x =
+		lmi_engine_picture_at(p->pictures, p->n_picture, row);
+
+	if (!x || !x->both_ways)
+		return;
+	if (v->lo > (int32_t)x->first)
+		v->lo = (int32_t)x->first;
+	if (v->hi < (int32_t)(x->first + x->n))
+		v->hi = (int32_t)(x->first + x->n);
+}
+
 /* Keys in memory: the sequence's earlier rows and those of this step. */
 static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
 		       const struct lmi_engine_rows *p, uint32_t t0)
@@ -82,6 +134,10 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 
 		if (!p->encode)
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
+		if (p->n_picture)
+			see_picture(p, p->first + i, &v);
+		if (v.lo < (int32_t)p->kv_from)
+			v.lo = (int32_t)p->kv_from;
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 		s->group[g].slot[t0 + i] =
@@ -229,6 +285,23 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, const struct lmi_engi
 	return set_table(inst, e, slot, g, &op, err);
 }
 
+/* The plan does not use the group. */
+static void fill_unused(struct lmi_plan_step *s, uint32_t g, uint32_t kind, uint32_t n, uint32_t t0,
+			uint32_t part)
+{
+	if (kind == LMD_GROUP_STATE)
+		s->group[g].state_in[part] = -1;
+	for (uint32_t t = t0; t < t0 + n; t++) {
+		if (kind == LMD_GROUP_STATE) {
+			s->group[g].state_out[t] = -1;
+			continue;
+		}
+		s->group[g].kv_lo[t] = s->group[g].kv_hi[t] = 0;
+		if (kind != LMD_GROUP_BATCH)
+			s->group[g].slot[t] = -1;
+	}
+}
+
 static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				   struct lmi_engine_slot *slot, struct lmi_plan_step *s, const struct lmi_engine_rows *p,
 				   uint32_t part, struct lmd_error *err)
@@ -237,6 +310,10 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engin
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t g = 0; st == LMD_OK && g < inst->desc.n_group; g++) {
+		if (!(e->groups >> g & 1)) {
+			fill_unused(s, g, inst->desc.groups[g].kind, p->n, t0, part);
+			continue;
+		}
 		switch ((enum lmd_group_kind)inst->desc.groups[g].kind) {
 		case LMD_GROUP_PAGED:
 			fill_paged(inst, s, g, p, t0);
@@ -254,6 +331,21 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engin
 		st = fill_changes(inst, e, slot, s, g, p->kv_seq, err);
 	}
 	return st;
+}
+
+/* The rows of a sequence in the X spaces. */
+static void fill_x(const struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t part)
+{
+	for (uint32_t k = 0; inst->desc.x_ratio && k < inst->desc.n_x; k++) {
+		int32_t n = s->q_len[part] / (int32_t)inst->desc.x_ratio[k];
+
+		if (!s->x_off[k])
+			continue;
+		s->x_off[k][0] = 0;
+		s->x_off[k][part + 1] = s->x_off[k][part] + n;
+		s->x_h[k][part] = 1;
+		s->x_w[k][part] = n;
+	}
 }
 
 static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
@@ -278,6 +370,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 		st = fill_groups(inst, e, &inst->slot[slot], s, &parts[i], i, err);
 		if (st != LMD_OK)
 			return st;
+		fill_x(inst, s, i);
 	}
 	if (e->key.bucket)
 		lmi_plan_step_pad(s);
@@ -314,6 +407,8 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, const struct lmi_engine
 static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 			const struct lmi_engine_segment *s, uint32_t slot)
 {
+	if (e->key.kind == LMD_PLAN_DRAFT)
+		return true; /* it has one segment */
 	return inst->slot[slot].ext && e->view->n_input &&
 	       s->device == lmi_engine_place_input(inst);
 }
@@ -321,25 +416,31 @@ static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exe
 static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				   uint32_t slot)
 {
-	const struct lmi_engine_slot *t = &inst->slot[slot];
+	bool draft = e->key.kind == LMD_PLAN_DRAFT;
+	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
+						     : &inst->slot[slot].ext_rows;
+	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
 
 	return (struct lmd_binding){.id = 0,
 				    .n_row = e->step[slot][e->first]->head->n_tok,
-				    .row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float),
-				    .ptr = t->ext_rows.device ? NULL : t->ext,
-				    .buffer = t->ext_rows.device};
+				    .row_bytes = (uint64_t)width * sizeof(float),
+				    .ptr = rows->device ? NULL : rows->host,
+				    .buffer = rows->device};
 }
 
 /* Sends the external rows of the step to the device. */
 static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot,
 			      struct lmd_error *err)
 {
-	struct lmi_inst_device *d = &inst->devices[lmi_engine_place_input(inst)];
-	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * inst->desc.n_input_embd *
-			 sizeof(float);
+	bool draft = e->key.kind == LMD_PLAN_DRAFT;
+	struct lmi_inst_device *d =
+		&inst->devices[draft ? inst->draft_device : lmi_engine_place_input(inst)];
+	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
+						     : &inst->slot[slot].ext_rows;
+	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
+	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * width * sizeof(float);
 
-	return lmi_inst_check(
-		inst, d, lmi_engine_shared_upload(d, &inst->slot[slot].ext_rows, bytes, err), err);
+	return lmi_inst_check(inst, d, lmi_engine_shared_upload(d, rows, bytes, err), err);
 }
 
 /* Gives the other devices of the plan the same step. */
@@ -377,8 +478,11 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 /* Number of rows of the plan's output in this step. */
 static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 {
-	const struct lmd_step_header *h = e->step[slot][e->first]->head;
+	const struct lmi_plan_step *s = e->step[slot][e->first];
+	const struct lmd_step_header *h = s->head;
 
+	if (e->out_space >= LMD_SPACE_X0)
+		return (uint32_t)s->x_off[e->out_space - LMD_SPACE_X0][h->n_seq];
 	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
 	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
 						  : h->n_out;
@@ -417,7 +521,10 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	struct lmi_inst_device *d = &inst->devices[s->device];
 	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows[s->device];
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
+	const struct lmi_engine_shared *hidden = &inst->slot[slot].hidden_rows[s->device];
+	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
+	bool has_hidden = index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;
 	enum lmd_status st = lmi_engine_links_bring(inst, e, s, slot, &n_in, err);
 
@@ -433,6 +540,13 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 					     .row_bytes = row_bytes,
 					     .ptr = rows->device ? NULL : rows->host,
 					     .buffer = rows->device};
+	if (has_hidden)
+		s->bindings[n_in + n_out++] =
+			(struct lmd_binding){.id = LMD_OUT_TAP,
+					     .n_row = inst->n_batch,
+					     .row_bytes = hidden_bytes,
+					     .ptr = hidden->device ? NULL : hidden->host,
+					     .buffer = hidden->device};
 	st = d->ops->plan_run(d->state, d->queue, s->compiled_plan,
 			      &e->step[slot][s->device]->view, s->bindings, n_in, s->bindings + n_in,
 			      n_out, NULL);
@@ -440,6 +554,9 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 		(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
 	if (st == LMD_OK && has_out)
 		st = download(d, e, &inst->slot[slot], slot, rows, err);
+	if (st == LMD_OK && has_hidden)
+		st = lmi_engine_shared_download(
+			d, hidden, 0, e->step[slot][e->first]->head->n_tok * hidden_bytes, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_leave(inst, e, s, slot, err);
 	return lmi_inst_check(inst, d, st, err);
@@ -518,6 +635,9 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 		t->bests |= parts[i].best;
 	}
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
+	t->hidden = e->hidden_segment == LMD_NONE
+			    ? NULL
+			    : t->hidden_rows[e->segments[e->hidden_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);

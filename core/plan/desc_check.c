@@ -88,6 +88,11 @@ enum lmd_status lmi_plan_desc_check(const struct lmd_arch_desc *d, struct lmd_er
 				"description: %u groups, %u caches, %u row inputs "
 				"declared, but not all are given",
 				d->n_group, d->n_cache, d->n_row_in);
+	for (uint32_t i = 0; d->x_ratio && i < d->n_x; i++)
+		if (!d->x_ratio[i] || d->x_ratio[i] > 1u << 16)
+			return lmd_fail(err, LMD_INVALID,
+					"description: a row of X%u stands for %u rows, must be 1 to 65536",
+					i, d->x_ratio[i]);
 	for (uint32_t i = 0; i < d->n_group && st == LMD_OK; i++)
 		st = check_group(&d->groups[i], i, d->n_x, err);
 	for (uint32_t i = 0; i < d->n_cache && st == LMD_OK; i++)

@@ -321,6 +321,12 @@ static void check_out_window(struct lmi_plan_shape *s, const struct lmi_plan_fie
 				    space_names[s->op->space]);
 }
 
+bool lmi_plan_shape_may_fold(const struct lmi_plan_shape *s, uint32_t from)
+{
+	return (from == LMD_SPACE_TOKENS || from >= LMD_SPACE_X0) && s->op->space >= LMD_SPACE_X0 &&
+	       from != s->op->space;
+}
+
 static void check_in_source(struct lmi_plan_shape *s, const struct lmi_plan_field *f,
 			    const struct lmd_operand *o)
 {
@@ -334,12 +340,11 @@ static void check_in_source(struct lmi_plan_shape *s, const struct lmi_plan_fiel
 		lmi_plan_shape_rows(s, f->name, o, s->op->space);
 	/* folded rows belong to another space; their number comes with the step */
 	if (o->fold > 1 && s->st == LMD_OK &&
-	    (lmi_plan_shape_space(s, o) < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 ||
-	     lmi_plan_shape_space(s, o) == s->op->space))
+	    !lmi_plan_shape_may_fold(s, lmi_plan_shape_space(s, o)))
 		lmi_plan_shape_fail(
 			s,
-			"%s: fold %u of rows over %s to rows over %s; only an X space folds "
-			"to another",
+			"%s: fold %u of rows over %s to rows over %s; only tokens and X spaces "
+			"fold, to another X space",
 			f->name, o->fold, space_names[lmi_plan_shape_space(s, o)],
 			space_names[s->op->space]);
 }

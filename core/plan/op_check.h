@@ -43,6 +43,8 @@ void lmi_plan_shape_like(struct lmi_plan_shape *s, const char *what, struct lmd_
 /* Returns the row space of an operand; LMD_N_SPACE if it has one row for all (WEIGHT) or rows of
  * its own. */
 uint32_t lmi_plan_shape_space(const struct lmi_plan_shape *s, const struct lmd_operand *o);
+/* May rows of this space be folded, or be reduced in blocks, to the rows of the op? */
+bool lmi_plan_shape_may_fold(const struct lmi_plan_shape *s, uint32_t from);
 void lmi_plan_shape_rows(struct lmi_plan_shape *s, const char *what, const struct lmd_operand *o,
 			 uint32_t space);
 /* Returns the element type of an operand: enum lmd_vtype; weights are F32. */

@@ -169,11 +169,11 @@ static void reduce_spaces(struct lmi_plan_shape *s, const struct lmd_op_reduce *
 		return;
 	case LMD_AXIS_BLOCK:
 		lmi_plan_shape_range(s, "n", o->n, 1, 1u << 20);
-		if (from < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 || from == s->op->space)
+		if (!lmi_plan_shape_may_fold(s, from))
 			lmi_plan_shape_fail(
 				s,
-				"blocks of row space %u reduced to space %u, expected two X "
-				"spaces",
+				"blocks of row space %u reduced to space %u, expected tokens or an X "
+				"space, and another X space",
 				from, s->op->space);
 		return;
 	case LMD_AXIS_ROW:

@@ -24,7 +24,7 @@ static const struct fx_edit invalid[] = {
 	E(NORM, 0, "x", WIDTH, 0, "1 heads of 0"),
 	E(NORM, 0, "x", SRC, LMD_SRC_WEIGHT, "is not allowed here"),
 	E(NORM, 0, "x", SRC, LMD_SRC_INPUT, "input rows has rows of its own"),
-	E(NORM, 0, "x", FOLD, 2, "only an X space folds"),
+	E(NORM, 0, "x", FOLD, 2, "only tokens and X spaces fold"),
 	E(NORM, 0, "y", FOLD, 2, "an output with fold 2"),
 	E(NORM, 0, "a", SELF, NAN, "a is nan"),
 	E(NORM, 0, "a", SELF, INFINITY, "a is inf"),

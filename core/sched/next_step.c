@@ -207,6 +207,13 @@ static uint32_t chunk_of(const struct lmi_sched_rec *r, const struct budget *bud
 		n = r->o.max_chunk;
 	if (skip < n && n - skip > budget->n_out)
 		n = skip + budget->n_out;
+	if (r->o.n_span) {
+		uint32_t most = budget->n_row;
+
+		if (skip < most && most - skip > budget->n_out)
+			most = skip + budget->n_out;
+		n = lmi_sched_uncut(r, n, most);
+	}
 	if (drafts_of(r, n) > budget->n_draft)
 		n -= drafts_of(r, n) - budget->n_draft;
 	return r->o.whole && n < left ? 0 : n;
@@ -527,11 +534,15 @@ static uint32_t next_chunk(const struct lmi_sched *s, const struct budget *budge
 	return best;
 }
 
-/* Every sequence that lacks a row gets it before others get drafts. */
+/* Every sequence that lacks a row gets it before others get drafts; so does one whose next rows must run
+ * in one step. */
 static uint32_t rows_for_drafts(const struct lmi_sched *s, const struct budget *budget)
 {
 	uint32_t room = budget->n_row < budget->n_out ? budget->n_row : budget->n_out;
 
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
+		if (lmi_sched_is_in_span(&s->rec[i]))
+			return 0;
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
 		room -= lacks_new_rows(&s->rec[i]) && lmi_sched_has_work(&s->rec[i]) &&
 			plan_of(&s->rec[i]) == budget->plan;

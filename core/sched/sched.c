@@ -162,6 +162,19 @@ static enum lmd_status check_seq(const struct lmi_sched *s, const struct lmi_sch
 		return lmd_fail(err, LMD_INVALID,
 				"a sequence of up to %u rows does not fit into the KV cache",
 				o->n_limit);
+	if (o->n_span) {
+		struct lmi_kv_stats kv;
+		uint32_t most;
+		enum lmd_status st;
+
+		lmi_kv_stats(s->kv, &kv);
+		most = s->n_batch - (kv.n_seq - 1);
+		if (o->out == LMI_SCHED_OUT_ALL && s->n_out - (kv.n_seq - 1) < most)
+			most = s->n_out - (kv.n_seq - 1);
+		st = lmi_sched_check_spans(o, most, err);
+		if (st != LMD_OK)
+			return st;
+	}
 	if (o->share != LMI_SCHED_NO_SEQ &&
 	    (o->share >= s->n_max || s->rec[o->share].state == LMI_SCHED_FREE || !o->share_rows ||
 	     o->share_rows >= o->n_known || o->share_rows > s->rec[o->share].o.n_known))
@@ -454,6 +467,13 @@ double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row)
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)
 {
 	return rec_of(s, seq)->n_done;
+}
+
+uint32_t lmi_sched_kv_seq(const struct lmi_sched *s, uint32_t seq)
+{
+	const struct lmi_sched_rec *r = rec_of(s, seq);
+
+	return r->state == LMI_SCHED_ACTIVE ? r->kv_seq : LMI_KV_NO_PAGE;
 }
 
 static bool check_list(const struct lmi_sched *s, const struct lmi_sched_list *l,

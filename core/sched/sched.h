@@ -64,6 +64,11 @@ enum lmi_sched_out {
 	LMI_SCHED_OUT_NONE = 2  /* output no rows, only results per sequence */
 };
 
+/* Rows [first, end) of a sequence that see each other. */
+struct lmi_sched_span {
+	uint32_t first, end;
+};
+
 struct lmi_sched_seq {
 	uint32_t n_known; /* rows, >= 1 */
 	uint32_t n_limit; /* maximum number of rows, at least n_known */
@@ -91,6 +96,10 @@ struct lmi_sched_seq {
 	struct lmi_kv_identity identity;
 	uint32_t n_own; /* rows from this one on are neither taken from others nor found; 0: all rows are
 			 * shared */
+	/* [n_span] ascending, disjoint, of known rows: what is not in memory of one is computed in one
+	 * step, beside a row of every other sequence. May be read until the sequence is removed. */
+	const struct lmi_sched_span *spans;
+	uint32_t n_span;
 };
 
 struct lmi_sched_part {
@@ -201,6 +210,9 @@ bool lmi_sched_counts(const struct lmi_sched *s, uint32_t k);
 double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row);
 /* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
+
+/* Returns its seq slot in the kv, or LMI_KV_NO_PAGE while it waits. */
+uint32_t lmi_sched_kv_seq(const struct lmi_sched *s, uint32_t seq);
 
 bool lmi_sched_check(const struct lmi_sched *s);
 

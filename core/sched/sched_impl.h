@@ -94,6 +94,17 @@ bool lmi_sched_waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r
  * more than those found in memory. Returns false if there are none. */
 bool lmi_sched_follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found, uint32_t most);
 
+/* ---- span.c ---- */
+
+/* Can every span be computed in a step? */
+enum lmd_status lmi_sched_check_spans(const struct lmi_sched_seq *o, uint32_t most,
+				      struct lmd_error *err);
+/* Returns how many of the next rows of a sequence are computed in a step if n of them may be, or at most
+ * `most` in order not to cut a span; 0: its next rows have to wait for more room. */
+uint32_t lmi_sched_uncut(const struct lmi_sched_rec *r, uint32_t n, uint32_t most);
+/* Is its next row part of a span? */
+bool lmi_sched_is_in_span(const struct lmi_sched_rec *r);
+
 /* Are there known rows that may be computed now? */
 bool lmi_sched_has_work(const struct lmi_sched_rec *r);
 /* Sets `tried` of the generating sequences that sit out the step of this plan, because their client has

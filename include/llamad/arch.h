@@ -72,7 +72,9 @@ enum lmd_driver {
 	LMD_DRIVER_ENCODER = 1,        /* one pass, output EMBED */
 	LMD_DRIVER_ENCDEC = 2,         /* ENCODE, then autoregressive from decoder_start */
 	LMD_DRIVER_DIFFUSION = 3,      /* full passes over the whole sequence, LOGITS for all rows */
-	LMD_DRIVER_CODEC = 4           /* ids in, frames out (EMBED, no pooling) */
+	LMD_DRIVER_CODEC = 4,          /* ids in, frames out (EMBED, no pooling) */
+	LMD_DRIVER_TOWER = 5           /* patches of a picture in, rows for a language model out (EMBED,
+					* no pooling); since ABI 0.12 */
 };
 
 #define LMD_TRAIT_HOST_TOKENS   1u /* rows() reads the token history, so steps cannot be chained */
@@ -80,6 +82,48 @@ enum lmd_driver {
 				    * 1 run the rows, those of variant 0 the tokens */
 #define LMD_TRAIT_RECURRENT     4u /* has STATE groups: a prefix can be kept only at snapshots */
 #define LMD_TRAIT_POOL_BY_KEY   8u /* ENCODER: the file states the pooling type */
+
+/* How the pixels of a picture are fitted. */
+enum lmd_picture_fit {
+	LMD_PICTURE_SQUARE = 0,  /* to size x size, out of proportion */
+	LMD_PICTURE_PAD = 1,     /* the longer side to size; centred in a square of the mean colour */
+	LMD_PICTURE_TILES = 2,   /* the longer side to `longest`, both sides to the next multiples of size:
+				  * squares of that size are pictures of their own, line by line, and
+				  * the whole picture as one square is the last one */
+	LMD_PICTURE_FREE = 3     /* both sides to multiples of patch * merge, so that there are between
+				  * min_pixels and max_pixels */
+};
+
+enum lmd_picture_filter { LMD_PICTURE_BICUBIC = 0, LMD_PICTURE_BILINEAR = 1, LMD_PICTURE_LANCZOS = 2 };
+
+#define LMD_PICTURE_BOTH_WAYS 1u /* in the language model, the rows of a picture see each other */
+#define LMD_PICTURE_GRID      2u /* its rows have multi-part positions: time, line, column */
+
+/* What a tower expects of its input, and a language model of its output.  A patch is an external row:
+ * its values by channel, line and column, each (v/255 - mean) / deviation of its channel.  The patches
+ * of a block of merge x merge follow each other, line by line; so do the blocks.  Positions: pos[0] is
+ * the number of the patch, counted line by line over the picture, plus n_first; or with by_line, pos[0]
+ * is its line and pos[1] its column.  Since ABI 0.12. */
+struct lmd_picture {
+	uint32_t struct_size;
+	uint32_t fit;         /* enum lmd_picture_fit */
+	uint32_t patch;       /* pixels of a side */
+	uint32_t merge;       /* patches of a side of a block, which is one row of the output */
+	uint32_t size;        /* pixels of a side: multiple of patch * merge; not for FREE */
+	uint32_t longest;     /* TILES: pixels, multiple of size */
+	uint32_t min_pixels, max_pixels; /* FREE */
+	uint32_t n_first;     /* tokens with the numbers 0, 1, ... before the patches; the rows of the
+			       * output that are theirs are not used.  0 unless merge is 1 */
+	uint32_t by_line;
+	uint32_t filter;      /* enum lmd_picture_filter: how it is resized */
+	uint32_t flags;       /* LMD_PICTURE_* */
+	float mean[3], deviation[3];
+	/* Text around the rows of a picture, with control tokens; never NULL.  TILES: `tile` is before
+	 * each tile, where %r and %c stand for the numbers of its line and column, from 1; `line_end` is
+	 * after each line, `whole` before the last picture if there are tiles, instead of `before`. */
+	const char *before, *after, *tile, *line_end, *whole;
+	uint32_t reserved[8];
+};
 
 struct lmd_arch_desc {
 	uint32_t struct_size;
@@ -105,7 +149,15 @@ struct lmd_arch_desc {
 	const void *state;
 	/* Text for `llamactl explain` and `info`: "heads 9, kv heads 3, ..."; may be NULL. */
 	const char *summary;
-	uint64_t reserved[8];
+	/* [n_x] rows of TOKENS for one row of X(k) in FORWARD plans; NULL: only ENCODE plans have X
+	 * spaces.  A sequence has a multiple of them.  Since ABI 0.12. */
+	const uint32_t *x_ratio;
+	const struct lmd_picture *picture; /* TOWER; otherwise NULL.  Since ABI 0.12. */
+	/* Draft blocks that DRAFT plans can run: at most as many as lmd_arch_params.n_draft asks for.
+	 * Their caches follow those of the trunk.  Since ABI 0.13. */
+	uint32_t n_draft;
+	uint32_t reserved0;
+	uint64_t reserved[5];
 };
 
 struct lmd_arch_params {
@@ -114,7 +166,8 @@ struct lmd_arch_params {
 				    * 0 = n_ctx_train */
 	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
 	uint32_t rank, n_rank;     /* as in lmd_plan_key */
-	uint32_t reserved[3];
+	uint32_t n_draft;          /* draft blocks that will be run; since ABI 0.13 */
+	uint32_t reserved[2];
 };
 
 /* ---- rows ---- */

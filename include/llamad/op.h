@@ -41,7 +41,7 @@ enum lmd_space {
 	LMD_SPACE_TOKENS = 0,  /* all tokens of the step */
 	LMD_SPACE_OUTPUTS = 1, /* the rows that are output (step.out_row) */
 	LMD_SPACE_SEQS = 2,    /* the sequences of the step */
-	LMD_SPACE_X0 = 3,      /* X0..X5: declared by an ENCODE plan; see step.x_off */
+	LMD_SPACE_X0 = 3,      /* X0..X5: declared by the architecture; see step.x_off */
 	LMD_SPACE_X5 = 8
 };
 #define LMD_N_SPACE 9

@@ -122,7 +122,7 @@ struct lmd_step {
 
 	struct lmd_step_group group[LMD_MAX_GROUP];
 
-	/* ENCODE plans: rows x_off[k][s] .. x_off[k][s+1] of space X(k) belong to sequence s; in
+	/* In plans with X spaces, rows x_off[k][s] .. x_off[k][s+1] of space X(k) belong to sequence s; in
 	 * maps there are x_h x x_w of them, row-major. */
 	const int32_t *x_off[LMD_MAX_X];  /* [S+1]; NULL if the plan has no such space */
 	const int32_t *x_h[LMD_MAX_X], *x_w[LMD_MAX_X]; /* [S] */

@@ -26,6 +26,7 @@ static const struct lmd_factory factories[] = {
 	ARCH("llada-moe", arch_llada_moe),
 	ARCH("rnd1", arch_rnd1),
 	ARCH("wavtokenizer-dec", arch_wavtokenizer_dec),
+	ARCH("clip", arch_clip),
 };
 
 LMD_PLUGIN_DEFINE("arch-encoder", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)
