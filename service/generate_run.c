@@ -232,7 +232,8 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 	if (ev->kind == LMI_ENGINE_EV_FAILED) {
 		end = (struct lmi_svc_end){.kind = LMI_SVC_END_ERROR, .error = ev->u.error};
 	} else {
-		if (ev->kind == LMI_ENGINE_EV_DONE) {
+		/* what came after it was stopped is not in the stream, also if the engine had done it all */
+		if (ev->kind == LMI_ENGINE_EV_DONE && !g->stopping) {
 			end.kind = LMI_SVC_END_DONE;
 			end.why = finish_word(ev->u.done.finish);
 		}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/engine/engine.h"
 #include "service/model.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -257,6 +258,28 @@ START_TEST(a_slow_reader_costs_only_itself)
 }
 END_TEST
 
+/* A stream that gets full is not reported as complete, even if the engine has ended its generation by then. */
+START_TEST(a_full_stream_is_not_complete)
+{
+	char text[8192];
+	struct lmi_wire_id id;
+	struct lmi_wire_item end;
+
+	fx.o.limits.stream_bytes = 4096;
+	fx_start(&fx);
+	fx_load(&fx);
+	id = fx_begin(&fx, &fx_user, "hello", 120);
+	fx_step(&fx, 1);
+	for (int i = 0; i < 200; i++)
+		(void)lmi_engine_step(fx.svc->loaded_models->engine);
+	fx_step(&fx, 1);
+	end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+	ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_CANCELLED);
+	ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_SLOW_READER);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* ---- ends ---- */
 
 /* A generation cancelled at any step, queued or running, ends within one step. */
@@ -479,6 +502,7 @@ int main(void)
 	tcase_add_test(t, a_reply_that_is_nearly_full_is_waited_for);
 	tcase_add_test(t, waiting_ends);
 	tcase_add_test(t, a_slow_reader_costs_only_itself);
+	tcase_add_test(t, a_full_stream_is_not_complete);
 	tcase_add_test(t, cancel_within_one_step);
 	tcase_add_test(t, a_connection_is_gone);
 	tcase_add_test(t, a_lease_ends);

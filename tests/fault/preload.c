@@ -3,10 +3,15 @@
  * A library for LD_PRELOAD that lets one call of the program fail: LMD_FAULT=CLASS:N fails the Nth
  * call of that class which the program itself makes (those of libraries count for socket and message), and
  * all later ones with LMD_FAULT=CLASS:N+.  Each failure is noted as a line in the file LMD_FAULT_LOG, with the
- * place of the call in the program's code.  Only for glibc, whose allocator it calls by its inner names. */
+ * places of the call and of those around it in the program's code.  Only for glibc, whose allocator it calls by its inner names.
+ *
+ * LMD_FAULT=CLASS:sites fails nothing, but notes each site from which the program makes such a call: a number that
+ * stands for the innermost SITE_FRAMES functions of the program that are being called.  LMD_FAULT=CLASS:@SITE
+ * fails the first call from that site. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -40,9 +45,15 @@ static const char *const classes[] = {"open",  "read", "write",  "fsync", "renam
 				      "mmap", "malloc", "thread", "socket", "message"};
 enum { OPEN, READ, WRITE, FSYNC, RENAME, MMAP, MALLOC, THREAD, SOCKET, MESSAGE, N_CLASS };
 
+#define SITE_FRAMES 5
+#define FRAMES	    20
+#define SITES_MAX   65536u /* a power of two */
+
 static int armed = -1;
-static bool ever_after;
-static _Atomic long left;
+static bool ever_after, lists_sites;
+static _Atomic long *left; /* shared with the children of a fork */
+static uint64_t wanted_site;			   /* 0: calls are counted */
+static _Atomic uint64_t seen_sites[SITES_MAX]; /* a hash table; 0: free */
 static uintptr_t begin, end; /* of the program's code */
 static char log_path[256];
 
@@ -66,41 +77,115 @@ __attribute__((constructor)) static void arm(void)
 	const char *text = getenv("LMD_FAULT"), *log = getenv("LMD_FAULT_LOG");
 	size_t n;
 
+	void *frame[1];
+
 	if (!text || !log || strlen(log) >= sizeof(log_path))
 		return;
+	(void)backtrace(frame, 1); /* the first call loads a library */
 	strcpy(log_path, log);
 	(void)dl_iterate_phdr(find_program, NULL);
 	for (int c = 0; c < N_CLASS; c++) {
 		n = strlen(classes[c]);
 		if (strncmp(text, classes[c], n) || text[n] != ':')
 			continue;
-		left = atol(text + n + 1);
+		lists_sites = !strcmp(text + n + 1, "sites");
+		wanted_site = text[n + 1] == '@' ? strtoull(text + n + 2, NULL, 16) : 0;
+		left = (void *)syscall(SYS_mmap, NULL, sizeof(*left), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (left == MAP_FAILED)
+			return;
+		*left = lists_sites || wanted_site ? 1 : atol(text + n + 1);
 		ever_after = text[strlen(text) - 1] == '+';
 		armed = c;
 	}
 }
 
+static void note(const char *text)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return;
+	(void)syscall(SYS_write, fd, text, strlen(text));
+	(void)syscall(SYS_close, fd);
+}
+
+/* Returns the site of the call that is being made, never 0. */
+static uint64_t site(void)
+{
+	void *frame[FRAMES];
+	int n = backtrace(frame, FRAMES), n_own = 0;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (int i = 0; i < n && n_own < SITE_FRAMES; i++) {
+		uintptr_t at = (uintptr_t)frame[i];
+
+		if (at < begin || at >= end)
+			continue;
+		n_own++;
+		h = (h ^ (at - begin)) * 0x100000001b3u;
+	}
+	return h ? h : 1;
+}
+
+/* Returns whether the site was not seen before. */
+static bool is_new(uint64_t s)
+{
+	for (uint32_t i = 0; i < SITES_MAX; i++) {
+		uint64_t old = 0;
+
+		if (atomic_compare_exchange_strong(&seen_sites[(s + i) % SITES_MAX], &old, s))
+			return true;
+		if (old == s)
+			return false;
+	}
+	return false;
+}
+
+/* Notes where the functions of the program are that are being called, the innermost first. */
+static void note_callers(void)
+{
+	void *frame[FRAMES];
+	int n = backtrace(frame, FRAMES), n_own = 0;
+	char text[200] = "failed, called at";
+
+	for (int i = 0; i < n && n_own < SITE_FRAMES; i++) {
+		size_t len = strlen(text);
+
+		if ((uintptr_t)frame[i] < begin || (uintptr_t)frame[i] >= end)
+			continue;
+		n_own++;
+		(void)snprintf(text + len, sizeof(text) - len, " %#lx",
+			       (unsigned long)((uintptr_t)frame[i] - begin));
+	}
+	strcat(text, "\n");
+	note(text);
+}
+
 static bool fails(int class, const void *caller)
 {
-	char text[64];
+	char text[32];
 	long nth;
-	int fd;
 
 	if (armed != class)
 		return false;
 	/* the socket libraries make the socket calls on behalf of the program */
 	if (class != SOCKET && class != MESSAGE && ((uintptr_t)caller < begin || (uintptr_t)caller >= end))
 		return false;
-	nth = atomic_fetch_sub(&left, 1);
+	if (lists_sites) {
+		uint64_t s = site();
+
+		(void)snprintf(text, sizeof(text), "%llx\n", (unsigned long long)s);
+		if (is_new(s))
+			note(text);
+		return false;
+	}
+	if (wanted_site && site() != wanted_site)
+		return false;
+	nth = atomic_fetch_sub(left, 1);
 	if (nth != 1 && (nth > 1 || !ever_after))
 		return false;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		(void)snprintf(text, sizeof(text), "failed, called at %#lx\n",
-			       (unsigned long)((uintptr_t)caller - begin));
-		(void)syscall(SYS_write, fd, text, strlen(text));
-		(void)syscall(SYS_close, fd);
-	}
+	note_callers();
 	return true;
 }
 
@@ -216,9 +301,21 @@ EXPORT ssize_t pread64(int fd, void *p, size_t n, off64_t at)
 	return FAILS(READ) ? fail(EIO) : syscall(SYS_pread64, fd, p, n, at);
 }
 
+/* The kernel needs no space for a write to an eventfd, and no disk: it does not fail. */
+static bool is_eventfd(int fd)
+{
+	static const char kind[] = "anon_inode:[eventfd]";
+	char path[40], to[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, to, sizeof(to)) == sizeof(kind) - 1 && !memcmp(to, kind, sizeof(kind) - 1);
+}
+
 EXPORT ssize_t write(int fd, const void *p, size_t n)
 {
-	return FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_write, fd, p, n);
+	bool may_fail = armed == WRITE && !is_eventfd(fd);
+
+	return may_fail && FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_write, fd, p, n);
 }
 
 EXPORT ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
