@@ -52,6 +52,7 @@ struct lmi_config {
 	const char *tls_cert, *tls_key; /* NULL: not set */
 	struct lmi_config_list http, http_origins;
 	const char *http_model; /* NULL: not set */
+	int64_t http_unknown_model; /* 1: requests for a model that does not exist are refused */
 	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
 	const char *audit_key; /* NULL: not set */
@@ -80,10 +81,12 @@ struct lmi_config {
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	int64_t draft_max;
 	int64_t device_sampling; /* enum lmi_engine_device_sampling */
-	int64_t isolation;       /* 0 off, 1 process */
+	int64_t isolation;       /* 0 auto, 1 off, 2 process */
+	int64_t isolation_timeout_ms;
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */
 	int64_t activations; /* enum lmd_activations */
 	int64_t attention;   /* enum lmd_attention */
+	int64_t deterministic; /* enum lmd_deterministic */
 	int64_t memory;      /* bytes */
 	int64_t files;       /* 0 mapped, 1 read, 2 direct */
 	int64_t lock;        /* 0, 1 */

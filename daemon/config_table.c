@@ -75,15 +75,17 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "http",
 		 .type = LMI_OPT_LIST,
 		 .value = "ADDR",
-		 .doc = "Also serve the HTTP APIs at ADDR:PORT or [ADDR]:PORT with a numeric address, "
+		 .doc = "Serve the HTTP APIs at ADDR:PORT or [ADDR]:PORT with a numeric address, "
 			"with TLS at tls:ADDR:PORT, or at unix:/PATH. A unix socket has mode 0660 "
-			"and the same rules as `socket`. "
+			"and the same rules as `socket`. If no unix socket is given, there is one beside "
+			"`socket`; off = no addresses and no such socket. "
 			"On 127.0.0.1 and [::1] every user of this machine may use models until the "
 			"first API key is created; from then on, and on other addresses always, "
 			"clients need a key: `llamactl key add`. Addresses other than loopback "
 			"need TLS or plain_tcp = yes."},
 	 .at = AT(http),
-	 .option = true},
+	 .option = true,
+	 .unset = "a unix socket beside `socket`, llamad-http.sock beside llamad.sock"},
 	{.section = "daemon",
 	 .opt = {.name = "http-origin",
 		 .type = LMI_OPT_LIST,
@@ -101,6 +103,15 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(http_model),
 	 .option = true,
 	 .unset = "the only model in memory or, if none is, the only one in the registry"},
+	{.section = "daemon",
+	 .opt = {.name = "http-unknown-model",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "default|refuse",
+		 .def = "default",
+		 .doc = "What becomes of an HTTP request whose model does not exist: default = it gets the "
+			"model of requests that name none, since many programs send a name of their own; "
+			"refuse = it is answered with 404."},
+	 .at = AT(http_unknown_model)},
 	{.section = "daemon",
 	 .opt = {.name = "state-dir",
 		 .type = LMI_OPT_STR,
@@ -325,12 +336,23 @@ static const struct lmi_config_row before[] = {
 	{.section = "engine",
 	 .opt = {.name = "isolation",
 		 .type = LMI_OPT_CHOICE,
-		 .value = "off|process",
-		 .def = "off",
+		 .value = "auto|off|process",
+		 .def = "auto",
 		 .doc = "process: the backend of each model runs in a process of its own, so that a crash "
-			"of its plugin ends the requests of this model and nothing else. Only for devices "
-			"that compute in host memory, such as cpu0."},
+			"of its plugin ends the requests of this model and nothing else. auto: for "
+			"backends of files in the folders of plugin_dir that root does not own."},
 	 .at = AT(isolation),
+	 .live = true},
+	{.section = "engine",
+	 .opt = {.name = "isolation-timeout",
+		 .type = LMI_OPT_TIME,
+		 .value = "TIME",
+		 .def = "5m",
+		 .min = 0,
+		 .max = 24 * 3600 * 1000,
+		 .doc = "End the process of a model's backend when it makes no progress for this long: in a "
+			"step, or with one weight or plan while the model is loaded. 0 = never."},
+	 .at = AT(isolation_timeout_ms),
 	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "threads",
@@ -442,6 +464,16 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Arithmetic of attention: the backend's default, or half precision for "
 			"all sums."},
 	 .at = AT(attention),
+	 .live = true},
+	{.section = "engine",
+	 .opt = {.name = "deterministic",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "off|exact",
+		 .def = "off",
+		 .doc = "exact: the same bits on every device of backends cpu, cuda and hip, with "
+			"one arithmetic for all of them, which is slower. Models with tensors or "
+			"operations that it does not have are refused."},
+	 .at = AT(deterministic),
 	 .live = true},
 	{.section = "engine",
 	 .opt = {.name = "memory",

@@ -312,6 +312,7 @@ static const struct {
 	{"[daemon]\nlisten = tcp://[::]:80\n", "use tls+tcp, or set plain_tcp = yes"},
 	{"[daemon]\nhttp = localhost:80\n", "http: 'localhost:80' is not ADDR:PORT"},
 	{"[daemon]\nhttp = unix:x\n", "http: 'unix:x' is not unix: and an absolute path"},
+	{"[daemon]\nhttp = off\nhttp = 127.0.0.1:80\n", "http: 'off' and an address are both set"},
 	{"[daemon]\nhttp = 0.0.0.0:80\n", "use tls:0.0.0.0:80, or 127.0.0.1 behind a proxy"},
 	{"[daemon]\nhttp = tls:127.0.0.1:80\n", "requires tls_cert, a PEM file, to be set"},
 	{"[daemon]\nhttp_origin = example.org\n", "is not an origin such as"},

@@ -275,7 +275,9 @@ static const struct lmi_cli_roff_item daemon_examples[] = {
 static const struct lmi_cli_roff_item daemon_files[] = {
 	{LMI_CONFIG_FILE, "The configuration file; see llamad.conf(5)."},
 	{"/run/llamad/llamad.sock", "The socket of the system's daemon."},
-	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "The socket of a user's own daemon."},
+	{"/run/llamad/llamad-http.sock", "Its socket for HTTP."},
+	{"$XDG_RUNTIME_DIR/llamad/llamad.sock, llamad-http.sock",
+	 "The sockets of a user's own daemon."},
 	{"/var/lib/llamad",
 	 "The state folder of the system's daemon: the registry of models and the imported files."},
 	{"$XDG_STATE_HOME/llamad, ~/.local/state/llamad",
@@ -296,7 +298,7 @@ static const struct lmi_cli_roff_item daemon_environment[] = {
 	 "Set by systemd for sockets that it has opened.  Those with the names http and https (TLS) "
 	 "serve HTTP, in addition to the configured addresses."},
 	{"JOURNAL_STREAM",
-	 "If standard error is the journal, messages are written with priorities."},
+	 "If standard error is the journal, messages are entries with a priority and fields."},
 };
 
 void lmi_daemon_man(FILE *f)

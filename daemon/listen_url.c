@@ -82,12 +82,23 @@ enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, c
 			lmi_printable(shown, sizeof(shown), url, strlen(url)));
 }
 
+bool lmi_daemon_http_is_off(const struct lmi_config *c)
+{
+	return c->http.n == 1 && !strcmp(c->http.item[0], "off");
+}
+
 static enum lmd_status check_http(const struct lmi_config *c, const char *text,
 				  struct lmd_error *err)
 {
 	struct lmi_http_address a;
-	enum lmd_status st = lmi_http_address_parse(&a, text, err);
+	enum lmd_status st;
 
+	if (!strcmp(text, "off"))
+		return lmi_daemon_http_is_off(c)
+			       ? LMD_OK
+			       : lmd_fail(err, LMD_INVALID,
+					  "http: 'off' and an address are both set: remove one of them");
+	st = lmi_http_address_parse(&a, text, err);
 	if (st == LMD_OK && a.tls && (!c->tls_cert || !c->tls_key))
 		return lmd_fail(err, LMD_INVALID, "http: %s requires %s, a PEM file, to be set", text,
 				c->tls_cert ? "tls_key" : "tls_cert");

@@ -21,6 +21,9 @@ struct lmi_daemon_listen_url {
 enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, const char *url,
 					    struct lmd_error *err);
 
+/* Returns whether the key `http` is "off". */
+bool lmi_daemon_http_is_off(const struct lmi_config *c);
+
 /* Checks the keys `listen`, `http` and `http_origin`, and the keys that they require. */
 enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err);
 

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "core/checkpoint/formats.h"
+#include "core/base/clock.h"
 #include "core/base/jobs.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/plugin/host_services.h"
 #include "core/sign/policy.h"
@@ -48,7 +50,7 @@ static enum lmd_status start_host(struct lmi_daemon *d, struct lmd_error *err)
 	if (lmi_host_create(&d->host, UINT64_MAX) != LMD_OK)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the host");
 	lmi_host_set_log_level(d->host, (int)d->config->log);
-	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env));
+	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env), LMI_LOG_JOURNAL_SOCKET);
 	lmi_daemon_notify_init(&d->notify, d->env->get(d->env->arg, "NOTIFY_SOCKET"),
 			       d->env->get(d->env->arg, "WATCHDOG_USEC"),
 			       d->env->get(d->env->arg, "WATCHDOG_PID"), (long)getpid());
@@ -187,10 +189,13 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.split = c->split,
 		.override_tensor = c->override_tensor,
 		.device_sampling = (enum lmi_engine_device_sampling)c->device_sampling,
-		.isolated = c->isolation == 1,
+		.isolated = c->isolation == 2,
+		.isolate_untrusted = c->isolation == 0,
+		.isolation_timeout_ns = (uint64_t)c->isolation_timeout_ms * LMI_NS_PER_MS,
 		.n_thread = (uint32_t)c->threads,
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,
+		.deterministic = (uint32_t)c->deterministic,
 		.n_ctx = (uint32_t)c->ctx,
 		.n_batch = (uint32_t)c->batch,
 		.kv_tokens = (uint64_t)c->kv_tokens,

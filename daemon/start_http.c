@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starts the listener for HTTP: on configured addresses, and on sockets that systemd has opened. */
+ * Starts the listener for HTTP: on configured addresses, on sockets that systemd has opened, and, unless
+ * one of these is a unix socket, on a unix socket beside the daemon's own. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
 
 #include "core/base/arena.h"
+#include "core/base/default_socket.h"
+#include "core/base/printable.h"
 #include "daemon/daemon_impl.h"
+#include "daemon/listen_url.h"
 #include "daemon/state_dir.h"
 #include "llamad/version.h"
 
@@ -56,22 +63,93 @@ enum lmd_status lmi_daemon_find_inherited(struct lmi_daemon *d, struct lmd_error
 	return st == LMD_OK ? check_inherited(d, err) : st;
 }
 
+/* ---- addresses ---- */
+
+static bool has_unix_socket(const struct lmi_daemon *d, const struct lmi_config_list *addresses)
+{
+	struct lmi_http_address a;
+
+	for (uint32_t i = 0; i < d->inherited.n; i++)
+		if (d->inherited.v[i].addr.path)
+			return true;
+	for (uint32_t i = 0; i < addresses->n; i++)
+		if (lmi_http_address_parse(&a, addresses->item[i], NULL) == LMD_OK && a.path)
+			return true;
+	return false;
+}
+
+/* Appends the default unix socket, unless its path would be too long. */
+static enum lmd_status add_default(struct lmi_daemon *d, struct lmi_config_list *addresses,
+				   struct lmd_error *err)
+{
+	const char *own = d->config->socket + strlen("ipc://");
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)], shown[120];
+	int n = lmi_default_socket_http(path, sizeof(path), own);
+	const char **item;
+
+	if (n >= (int)sizeof(path)) {
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
+			       "http: there is no unix socket beside %s: its path would have %d bytes, the "
+			       "maximum is %zu; set http to another unix:/PATH, or to off",
+			       lmi_printable_path(shown, sizeof(shown), own), n, sizeof(path) - 1);
+		return LMD_OK;
+	}
+	item = lmi_arena_array(d->config->arena, addresses->n + 1, sizeof(*item));
+	if (item)
+		item[addresses->n] = lmi_arena_printf(d->config->arena, "unix:%s", path);
+	if (!item || !item[addresses->n])
+		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	for (uint32_t i = 0; i < addresses->n; i++)
+		item[i] = addresses->item[i];
+	addresses->item = item;
+	addresses->n++;
+	return LMD_OK;
+}
+
+static enum lmd_status find_addresses(struct lmi_daemon *d, struct lmi_config_list *out,
+				      struct lmd_error *err)
+{
+	*out = (struct lmi_config_list){0};
+	if (lmi_daemon_http_is_off(d->config))
+		return LMD_OK;
+	*out = d->config->http;
+	return has_unix_socket(d, out) ? LMD_OK : add_default(d, out, err);
+}
+
+static enum lmd_status claim_sockets(const struct lmi_config_list *addresses, struct lmd_error *err)
+{
+	struct lmi_http_address a;
+
+	for (uint32_t i = 0; i < addresses->n; i++) {
+		enum lmd_status st = lmi_http_address_parse(&a, addresses->item[i], err);
+
+		if (st == LMD_OK && a.path)
+			st = lmi_daemon_socket_claim(a.path, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
 enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *err)
 {
 	const struct lmi_config *c = d->config;
+	struct lmi_config_list addresses;
+	enum lmd_status st = find_addresses(d, &addresses, err);
 	const struct lmi_http_opts opts = {
 		.host = d->host,
 		.base = lmi_loop_base(d->loop),
 		.service = d->service,
 		.apis = lmi_daemon_http_apis,
-		.addresses = c->http.item,
-		.n_address = c->http.n,
+		.addresses = addresses.item,
+		.n_address = addresses.n,
 		.inherited = &d->inherited,
 		.tls_cert = c->tls_cert,
 		.tls_key = c->tls_key,
 		.origins = c->http_origins.item,
 		.n_origin = c->http_origins.n,
 		.model = c->http_model,
+		.refuse_unknown = c->http_unknown_model == 1,
 		.version = LMD_VERSION,
 		.body_bytes = (uint64_t)c->http_body,
 		.store_folder = lmi_arena_printf(c->arena, "%s/http", c->state_dir),
@@ -91,19 +169,11 @@ enum lmd_status lmi_daemon_start_http(struct lmi_daemon *d, struct lmd_error *er
 			.generated = d->traces ? lmi_daemon_trace : NULL},
 		.arg = d,
 	};
-	struct lmi_http_address a;
 
-	if (!c->http.n && !d->inherited.n)
-		return LMD_OK;
+	if (st != LMD_OK || (!addresses.n && !d->inherited.n))
+		return st;
 	if (!opts.store_folder)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
-	for (uint32_t i = 0; i < c->http.n; i++) {
-		enum lmd_status st = lmi_http_address_parse(&a, c->http.item[i], err);
-
-		if (st == LMD_OK && a.path)
-			st = lmi_daemon_socket_claim(a.path, err);
-		if (st != LMD_OK)
-			return st;
-	}
-	return lmi_http_open(&d->http, &opts, err);
+	st = claim_sockets(&addresses, err);
+	return st == LMD_OK ? lmi_http_open(&d->http, &opts, err) : st;
 }

@@ -61,7 +61,7 @@ static void answer(struct lmi_svc_call *c)
 	struct creation *k = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_svc_names_clear(c->request.svc);
+	lmi_svc_names_change(c->request.svc, k->row->name);
 	if (c->err.status != LMD_OK) {
 		lmi_svc_request_fail(&c->request, &c->err, 0);
 		end(c);

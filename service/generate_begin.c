@@ -258,7 +258,8 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	}
 	lmi_svc_adapter_choice_fini(choice);
 	if (lmi_svc_adapter_choose(choice, g->request.svc, lmi_svc_model_record_name(r->record),
-				   lmi_svc_gen_request(g), &refused) != LMD_OK) {
+				   lmi_svc_gen_request(g), &refused) != LMD_OK ||
+	    lmi_svc_replay_check_adapters(g, &refused) != LMD_OK) {
 		lmi_svc_loaded_model_unref(r, now);
 		lmi_svc_gen_fail(g, now, &refused, 0);
 		return;

@@ -231,7 +231,7 @@ static void row_done(void *arg)
 
 	w->request.svc->n_job--;
 	w->job_runs = false;
-	lmi_svc_names_clear(w->request.svc);
+	lmi_svc_names_change(w->request.svc, w->name);
 	if (w->ended)
 		release(w);
 	else

@@ -274,10 +274,15 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
-static bool is_auto(const struct lmd_str *draft)
+/* Returns the word that stands in place of a model's name, or NULL. */
+static const char *draft_word(const struct lmd_str *draft)
 {
-	return draft->len == strlen(LMI_SVC_DRAFT_AUTO) &&
-	       !memcmp(draft->ptr, LMI_SVC_DRAFT_AUTO, draft->len);
+	static const char *const words[] = {LMI_SVC_DRAFT_AUTO, LMI_ENGINE_DRAFT_OWN};
+
+	for (size_t i = 0; draft && i < LMD_LEN(words); i++)
+		if (draft->len == strlen(words[i]) && !memcmp(draft->ptr, words[i], draft->len))
+			return words[i];
+	return NULL;
 }
 
 static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
@@ -307,10 +312,10 @@ static enum lmd_status begin(struct lmi_svc_request *a, uint32_t kind,
 	}
 	w->lookup.found = found;
 	w->pending = true;
-	w->finds_draft = draft && draft->len && !is_auto(draft);
-	if (draft && is_auto(draft))
+	w->finds_draft = draft && draft->len && !draft_word(draft);
+	if (draft_word(draft))
 		(void)snprintf(w->load.draft_path, sizeof(w->load.draft_path), "%s",
-			       LMI_SVC_DRAFT_AUTO);
+			       draft_word(draft));
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, w->finds_draft ? draft : &name);
 	return LMD_OK;
 }

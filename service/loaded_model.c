@@ -105,6 +105,8 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 		o->inst.override_tensor = l->override_tensor;
 	if (l->isolation)
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
+	if (l->isolation)
+		o->inst.isolate_untrusted = false;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -117,7 +119,8 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	o->vocab_digest = !svc->o.embedded;
 	o->inst.draft_candidates = r->pair.v;
 	o->inst.n_draft_candidates = r->pair.n;
-	if (!strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO))
+	o->inst.draft_layers = !strcmp(l->draft_path, LMI_SVC_DRAFT_AUTO);
+	if (o->inst.draft_layers)
 		o->inst.draft_path = NULL;
 	else if (l->draft_path[0])
 		o->inst.draft_path = l->draft_path;
@@ -184,7 +187,7 @@ void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct
 		const struct lmi_engine_device_share *d = &p->devices[i];
 		uint64_t wait_ns;
 
-		if (lmi_engine_device_losses(set, d->name, &wait_ns) == d->n_loss ||
+		if (!lmi_engine_device_is_lost(set, d->opening, &wait_ns) ||
 		    (out->device[0] && wait_ns <= out->wait_ns))
 			continue;
 		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "service/adapter_book.h"
 #include "service/event_ring.h"
+#include "service/names.h"
 #include "service/preset.h"
 #include "service/service_state.h"
 
@@ -456,7 +457,7 @@ static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
 	if (m->current || m->loading || m->load_waiters ||
 	    (m->lost_device[0] && !svc->stopping) ||
-	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
+	    (m->n_fail && svc->now < m->fail_until && !svc->stopping) || lmi_svc_names_refer_to(svc, m))
 		return true;
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		if (r->model == m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A short list of names with their models.  Only the service changes the registry, so cached
- * results are valid until then.  A result that was requested before a change and arrives after it
- * is used once and not cached. */
+ * results are valid until then, or until the registry turns out to be corrupt and is replaced.  A result
+ * that was requested before a change and arrives after it is used once and not cached. */
 #include "service/names.h"
 
 #include <string.h>
@@ -32,12 +32,53 @@ static void drop(struct lmi_service *svc)
 	svc->n_name = 0;
 }
 
-void lmi_svc_names_clear(struct lmi_service *svc)
+static void changed(struct lmi_service *svc)
 {
-	drop(svc);
 	svc->names_epoch++;
 	lmi_svc_registry_rows_drop(svc);
 	lmi_svc_models_collect(svc);
+}
+
+void lmi_svc_names_change(struct lmi_service *svc, const char *name)
+{
+	struct lmi_svc_name **p = &svc->names;
+
+	while (*p) {
+		struct lmi_svc_name *n = *p;
+
+		if (strcmp(n->name, name) && strcmp(lmi_svc_model_name(n->model), name)) {
+			p = &n->next;
+			continue;
+		}
+		*p = n->next;
+		lmi_free(n);
+		svc->n_name--;
+	}
+	changed(svc);
+}
+
+void lmi_svc_names_clear(struct lmi_service *svc)
+{
+	drop(svc);
+	changed(svc);
+}
+
+bool lmi_svc_names_refer_to(const struct lmi_service *svc, const struct lmi_svc_model *m)
+{
+	for (const struct lmi_svc_name *n = svc->names; n; n = n->next)
+		if (n->model == m)
+			return true;
+	return false;
+}
+
+/* Drops what was read from a registry that has been replaced since. */
+static void check_registry(struct lmi_service *svc)
+{
+	uint32_t n = svc->o.store ? lmi_store_n_replaced(svc->o.store) : 0;
+
+	if (n != svc->names_n_replaced)
+		drop(svc);
+	svc->names_n_replaced = n;
 }
 
 static struct lmi_svc_model *find(const struct lmi_service *svc, const char *name)
@@ -174,6 +215,7 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 	}
 	memset(l->name, 0, sizeof(l->name));
 	memcpy(l->name, name->ptr, name->len);
+	check_registry(svc);
 	m = find(svc, l->name);
 	if (m) {
 		report(l, now, m);

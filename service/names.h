@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * names.h - looks up the model of a name.  Results are cached until the registry changes. */
+ * names.h - looks up the model of a name.  Results are cached until the registry changes their names, so that
+ * requests for other models do not wait for its thread. */
 #ifndef LLAMAD_SERVICE_NAMES_H
 #define LLAMAD_SERVICE_NAMES_H
 
@@ -28,7 +29,12 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 /* Returns the file that the caller of an embedded service has given that name, or NULL. */
 const struct lmi_service_named_file *lmi_svc_named_file(const struct lmi_service *svc,
 							const char *name);
-/* Clears the cache, and that of registry_rows.h, after the registry has changed. */
+/* After a change of what the registry has under a name, of a model or not: forgets it and the other names of that
+ * model, and clears the cache of registry_rows.h. */
+void lmi_svc_names_change(struct lmi_service *svc, const char *name);
+/* After any change: clears both caches. */
 void lmi_svc_names_clear(struct lmi_service *svc);
+/* Returns whether the model of a cached result is m. */
+bool lmi_svc_names_refer_to(const struct lmi_service *svc, const struct lmi_svc_model *m);
 
 #endif /* LLAMAD_SERVICE_NAMES_H */

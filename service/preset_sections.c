@@ -97,9 +97,11 @@ static const struct lmi_opt keys[] = {
 		"and it fits."},
 	{.name = "draft_model",
 	 .type = LMI_OPT_STR,
-	 .value = "FILE|auto",
+	 .value = "FILE|auto|nextn",
 	 .doc = "Speculative decoding: file of a smaller model with the same vocabulary, which "
-		"guesses tokens, when the model is loaded for a request. auto: the smallest model in "
+		"guesses tokens, when the model is loaded for a request. nextn: the model's own draft "
+		"layers guess them (multi-token prediction); a model without any is not loaded. auto: "
+		"its own draft layers if it has any, otherwise the smallest model in "
 		"memory that has the same vocabulary and at most a quarter of the weights; when "
 		"that one is unloaded, the pairing ends and the model goes on."},
 	{.name = "draft_lookup",
@@ -295,7 +297,7 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	if (!strcmp(o->name, "mmproj"))
 		return set_path(&p->mmproj, text, arena, err);
 	if (!strcmp(o->name, "draft_model"))
-		return strcmp(text, LMI_SVC_DRAFT_AUTO)
+		return strcmp(text, LMI_SVC_DRAFT_AUTO) && strcmp(text, LMI_ENGINE_DRAFT_OWN)
 			       ? set_path(&p->draft_model, text, arena, err)
 			       : set_text(&p->draft_model, text, false, arena, err);
 	if (!strcmp(o->name, "draft_lookup"))

@@ -156,7 +156,7 @@ static void answer_rm(struct lmi_svc_call *c)
 	struct found *f = c->data;
 	const struct lmi_svc_cached_reply reply = {.flag = f->alias, .number = f->bytes};
 
-	lmi_svc_names_clear(c->request.svc);
+	lmi_svc_names_change(c->request.svc, f->name);
 	if (c->err.status == LMD_OK) {
 		replace_presets(c);
 		lmi_svc_request_reply_once(&c->request, &reply);
@@ -213,7 +213,7 @@ static void answer_alias(struct lmi_svc_call *c)
 	const struct found *f = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_svc_names_clear(c->request.svc);
+	lmi_svc_names_change(c->request.svc, f->name);
 	if (failed(c))
 		return;
 	replace_presets(c);

@@ -22,6 +22,8 @@
 #include "service/service.h"
 #include "service/service_state.h"
 
+#define ALIASES_MAX 64u /* of a model that are reported */
+
 static const struct lmd_str none = {.ptr = ""};
 
 /* What an answer is made of; in the arena of a call, or on the stack. */
@@ -157,17 +159,23 @@ static void hide_names(const struct lmi_svc_request *a, const char *name, struct
 	out->n_aliases = n - 1;
 }
 
+/* Returns the number of aliases of model number k, and the first of them in *i; see registry_rows.h. */
+static uint32_t aliases_of(const struct lmi_svc_registry_rows *rows, uint32_t k, uint32_t *i)
+{
+	*i = rows->first_alias ? rows->first_alias[k] : 0;
+	return rows->first_alias ? rows->first_alias[k + 1] - *i : 0;
+}
+
 /* Fills the row of model number k. */
 static enum lmd_status fill_row(const struct lmi_svc_request *a,
 				const struct lmi_svc_registry_rows *rows, uint32_t k,
 				struct lmd_arena *arena, struct lmi_wire_model *out)
 {
 	const struct lmi_store_model *m = &rows->models.v[k];
+	uint32_t first, n = aliases_of(rows, k, &first);
 	struct lmd_str *aliases;
-	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < rows->aliases.n; i++)
-		n += !strcmp(rows->aliases.v[i].name, m->name);
+	n = n < ALIASES_MAX ? n : ALIASES_MAX;
 	aliases = lmi_arena_array(arena, n + 1u, sizeof(*aliases));
 	*out = (struct lmi_wire_model){.name = lmi_svc_str(m->name),
 				       .size = (int64_t)m->size,
@@ -178,10 +186,8 @@ static enum lmd_status fill_row(const struct lmi_svc_request *a,
 				       .digest = none};
 	if (!aliases)
 		return LMD_NOMEM;
-	n = 0;
-	for (uint32_t i = 0; i < rows->aliases.n && n < 64; i++)
-		if (!strcmp(rows->aliases.v[i].name, m->name))
-			aliases[n++] = lmi_svc_str(rows->aliases.v[i].alias);
+	for (uint32_t i = 0; i < n; i++)
+		aliases[i] = lmi_svc_str(rows->aliases.v[rows->alias_of[first + i]].alias);
 	out->aliases = aliases;
 	out->n_aliases = n;
 	hide_names(a, m->name, out, aliases);
@@ -204,15 +210,17 @@ static enum lmd_status fill_row(const struct lmi_svc_request *a,
 
 /* ---- models ---- */
 
-/* Returns whether the quota of the principal's key has the model or one of its aliases. */
+/* Returns whether the quota of the principal's key has model number k or one of its aliases. */
 static bool is_allowed(const struct lmi_svc_request *a, const struct lmi_svc_registry_rows *rows,
-		       const char *name)
+		       uint32_t k)
 {
-	if (lmi_svc_quota_allows(a->svc, &a->principal, name, NULL))
+	uint32_t first, n = aliases_of(rows, k, &first);
+
+	if (lmi_svc_quota_allows(a->svc, &a->principal, rows->models.v[k].name, NULL))
 		return true;
-	for (uint32_t i = 0; i < rows->aliases.n; i++)
-		if (!strcmp(rows->aliases.v[i].name, name) &&
-		    lmi_svc_quota_allows(a->svc, &a->principal, rows->aliases.v[i].alias, NULL))
+	for (uint32_t i = first; i < first + n; i++)
+		if (lmi_svc_quota_allows(a->svc, &a->principal, rows->aliases.v[rows->alias_of[i]].alias,
+					 NULL))
 			return true;
 	return false;
 }
@@ -244,7 +252,7 @@ static enum lmd_status reply_models(struct lmi_svc_request *a,
 	for (; v && k < to; k++) {
 		const char *model = rows->models.v[k].name;
 
-		if ((name[0] && strcmp(model, name) <= 0) || !is_allowed(a, rows, model))
+		if ((name[0] && strcmp(model, name) <= 0) || !is_allowed(a, rows, k))
 			continue;
 		if (n == q->max) {
 			r.u.models.more = true;

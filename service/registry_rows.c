@@ -4,6 +4,7 @@
  * has yet. */
 #include "service/registry_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -36,6 +37,57 @@ void lmi_svc_registry_rows_give(struct lmi_svc_registry_rows *rows)
 	lmi_free(rows);
 }
 
+/* ---- looking for names ---- */
+
+static int compare_model(const void *name, const void *model)
+{
+	return strcmp(name, ((const struct lmi_store_model *)model)->name);
+}
+
+static int compare_alias(const void *name, const void *alias)
+{
+	return strcmp(name, ((const struct lmi_store_alias *)alias)->alias);
+}
+
+/* Returns the row of a model, whose rows are sorted by name; NULL: there is none. */
+static const struct lmi_store_model *find_model(const struct lmi_svc_registry_rows *rows, const char *name)
+{
+	return rows->models.n ? bsearch(name, rows->models.v, rows->models.n, sizeof(*rows->models.v),
+					compare_model)
+			      : NULL;
+}
+
+/* Groups the aliases by their models: counts those of each, then gives each its place.  An alias of a
+ * model that is not there belongs to none. */
+static bool group_aliases(struct lmi_svc_registry_rows *rows)
+{
+	const uint32_t n_model = rows->models.n, n = rows->aliases.n;
+	uint32_t *model = lmi_alloc(n + 1u, sizeof(*model));
+
+	rows->first_alias = lmi_arena_array(rows->models.arena, n_model + 2u, sizeof(*rows->first_alias));
+	rows->alias_of = lmi_arena_array(rows->models.arena, n + 1u, sizeof(*rows->alias_of));
+	if (!model || !rows->first_alias || !rows->alias_of) {
+		lmi_free(model);
+		return false;
+	}
+	memset(rows->first_alias, 0, (n_model + 2u) * sizeof(*rows->first_alias));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmi_store_model *m = find_model(rows, rows->aliases.v[i].name);
+
+		model[i] = m ? (uint32_t)(m - rows->models.v) : n_model;
+		if (m)
+			rows->first_alias[model[i] + 2]++;
+	}
+	for (uint32_t k = 2; k < n_model + 2; k++)
+		rows->first_alias[k] += rows->first_alias[k - 1];
+	/* first_alias[k + 1] is now where the next alias of model k goes; in the end it is their end */
+	for (uint32_t i = 0; i < n; i++)
+		if (model[i] < n_model)
+			rows->alias_of[rows->first_alias[model[i] + 1]++] = i;
+	lmi_free(model);
+	return true;
+}
+
 enum lmd_status lmi_svc_registry_rows_read(struct lmi_svc_registry_rows *rows,
 					   struct lmi_store *store, struct lmd_error *err)
 {
@@ -46,7 +98,7 @@ enum lmd_status lmi_svc_registry_rows_read(struct lmi_svc_registry_rows *rows,
 	if (st != LMD_OK)
 		return st;
 	rows->guards = lmi_arena_array(rows->models.arena, rows->models.n + 1u, sizeof(*rows->guards));
-	if (!rows->guards)
+	if (!rows->guards || !group_aliases(rows))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a list of models");
 	for (uint32_t i = 0; i < rows->models.n; i++)
 		lmi_svc_load_guard_read(&rows->guards[i], lmi_store_dir(store),
@@ -91,17 +143,16 @@ enum lmd_status lmi_svc_registry_rows_find(const struct lmi_svc_registry_rows *r
 					   const char *name, uint32_t *row, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_store_name_check(name, err);
-	const char *model = name;
+	const struct lmi_store_alias *alias = NULL;
+	const struct lmi_store_model *m;
 
 	if (st != LMD_OK)
 		return st;
-	for (uint32_t i = 0; i < rows->aliases.n; i++)
-		if (!strcmp(rows->aliases.v[i].alias, name))
-			model = rows->aliases.v[i].name;
-	for (uint32_t i = 0; i < rows->models.n; i++)
-		if (!strcmp(rows->models.v[i].name, model)) {
-			*row = i;
-			return LMD_OK;
-		}
-	return lmd_fail(err, LMD_NOTFOUND, "model '%s' does not exist", name);
+	if (rows->aliases.n)
+		alias = bsearch(name, rows->aliases.v, rows->aliases.n, sizeof(*alias), compare_alias);
+	m = find_model(rows, alias ? alias->name : name);
+	if (!m)
+		return lmd_fail(err, LMD_NOTFOUND, "model '%s' does not exist", name);
+	*row = (uint32_t)(m - rows->models.v);
+	return LMD_OK;
 }

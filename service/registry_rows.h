@@ -26,6 +26,10 @@ struct lmi_svc_registry_rows {
 	struct lmi_store_models models;
 	struct lmi_store_aliases aliases;
 	struct lmi_svc_load_guard *guards; /* [models.n] */
+	/* The aliases of model k, sorted, are aliases.v[alias_of[i]] for first_alias[k] <= i < first_alias[k + 1].
+	 * Rows that were not read by lmi_svc_registry_rows_read have none: first_alias is NULL. */
+	uint32_t *first_alias; /* [models.n + 1] */
+	uint32_t *alias_of;    /* [aliases.n] */
 };
 
 /* Creates empty rows, with one reference.  Returns NULL if out of memory. */

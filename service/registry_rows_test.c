@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models are listed and described from memory, which agrees with the registry after every change. */
+ * Models are found, listed and described from memory, which agrees with the registry after every change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +104,38 @@ START_TEST(every_change_is_listed)
 }
 END_TEST
 
+/* Aliases are told apart by their models, whatever the order of their names, and lead to these. */
+START_TEST(aliases_of_each_model)
+{
+	static const char *const aliases[][2] = {
+		{"c", "tiny"}, {"a", "tiny"}, {"d", "other"}, {"b", "other"}, {"z", "tiny"}};
+	struct lmi_wire_request q;
+
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
+	for (size_t i = 0; i < LMD_LEN(aliases); i++) {
+		q.u.alias.alias = str(aliases[i][0]);
+		q.u.alias.model = str(aliases[i][1]);
+		ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+	}
+	ck_assert_str_eq(listed(true), "other=b=d tiny=a=c=z");
+	ck_assert_str_eq(listed(false), "other=b=d tiny=a=c=z");
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	q.u.models.has_model = true;
+	for (size_t i = 0; i < LMD_LEN(aliases); i++) {
+		const struct lmi_wire_model *m;
+
+		q.u.models.model = str(aliases[i][0]);
+		m = &ask(&q, false)->u.models.models[0];
+		ck_assert_int_eq((int)m->name.len, (int)strlen(aliases[i][1]));
+		ck_assert_int_eq(memcmp(m->name.ptr, aliases[i][1], m->name.len), 0);
+	}
+	q.u.models.model = str("bb");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_str_eq(fx.a.err.text, "model 'bb' does not exist");
+}
+END_TEST
+
 static enum lmi_wire_model_state state_of(const char *name, bool jobs)
 {
 	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
@@ -185,6 +217,61 @@ START_TEST(a_change_meets_a_list)
 }
 END_TEST
 
+/* Tokenises a text with a model of that name; `jobs`: whether it may need some. */
+static void tokenize(const char *model, bool jobs)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	q.u.tokenize.model = str(model);
+	q.u.tokenize.text = str("a");
+	(void)ask(&q, jobs);
+}
+
+static void set_alias(const char *alias, const char *model)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
+
+	q.u.alias.alias = str(alias);
+	q.u.alias.model = str(model);
+	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+}
+
+/* A change of one name leaves the models of other names at hand: their requests do not wait for the registry. */
+START_TEST(other_names_are_not_looked_up_again)
+{
+	struct lmi_wire_request rm = fx_on(&fx, LMI_WIRE_OP_RM, "other");
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	fx_start(&fx);
+	set_alias("best", "tiny");
+	tokenize("tiny", true);
+	tokenize("best", true);
+	tokenize("best", false);
+	set_alias("worst", "other");
+	tokenize("tiny", false);
+	tokenize("best", false);
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	tokenize("tiny", false);
+	tokenize("best", false);
+	/* an alias that is removed is unknown, its model is not */
+	rm = fx_on(&fx, LMI_WIRE_OP_RM, "best");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	tokenize("tiny", false);
+	q.u.tokenize.model = str("best");
+	q.u.tokenize.text = str("a");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	/* a model that is removed is unknown under all its names */
+	set_alias("best", "tiny");
+	tokenize("best", true);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	rm = fx_on(&fx, LMI_WIRE_OP_RM, "tiny");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &rm), "%s", fx.a.err.text);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("registry_rows");
@@ -193,9 +280,11 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, every_change_is_listed);
+	tcase_add_test(tc, aliases_of_each_model);
 	tcase_add_test(tc, states_are_those_of_the_moment);
 	tcase_add_test(tc, a_loaded_model_is_described_at_once);
 	tcase_add_test(tc, a_change_meets_a_list);
+	tcase_add_test(tc, other_names_are_not_looked_up_again);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

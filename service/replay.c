@@ -86,6 +86,7 @@ void lmi_svc_replay_begin(struct lmi_svc_generation *g, const struct lmi_sampler
 	}
 	(void)snprintf(k->settings.model_digest, sizeof(k->settings.model_digest), "%s",
 		       g->loaded->record->m.v[0].digest);
+	k->settings.adapter_key = g->adapter ? g->adapter_waiter.choice.key : 0;
 	memcpy(k->id, g->stream_id, sizeof(k->id));
 	k->owner = g->request.user->owner;
 	k->seed = g->seed;
@@ -234,6 +235,19 @@ enum lmd_status lmi_svc_replay_check_model(const struct lmi_svc_generation *g,
 	return lmd_fail(err, LMD_NOTFOUND,
 			"the request was answered by the model sha256:%s, but %s is now sha256:%s",
 			g->replays->model_digest, m->name, m->digest);
+}
+
+enum lmd_status lmi_svc_replay_check_adapters(const struct lmi_svc_generation *g,
+					      struct lmd_error *err)
+{
+	const struct lmi_svc_adapter_choice *c = &g->adapter_waiter.choice;
+
+	if (!g->replays || g->replays->adapter_key == (c->n ? c->key : 0))
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOTFOUND,
+			"the adapters of the request have changed since it was answered: it would be "
+			"computed with %.300s now",
+			c->n ? c->text : "none");
 }
 
 static struct lmd_str show_digest(struct lmd_arena *arena, const char *hex)

@@ -23,6 +23,7 @@ struct lmi_svc_replay_list;
 /* What a generation that repeats another one is computed with, in place of the present configuration. */
 struct lmi_svc_replay_settings {
 	char model_digest[LMI_SHA256_HEX]; /* "": not known */
+	uint64_t adapter_key; /* of its adapters' files as they were, lmi_engine_adapter_key; 0: none */
 	struct lmi_sampler_scalars sampling;
 };
 
@@ -39,6 +40,11 @@ void lmi_svc_replay_end(struct lmi_svc_generation *g, const struct lmi_svc_end *
 enum lmd_status lmi_svc_replay_check_model(const struct lmi_svc_generation *g,
 					   const struct lmi_svc_model_record *record,
 					   struct lmd_error *err);
+
+/* LMD_NOTFOUND: the adapters that were found for g are not those of the request that it repeats, if it
+ * does: others, or their files were replaced. */
+enum lmd_status lmi_svc_replay_check_adapters(const struct lmi_svc_generation *g,
+					      struct lmd_error *err);
 
 /* Drops what exceeds the limits of the service. */
 void lmi_svc_replay_set_limits(struct lmi_service *svc);

@@ -8,10 +8,12 @@
 #include "service/preset.h"
 #include "service/replay.h"
 #include "service/service_state.h"
+#include "tests/adapter_file.h"
 #include "tests/service_fixture.h"
 
 static struct fx fx;
 static struct lmi_svc_preset preset;
+static char adapters[420];
 
 #define N_SHIFTED 200u /* more than the context */
 
@@ -227,6 +229,42 @@ START_TEST(another_model)
 }
 END_TEST
 
+/* An adapter was replaced by another file under the same name: the answer cannot be verified. */
+START_TEST(another_adapter)
+{
+	static const char *const sites[] = {"blk.0.attn_q.weight", "blk.2.ffn_down.weight"};
+	char path[400], text[256], said[600];
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "it was a dark", 20), again;
+	struct answer first;
+	struct lmi_wire_item end;
+	struct lmi_wire_id id;
+
+	snprintf(path, sizeof(path), "%s.lora.gguf", fx.model);
+	lmt_adapter_write_for(path, fx.model, 4, sites, 2, 3);
+	snprintf(adapters, sizeof(adapters), "voice=%s", path);
+	preset.adapters = adapters;
+	q.u.generate.has_adapter = true;
+	q.u.generate.adapter = (struct lmd_str){.ptr = "voice", .len = 5};
+	first = ask(&fx_user, &q);
+	again = replay(&first.id);
+	ck_assert_str_eq(ask(&fx_user, &again).text, first.text);
+	ck_assert_int_eq(remove(path), 0);
+	lmt_adapter_write_for(path, fx.model, 4, sites, 2, 4);
+	again = replay(&first.id);
+	if (!fx_call(&fx, &fx_user, &again)) {
+		snprintf(said, sizeof(said), "%s", fx.a.err.text);
+	} else {
+		id = fx.a.r.u.replay.id;
+		end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_ERROR);
+		snprintf(said, sizeof(said), "%.*s", (int)end.u.error.text.len, end.u.error.text.ptr);
+	}
+	ck_assert_msg(strstr(said, "have changed since it was answered") != NULL, "%s", said);
+	(void)remove(path);
+	preset.adapters = NULL;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("replay");
@@ -239,6 +277,7 @@ int main(void)
 	tcase_add_test(c, dropped_meanwhile);
 	tcase_add_test(c, what_is_kept);
 	tcase_add_test(c, another_model);
+	tcase_add_test(c, another_adapter);
 	suite_add_tcase(s, c);
 	return lmd_check_run(srunner_create(s));
 }

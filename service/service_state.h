@@ -50,6 +50,7 @@ struct lmi_service {
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
+	uint32_t names_n_replaced; /* lmi_store_n_replaced when they were read */
 	struct lmi_svc_registry_rows *rows; /* registry_rows.h; NULL: not read yet */
 	uint64_t rows_epoch;                /* counts what makes them invalid */
 	struct lmi_svc_preset_row *preset_rows; /* preset_rows.h */

@@ -54,6 +54,25 @@ struct row {
 
 static const struct row full[] = {ENDS, ATTN(7), FFN(7), {0}};
 static const struct row tall[] = {ENDS, ATTN(0xfffff), FFN(0xfffff), {0}};
+/* Blocks that add little to the stream. */
+#define WEAK(at)                                                                                   \
+	NORM("blk.%d.attn_norm.weight", at), {"blk.%d.attn_q.weight", EMBD, EMBD, 0, 0, at},       \
+		{"blk.%d.attn_k.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
+		{"blk.%d.attn_v.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
+		{"blk.%d.attn_output.weight", EMBD, EMBD, -0.02f, 0.02f, at},                      \
+		NORM("blk.%d.ffn_norm.weight", at), {"blk.%d.ffn_gate.weight", EMBD, FF, 0, 0, at}, \
+		{"blk.%d.ffn_up.weight", EMBD, FF, 0, 0, at},                                      \
+	{                                                                                          \
+		"blk.%d.ffn_down.weight", FF, EMBD, -0.02f, 0.02f, at                              \
+	}
+/* layer 3 is the draft layer: it takes the embedding and a little of the hidden row */
+static const struct row nextn[] = {ENDS,
+				   WEAK(15),
+				   {"blk.%d.nextn.eh_proj.weight", 2 * EMBD, EMBD, -0.015f, 0.015f, 8},
+				   {"blk.%d.nextn.enorm.weight", EMBD, 0, 1, 1, 8},
+				   NORM("blk.%d.nextn.hnorm.weight", 8),
+				   {"blk.%d.nextn.shared_head_norm.weight", EMBD, 0, 1, 1.1f, 8},
+				   {0}};
 /* the classifier is at the end of the file */
 static const struct row ranked[] = {
 	ENDS, ATTN(7), FFN(7), {"cls.output.weight", EMBD, 2, 0, 0, 0}, {0}};
@@ -117,6 +136,7 @@ static const struct {
 	[LMT_RANK] = {"rank", "llama", ranked, 3},
 	[LMT_GREEDY] = {"greedy", "llama", full, 3},
 	[LMT_TALL] = {"tall", "llama", tall, 20},
+	[LMT_NEXTN] = {"nextn", "llama", nextn, 4},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -290,6 +310,8 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 		put_suppressed(w);
 	if (kind == LMT_RANK)
 		put_rank(w);
+	if (kind == LMT_NEXTN)
+		put_count(w, kind, "nextn_predict_layers", 1);
 	if (kind == LMT_GREEDY) {
 		lmi_gguf_put_u32(w, "general.sampling.temp", 0); /* a float elsewhere */
 		lmi_gguf_put_u32(w, "general.sampling.penalty_last_n", 7);
@@ -334,13 +356,14 @@ static void fill(void *arg, const char *name, const struct row *r)
 	float *v = lmi_alloc(n, sizeof(*v)), lo = r->lo, hi = r->hi;
 	struct lmd_error err;
 
-	(void)name;
 	if (lo == 0 && hi == 0) {
 		hi = sqrtf(5.0f / (float)r->d0);
 		lo = -hi;
 	}
 	for (size_t i = 0; i < n; i++)
 		v[i] = lo + (hi - lo) * (float)(lmd_rand(&f->rnd) >> 40) * 0x1p-24f;
+	for (size_t i = 0; i < EMBD && strstr(name, "eh_proj"); i++)
+		v[i * 2 * EMBD + i] += 1; /* the embedding comes first */
 	must(lmi_gguf_writer_data(f->w, v, n * sizeof(*v), &err), &err);
 	lmi_free(v);
 }

@@ -19,7 +19,10 @@ enum lmt_tiny {
 	 * tokens for infilling */
 	LMT_RANK,
 	LMT_GREEDY, /* LMT_FULL that recommends the temperature 0, and a top_k that is out of bounds */
-	LMT_TALL    /* LMT_FULL with 20 layers, so that its weights are more than four times as many */
+	LMT_TALL,   /* LMT_FULL with 20 layers, so that its weights are more than four times as many */
+	/* LMT_FULL with a draft layer (NextN), whose next tokens depend mostly on the last one, so that
+	 * many guesses are right */
+	LMT_NEXTN
 };
 #define LMT_N_TINY 5 /* all before LMT_WORDS; the others differ in little */
 #define LMT_VOCAB  96u

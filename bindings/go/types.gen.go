@@ -1814,13 +1814,13 @@ type LoadRequest struct {
 	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
 	OverrideTensor *Text `msgpack:"override_tensor,omitempty"`
 
-	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
+	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
 	DraftModel *Text `msgpack:"draft_model,omitempty"`
 
 	// File of the vision tower, which lets the model read pictures; empty = that of the configuration, or the file mmproj*.gguf beside the model.
 	Mmproj *Text `msgpack:"mmproj,omitempty"`
 
-	// The process of the model's backend; only for devices that compute in host memory. Nil means auto.
+	// The process of the model's backend. Nil means auto.
 	Isolation *Text `msgpack:"isolation,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.

@@ -9,6 +9,19 @@
 
 /* Rows of an option table. */
 /* clang-format off */
+/* What lmi_ctl_answer_printer_init reads. */
+#define LMI_CTL_OPTS_REASONING \
+	{.name = "show-reasoning", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Print the model's reasoning even if standard output is not a terminal; an empty " \
+		"line separates it from the answer."}, \
+	{.name = "hide-reasoning", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
+	/* the old names of these two, hidden and accepted for one more release */ \
+	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
+	{.name = "hide-thinking", .type = LMI_OPT_FLAG}
+
 #define LMI_CTL_OPTS_ANSWER \
 	{.name = "predict", \
 	 .letter = 'n', \
@@ -62,8 +75,8 @@
 	 .value = "NAME", \
 	 .def_text = "none", \
 	 .doc = "Saved session of the daemon: what it has of the beginning of the prompt is not " \
-		"computed again, and it is replaced by this prompt and answer. See llamactl sessions " \
-		"list."}, \
+		"computed again, and it is replaced by this prompt and answer. A conversation goes on " \
+		"with its earlier messages, which llamactl keeps. See llamactl sessions list."}, \
 	{.name = "draft-max", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \
@@ -126,16 +139,7 @@
 	 .value = "FILE", \
 	 .doc = "File with the tools that the model may call, as a JSON array; the chat " \
 		"template describes them to the model."}, \
-	{.name = "show-reasoning", \
-	 .type = LMI_OPT_FLAG, \
-	 .doc = "Print the model's reasoning even if standard output is not a terminal; an empty " \
-		"line separates it from the answer."}, \
-	{.name = "hide-reasoning", \
-	 .type = LMI_OPT_FLAG, \
-	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
-	/* the old names of these two, hidden and accepted for one more release */ \
-	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
-	{.name = "hide-thinking", .type = LMI_OPT_FLAG}, \
+	LMI_CTL_OPTS_REASONING, \
 	{.name = "grammar", \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \

@@ -12,6 +12,7 @@
 #include "client/llamactl/chat_impl.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/user_state.h"
 #include "core/base/alloc.h"
 #include "core/cli/texts.h"
 
@@ -313,6 +314,8 @@ static enum lmd_status take_message(struct lmi_ctl_chat *c, const char *text, si
 		st = say(c, text, n, err);
 	while (st == LMD_OK && c->answer)
 		st = answer_messages(c, err);
+	if (st == LMD_OK && *c->session)
+		st = lmi_ctl_messages_save(&c->messages, c->session, lmi_arg_pos(&c->g->ctl->args, 0), err);
 	if (st == LMD_CANCELLED && lmi_ctl_interrupt_signal() == SIGINT)
 		return LMD_OK; /* Ctrl-C ended this answer only */
 	if ((st == LMD_INVALID || st == LMD_UNSUPPORTED) && isatty(STDIN_FILENO)) {
@@ -351,6 +354,23 @@ static enum lmd_status converse(struct lmi_ctl_chat *c, struct lmd_error *err)
 	return st;
 }
 
+/* Goes on with the messages of --session, whose keys and values the server has, if there are any. */
+static enum lmd_status continue_session(struct lmi_ctl_chat *c, struct lmd_error *err)
+{
+	const char *name = lmi_arg_str(&c->g->ctl->args, "session");
+	enum lmd_status st;
+
+	if (!name || !c->use_template)
+		return LMD_OK;
+	lmi_ctl_user_state_session(c->session, name);
+	if (!*c->session || access(c->session, F_OK))
+		return LMD_OK;
+	st = lmi_ctl_messages_load(&c->messages, c->session, err);
+	if (st == LMD_OK && isatty(STDIN_FILENO))
+		fprintf(stderr, "session %s goes on after %u messages\n", name, c->messages.n);
+	return st;
+}
+
 static void print_greeting(const struct lmi_ctl_chat *c)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
@@ -365,6 +385,8 @@ enum lmd_status lmi_ctl_chat(struct lmi_ctl_generation *g, const char *first, st
 				 .verbose = lmi_arg_flag(&g->ctl->args, "verbose")};
 	enum lmd_status st = wants_template(g, &c.use_template, err);
 
+	if (st == LMD_OK)
+		st = continue_session(&c, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_line_editor_open(&c.editor, err);
 	if (st == LMD_OK && g->chat.system.ptr)

@@ -62,7 +62,7 @@ static bool is_fixed(const struct lmi_opt *opt)
 {
 	static const char *const fixed[] = {"prompt", "interactive", "yes", "backend", "threads",
 					    "ctx", "ctx-size", "kv-type", "kv-type-k", "kv-type-v", "draft-model",
-					    "device", "json"};
+					    "device", "json", "session"};
 
 	for (size_t i = 0; i < LMD_LEN(fixed); i++)
 		if (!strcmp(opt->name, fixed[i]))

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_LLAMACTL_CHAT_IMPL_H
 #define LLAMAD_LLAMACTL_CHAT_IMPL_H
 
+#include <limits.h>
+
 #include "client/llamactl/chat_messages.h"
 #include "client/llamactl/generation.h"
 #include "client/llamactl/line_editor.h"
@@ -19,6 +21,7 @@ struct lmi_ctl_chat {
 	struct lmi_text_byte_buf attached;	/* files that precede the next message */
 	struct lmi_wire_picture pictures[LMI_CTL_CHAT_PICTURES]; /* [n_picture], likewise; it owns their data */
 	uint32_t n_picture;
+	char session[PATH_MAX]; /* file with the messages of --session; "": none */
 	bool use_template;
 	bool markdown, fold, verbose; /* how answers are shown */
 	bool leave;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamactl/chat_messages.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "core/base/printable.h"
 #include "llamad/attr.h"
 
 #define FILE_MAX (64u << 20)
@@ -182,17 +178,20 @@ static json_t *message_json(const struct lmi_wire_chat_message *m)
 
 static enum lmd_status write_file(const json_t *o, const char *path, struct lmd_error *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	char shown[160];
-	bool bad = fd < 0;
+	struct lmi_new_file f;
+	char *text = json_dumps(o, JSON_INDENT(2));
+	enum lmd_status st = text ? lmi_new_file_open(&f, path, 0600, err)
+				  : lmd_fail(err, LMD_NOMEM, "no memory for the messages");
 
-	if (!bad) {
-		bad = json_dumpfd(o, fd, JSON_INDENT(2)) || write(fd, "\n", 1) != 1;
-		bad = close(fd) || bad;
+	if (st == LMD_OK) {
+		st = lmi_new_file_write(&f, text, strlen(text), err);
+		if (st == LMD_OK)
+			st = lmi_new_file_write(&f, "\n", 1, err);
+		st = st == LMD_OK ? lmi_new_file_commit(&f, err) : st;
+		lmi_new_file_abort(&f);
 	}
-	return bad ? lmd_fail(err, LMD_IO, "%s: %s", lmi_printable_path(shown, sizeof(shown), path),
-			      strerror(errno))
-		   : LMD_OK;
+	free(text);
+	return st;
 }
 
 enum lmd_status lmi_ctl_messages_save(const struct lmi_ctl_messages *m, const char *path,

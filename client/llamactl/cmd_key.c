@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys for clients on other machines. The secret is created here and leaves this program only
- * through standard output: the daemon gets just its digest. */
+ * Keys for clients on other machines. The secret is created here, or read from a file, and leaves this program
+ * only through standard output: the daemon gets just its digest. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +18,9 @@
 #define SECRET_BYTES 32u
 /* The prefix "lmk-" makes leaked keys easy to find. */
 #define SECRET_SIZE (4 + 2 * SECRET_BYTES + 1)
+/* Lengths of a secret that was chosen by the operator; the daemon takes no longer ones. */
+#define OWN_SECRET_MIN 8u
+#define OWN_SECRET_MAX 256u
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
 
@@ -31,6 +34,28 @@ static enum lmd_status make_secret(char out[SECRET_SIZE], struct lmd_error *err)
 	for (size_t i = 0; i < sizeof(b); i++)
 		(void)snprintf(out + 4 + 2 * i, 3, "%02x", b[i]);
 	explicit_bzero(b, sizeof(b));
+	return LMD_OK;
+}
+
+/* Reads the secret that the operator chose; it has to fit into a header field of HTTP. */
+static enum lmd_status read_own_secret(char out[LMI_CTL_SECRET_BYTES], const char *path,
+				       struct lmd_error *err)
+{
+	enum lmd_status st = lmi_ctl_read_secret(out, path, err);
+	size_t n = st == LMD_OK ? strlen(out) : 0;
+
+	if (st != LMD_OK)
+		return st;
+	for (size_t i = 0; i < n; i++)
+		if (out[i] <= ' ' || out[i] > '~')
+			return lmd_fail(err, LMD_INVALID,
+					"%.300s: character %zu of the secret is not a printable character "
+					"of ASCII, or is a space",
+					path, i + 1);
+	if (n < OWN_SECRET_MIN || n > OWN_SECRET_MAX)
+		return lmd_fail(err, LMD_INVALID,
+				"%.300s: the secret has %zu characters, allowed are %u to %u", path, n,
+				OWN_SECRET_MIN, OWN_SECRET_MAX);
 	return LMD_OK;
 }
 
@@ -57,13 +82,19 @@ static int64_t wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void show_secret(const struct lmi_args *a, const char *secret, json_t *row)
+/* A secret that the operator chose is not shown. */
+static void show_key(const struct lmi_args *a, const char *secret, json_t *row)
 {
+	const bool own = lmi_arg_given(a, "secret-file");
+
 	if (lmi_arg_flag(a, "json")) {
-		(void)json_object_set_new(row, "secret", json_string(secret));
+		if (!own)
+			(void)json_object_set_new(row, "secret", json_string(secret));
 		lmi_ctl_remote_print(row);
 		return;
 	}
+	if (own)
+		return;
 	puts(secret);
 	if (isatty(STDOUT_FILENO))
 		fputs("Keep this secret: it is stored nowhere and cannot be shown again.\n",
@@ -183,9 +214,10 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	int64_t expires = lmi_arg_given(a, "expires") ? wall_ms() + lmi_arg_int(a, "expires") : 0;
-	char secret[SECRET_SIZE], digest[LMI_SHA256_HEX];
+	const char *file = lmi_arg_str(a, "secret-file");
+	char secret[LMI_CTL_SECRET_BYTES], digest[LMI_SHA256_HEX];
 	char models[LMI_STORE_QUOTA_MODELS_MAX + 1];
-	enum lmd_status st = make_secret(secret, err);
+	enum lmd_status st = file ? read_own_secret(secret, file, err) : make_secret(secret, err);
 	json_t *row = NULL, *reply = NULL;
 
 	if (st == LMD_OK)
@@ -208,7 +240,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmi_ctl_remote_call(ctl, "key_add", m, &reply, err);
 	}
 	if (st == LMD_OK)
-		show_secret(a, secret, row);
+		show_key(a, secret, row);
 	explicit_bzero(secret, sizeof(secret));
 	json_decref(reply);
 	json_decref(row);
@@ -231,6 +263,13 @@ static const struct lmi_opt add_opts[] = {
 	 .def_text = "until it is removed",
 	 .doc = "Lifetime of the key from now on, such as 720h."},
 	QUOTA_OPTS("any number"),
+	{.name = "secret-file",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .def_text = "a random secret",
+	 .doc = "Take the secret from the first line of a file, for clients that have one already: 8 to 256 "
+		"printable characters of ASCII without spaces. Other users must not be able to read the "
+		"file."},
 	{.name = "state-dir",
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
@@ -247,7 +286,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_key_add = {
 	.doc = "Prints the secret of the key once; the daemon stores only its digest. A client "
 	       "presents it with --key-file or LLAMAD_KEY.\n\n    umask 077; llamactl key add "
 	       "laptop >laptop.key\n\nWith --json: an object with label, role, expires_ms, "
-	       "secret, and the quota as it was given.",
+	       "secret unless it came from a file, and the quota as it was given.",
 	.opts = add_opts,
 	.n_opts = LMD_LEN(add_opts),
 	.run = add,

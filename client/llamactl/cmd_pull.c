@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Downloads a model: by the daemon, into its store, or into a folder without a daemon. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/model_choice.h"
 #include "client/llamactl/own_models.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/remote.h"
@@ -17,22 +19,50 @@
 
 /* ---- by the daemon ---- */
 
-static enum lmd_status pull_remote(struct lmi_ctl *ctl, const char *name, struct lmd_error *err)
+/* Runs the job `op` with the members of own_members and those that all sources have. */
+static enum lmd_status run_job(struct lmi_ctl *ctl, const char *op, const char *name, json_t *own_members,
+			       struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
-	json_t *m = json_pack("{s:s, s:s, s:b}", "source", lmi_arg_pos(a, 0), "name", name,
-			      "replace", lmi_arg_flag(a, "replace"));
 	enum lmd_status st;
 
-	if (m && lmi_arg_str(a, "digest"))
-		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
-	st = lmi_ctl_remote_job(ctl, "pull", m, err);
+	if (own_members) {
+		(void)json_object_set_new(own_members, "name", json_string(name));
+		(void)json_object_set_new(own_members, "replace", json_boolean(lmi_arg_flag(a, "replace")));
+		if (lmi_arg_str(a, "digest"))
+			(void)json_object_set_new(own_members, "digest", json_string(lmi_arg_str(a, "digest")));
+	}
+	st = lmi_ctl_remote_job(ctl, op, own_members, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(a, "json"))
 		return lmi_ctl_remote_print_row(ctl, "models", "name", name, err);
 	puts(name);
 	return LMD_OK;
+}
+
+/* Copies a file of this machine into the store. */
+static enum lmd_status pull_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
+{
+	const char *given = lmi_arg_str(&ctl->args, "name");
+	char name[LMI_HUB_NAME_MAX + 1], shown[160];
+	bool own = false;
+	char *full;
+	enum lmd_status st;
+
+	if (lmi_arg_str(&ctl->args, "to"))
+		return lmi_ctl_usage(ctl, err, "--to is for downloads, and SOURCE is a file of this machine");
+	full = realpath(path, NULL);
+	if (!full)
+		return lmd_fail(err, LMD_NOTFOUND, "%s: %s", lmi_printable_path(shown, sizeof(shown), path),
+				strerror(errno));
+	lmi_hub_file_default_name(name, full);
+	st = lmi_ctl_models_client(ctl, &own, err);
+	if (st == LMD_OK)
+		st = run_job(ctl, "add", given ? given : name, json_pack("{s:s, s:b}", "path", full, "copy", 1),
+			     err);
+	free(full);
+	return st;
 }
 
 /* ---- into a folder ---- */
@@ -139,17 +169,22 @@ static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static enum lmd_status pull(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	const char *name = lmi_arg_str(&ctl->args, "name");
+	const char *name = lmi_arg_str(&ctl->args, "name"), *source = lmi_arg_pos(&ctl->args, 0);
 	char proposed[LMI_HUB_NAME_MAX + 1];
 	bool own = false;
-	enum lmd_status st = lmi_hub_default_name(proposed, lmi_arg_pos(&ctl->args, 0), err);
+	enum lmd_status st;
 
+	if (lmi_ctl_is_file_argument(source))
+		return pull_file(ctl, source, err);
+	st = lmi_hub_default_name(proposed, source, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_str(&ctl->args, "to"))
 		return pull_local(ctl, err);
 	st = lmi_ctl_models_client(ctl, &own, err);
-	return st == LMD_OK ? pull_remote(ctl, name ? name : proposed, err) : st;
+	return st == LMD_OK ? run_job(ctl, "pull", name ? name : proposed,
+				      json_pack("{s:s}", "source", source), err)
+			    : st;
 }
 
 static const struct lmi_opt opts[] = {
@@ -181,7 +216,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_pull = {
 	.brief = "Download a model",
 	.doc = "SOURCE is a short name such as smollm2 from the daemon's catalogue; "
 	       "hf:USER/REPO[:QUANTISATION or :FILE] on Hugging Face, where Q4_K_M is preferred if "
-	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; or a URL. The daemon "
+	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; a URL; or the path of a GGUF file on "
+	       "the daemon's machine, which is copied. The daemon "
 	       "downloads the GGUF file, with all its parts, checks its digest, and keeps it in its "
 	       "own store; if no daemon answers, llamactl does the same in the store of the user's "
 	       "own daemon. After an interruption the same command continues. Prints the "

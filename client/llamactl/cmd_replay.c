@@ -3,9 +3,9 @@
  * llamactl replay: generates the answer of an earlier request again. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/lib/client.h"
+#include "client/llamactl/answer_opts.h"
 #include "client/llamactl/generation.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/remote.h"
@@ -56,13 +56,13 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *id = lmi_arg_pos(&ctl->args, 0);
 	bool json = lmi_arg_flag(&ctl->args, "json");
-	struct lmi_ctl_answer a = {
-		.printer = {.json = json, .terminal = isatty(STDOUT_FILENO) != 0}};
+	struct lmi_ctl_answer a = {.printer = {.json = json}};
 	json_t *first = NULL;
-	enum lmd_status st;
+	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, ctl, err);
 
 	lmi_ctl_interrupt_install(); /* Ctrl-C cancels the new request */
-	st = info_of(ctl, id, &first, err);
+	if (st == LMD_OK)
+		st = info_of(ctl, id, &first, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_replay(ctl, id, &a, err);
 	lmi_ctl_answer_printer_end_line(&a.printer, st);
@@ -81,6 +81,7 @@ static const struct lmi_opt opts[] = {
 	{.name = "verify",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Compare the digests of the two answers; it is an error if they differ."},
+	LMI_CTL_OPTS_REASONING,
 	LMI_OPT_JSON,
 };
 

@@ -2,12 +2,15 @@
  *
  * The saved sessions of the user: what they are, copies, removal, and files to carry them to another
  * daemon. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client/lib/client.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/user_state.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 
@@ -96,12 +99,16 @@ const struct lmi_cli_cmd lmi_ctl_cmd_sessions_fork = {
 static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_pos(&ctl->args, 0);
+	char messages[PATH_MAX];
 	json_t *reply;
 	enum lmd_status st = lmi_ctl_remote_call(ctl, "session_rm", json_pack("{s:s}", "name", name),
 						 &reply, err);
 
 	if (st != LMD_OK)
 		return st;
+	lmi_ctl_user_state_session(messages, name);
+	if (*messages)
+		(void)unlink(messages); /* most sessions have none */
 	if (!json_is_true(json_object_get(reply, "found")))
 		st = lmd_fail(err, LMD_NOTFOUND,
 			      "there is no session '%.64s'; see llamactl sessions list", name);

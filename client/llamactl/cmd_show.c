@@ -8,6 +8,7 @@
 
 #include "client/llamactl/own_models.h"
 #include "client/llamactl/remote.h"
+#include "core/base/printable.h"
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -30,20 +31,14 @@ static void print_value(const char *text)
 		printf("%s\n", text);
 }
 
-/* Prints a number with as many digits as it takes to read it back. */
 static void print_number(const json_t *v)
 {
-	double x = json_number_value(v);
 	char out[32];
 
-	if (json_is_integer(v)) {
+	if (json_is_integer(v))
 		printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
-		return;
-	}
-	(void)snprintf(out, sizeof(out), "%.9g", x);
-	if (strtod(out, NULL) < x || strtod(out, NULL) > x)
-		(void)snprintf(out, sizeof(out), "%.17g", x);
-	printf("%s\n", out);
+	else
+		printf("%s\n", lmi_printable_number(out, json_number_value(v)));
 }
 
 /* The parameters that the model or the configuration sets. */

@@ -19,6 +19,7 @@
 #include "core/base/file.h"
 #include "core/base/float16.h"
 #include "core/base/json_text.h"
+#include "core/base/printable.h"
 #include "core/base/utf8.h"
 #include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
@@ -77,7 +78,7 @@ static void put_metadata(struct lmi_json_text *text, const struct lmd_model *m)
 	lmi_json_text_flat_object(text);
 	for (uint32_t i = 0; i < m->n_meta; i++) {
 		const struct lmd_meta *v = &m->meta[i];
-		char number[40];
+		char number[32];
 
 		if (v->type == LMD_META_STR && lmi_utf8_valid_prefix(v->v.s.ptr, v->v.s.len) < v->v.s.len)
 			continue;
@@ -89,7 +90,7 @@ static void put_metadata(struct lmi_json_text *text, const struct lmd_model *m)
 			continue;
 		}
 		if (v->type == LMD_META_F64)
-			(void)snprintf(number, sizeof(number), "%.9g", v->v.f);
+			(void)lmi_printable_number(number, v->v.f);
 		else if (v->type == LMD_META_U64)
 			(void)snprintf(number, sizeof(number), "%" PRIu64, v->v.u);
 		else if (v->type == LMD_META_I64)

@@ -14,7 +14,7 @@ SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  #
 
 
 def gguf(path):
-    """Tensors by name: dimensions, type, and data."""
+    """Tensors by name: dimensions, type, and data; keys of floating point numbers."""
     with open(path, "rb") as f:
         data = f.read()
     at = 8
@@ -42,16 +42,20 @@ def gguf(path):
             at += SIZES[kind]
 
     n_tensors, n_keys = take("Q"), take("Q")
+    floats = {}
     for _ in range(n_keys):
-        string()
-        skip(take("I"))
+        key, kind = string(), take("I")
+        if kind in (6, 12):
+            floats[key] = take("f" if kind == 6 else "d")
+        else:
+            skip(kind)
     rows = {}
     for _ in range(n_tensors):
         name = string()
         dims = [take("Q") for _ in range(take("I"))]
         rows[name] = dims, take("I"), take("Q")
     begin = at + -at % 32
-    return {name: (dims, kind, data[begin + place:]) for name, (dims, kind, place) in rows.items()}
+    return {name: (dims, kind, data[begin + place:]) for name, (dims, kind, place) in rows.items()}, floats
 
 
 def decoded(dims, kind, data):
@@ -99,10 +103,11 @@ def f16(v):
 
 
 for name, of, wanted in (("full", "full", None), ("q", "q", "F16"), ("q32", "q", "F32"), ("qb", "q", "BF16")):
-    tensors = gguf(f"{DIR}/{of}.gguf")
+    tensors, floats = gguf(f"{DIR}/{of}.gguf")
     head, meta, data = safetensors(f"{DIR}/{name}.safetensors")
     assert sorted(head) == sorted(tensors), (sorted(head), sorted(tensors))
     assert meta["general.architecture"] == "llama" and all(isinstance(v, str) for v in meta.values()), meta
+    assert floats and {key: float(meta[key]) for key in floats} == floats, (floats, meta)
     for key, (dims, kind, raw) in tensors.items():
         row = head[key]
         assert row["shape"] == dims[::-1], (key, row, dims)

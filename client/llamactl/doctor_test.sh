@@ -74,7 +74,8 @@ finds warn gpu '1 of NVIDIA.*no /dev/nvidiactl' 'apt install nvidia-driver'
 touch "$dir/root/dev/nvidiactl"
 # shellcheck disable=SC2086
 doctor $none
-finds warn gpu 'neither backend cuda nor vulkan is installed' 'apt install llamad-plugins-vulkan'
+finds warn gpu 'neither backend cuda nor vulkan is installed' \
+	'apt install llamad-plugins-cuda, or llamad-plugins-vulkan'
 if [ "$(id -u)" != 0 ]; then
 	for mode in 0 400; do
 		chmod $mode "$dir/root/dev/nvidiactl"
@@ -113,6 +114,7 @@ does add tiny "$HOME/tiny.gguf"
 does alias tiny "$secret"
 doctor --socket "$url"
 finds ok daemon "llamad .* answers at $url"
+finds ok http "answers at unix:$dir/sock-http.sock"
 finds ok models '1 registered'
 finds ok keys 'none expires within 7 days'
 does key add lasting --expires 200h

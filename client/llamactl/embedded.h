@@ -44,11 +44,11 @@ struct lmi_embedded_name;
 			"then the results do not depend on the number of devices."},               \
 		{.name = "isolation",                                                              \
 		 .type = LMI_OPT_CHOICE,                                                           \
-		 .value = "off|process",                                                           \
-		 .def = "off",                                                                     \
+		 .value = "auto|off|process",                                                      \
+		 .def = "auto",                                                                    \
 		 .doc = "process: run the backend in a process of its own, so that a crash of its " \
-			"plugin ends the model's requests and nothing else. Only for devices that " \
-			"compute in host memory."},                                                \
+			"plugin ends the model's requests and nothing else. auto: if its file is in a " \
+			"folder of --plugin-dir and root does not own it."},                                                \
 	{                                                                                          \
 		.name = "override-tensor", .type = LMI_OPT_STR, .value = "REGEX=DEVICE,...",       \
 		.doc = "Run the operations whose weights match an extended regular expression on " \
@@ -109,7 +109,7 @@ struct lmi_embedded_name;
 	 .type = LMI_OPT_STR,                                                                      \
 	 .value = "MODEL",                                                                         \
 	 .doc = "Speculative decoding: a smaller model with the same vocabulary, which guesses "   \
-		"tokens; the answers stay the same. Also -md."},                                   \
+		"tokens; the answers stay the same. nextn: its own draft layers. Also -md."},      \
 		{.name = "model-draft", .type = LMI_OPT_STR, .value = "MODEL"},                    \
 		{.name = "mmproj",                                                                 \
 		 .type = LMI_OPT_STR,                                                              \
@@ -134,6 +134,14 @@ struct lmi_embedded_name;
 		.doc = "Arithmetic of attention: half keeps every sum in half precision, to "      \
 		       "compare with kernels that do so; default leaves the choice to the "        \
 		       "backend."                                                                  \
+	}
+#define LMI_CTL_OPT_DETERMINISTIC                                                                  \
+	{                                                                                          \
+		.name = "deterministic", .type = LMI_OPT_CHOICE, .value = "off|exact",             \
+		.def = "off",                                                                      \
+		.doc = "exact: the same bits on every device of backends cpu, cuda and hip, with " \
+		       "one arithmetic for all of them, which is slower. Models with tensors or "  \
+		       "operations that it does not have are refused."                             \
 	}
 #define LMI_CTL_OPTS_ADAPTERS                                                                      \
 	{.name = "lora",                                                                           \
@@ -163,7 +171,8 @@ struct lmi_embedded_name;
 #define LMI_CTL_OPTS_ENGINE_CTX(default_)                                                          \
 	LMI_CTL_OPT_BACKEND, LMI_CTL_OPTS_DEVICES, LMI_CTL_OPT_THREADS,                            \
 		LMI_CTL_OPT_CTX(default_), LMI_CTL_OPTS_KV_TYPE,                                   \
-		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPTS_FILE,                 \
+		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPT_DETERMINISTIC,         \
+		LMI_CTL_OPTS_FILE,                                                                 \
 		LMI_CTL_OPTS_ADAPTERS
 #define LMI_CTL_OPTS_ENGINE LMI_CTL_OPTS_ENGINE_CTX("the trained length, or what memory allows")
 

@@ -10,11 +10,35 @@ mkdir -m 700 "$dir/state"
 does key add first --state-dir "$dir/state"
 first=$(cat "$dir/out")
 prints '"role": "admin"' key add boss --state-dir "$dir/state" --role admin --expires 1h --json
+# a secret of the operator's own choosing, which is not shown
+printf 'sk-chosen\n' >"$dir/chosen"
+refused 1 'chosen: other users can read this key' key add own --state-dir "$dir/state" --secret-file "$dir/chosen"
+chmod 600 "$dir/chosen"
+: >"$dir/secret" && chmod 600 "$dir/secret"
+does key add own --state-dir "$dir/state" --secret-file "$dir/chosen"
+holds "it is not printed: $(cat "$dir/out")" [ ! -s "$dir/out" ]
+secret_of() {
+	printf "%0$1d\n" 0 >"$dir/secret"
+}
+secret_of 7
+refused 1 'the secret has 7 characters, allowed are 8 to 256' key add more --state-dir "$dir/state" --secret-file "$dir/secret"
+secret_of 257
+refused 1 'the secret has 257 characters' key add more --state-dir "$dir/state" --secret-file "$dir/secret"
+printf 'two words\n' >"$dir/secret"
+refused 1 'character 4 of the secret is not a printable' key add more --state-dir "$dir/state" --secret-file "$dir/secret"
+for n in 8 256; do
+	secret_of $n
+	does key add "length-$n" --state-dir "$dir/state" --secret-file "$dir/secret"
+done
 refused 1 'first' key add first --state-dir "$dir/state"
 start --listen tcp://127.0.0.1:0
 at=$(sed -n 's/.*listening on \(tcp:.*\)/\1/p' "$dir/log")
 LLAMAD_KEY=$first "$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" || bad "list: $(cat "$dir/err")"
 "$build/llamactl" --socket "$at" list >"$dir/out" 2>"$dir/err" && bad "a client without a key"
+for file in chosen secret; do
+	"$build/llamactl" --socket "$at" --key-file "$dir/$file" list >"$dir/out" 2>"$dir/err" ||
+		bad "a chosen key: $(cat "$dir/err")"
+done
 # the address from the environment, for all commands that may have one, and --socket before it
 LLAMAD_SOCKET=$at LLAMAD_KEY=$first "$build/llamactl" list >"$dir/out" 2>"$dir/err" || bad "LLAMAD_SOCKET: $(cat "$dir/err")"
 LLAMAD_SOCKET=tcp://127.0.0.1:1 "$build/llamactl" list >"$dir/out" 2>"$dir/err" && bad "LLAMAD_SOCKET is not used"

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "client/llamactl/health.h"
 #include "client/llamactl/llamad_program.h"
 #include "client/llamactl/remote.h"
+#include "core/base/default_socket.h"
 #include "core/base/default_state.h"
 #include "core/base/printable.h"
 #include "llamad/version.h"
@@ -47,6 +49,33 @@ static void check_version(struct lmi_ctl_health *h, struct lmd_client *c)
 			       "old program runs until it is restarted",
 			       server.version, server.url, LMD_VERSION);
 	lmi_ctl_health_type(f, "%s", restart_command());
+}
+
+/* The socket for HTTP may have another place, or HTTP may be off: only the default one is looked for. */
+static void check_http(struct lmi_ctl_health *h, struct lmd_client *c)
+{
+	struct lmd_server server = {.struct_size = sizeof(server)};
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char shown[160];
+	int fd;
+
+	lmd_client_server(c, &server);
+	if (strncmp(server.url, "ipc://", 6) != 0 ||
+	    lmi_default_socket_http(a.sun_path, sizeof(a.sun_path), server.url + 6) >=
+		    (int)sizeof(a.sun_path))
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (!connect(fd, (const struct sockaddr *)&a, sizeof(a)))
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "http",
+				   "answers at unix:%s; for TCP: llamad --http ADDR:PORT",
+				   lmi_printable_path(shown, sizeof(shown), a.sun_path));
+	else
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "http",
+				   "not at unix:%s (%s), which is where it is by default",
+				   lmi_printable_path(shown, sizeof(shown), a.sun_path), strerror(errno));
+	(void)close(fd);
 }
 
 /* The daemon may run elsewhere, and its files may be in folders that this user cannot read: only a
@@ -143,6 +172,7 @@ static void check_connection(struct lmi_ctl_health *h, bool *answers)
 	if (st == LMD_OK) {
 		*answers = true;
 		check_version(h, c);
+		check_http(h, c);
 		check_models(h);
 		check_keys(h, c);
 		return;

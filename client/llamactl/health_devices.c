@@ -199,7 +199,11 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 			       v->backend == VULKAN ? "backend %s is not installed"
 						    : "neither backend %s nor vulkan is installed",
 			       backend);
-		lmi_ctl_health_type(f, "sudo apt install llamad-plugins-vulkan");
+		if (v->backend == VULKAN)
+			lmi_ctl_health_type(f, "sudo apt install llamad-plugins-vulkan");
+		else
+			lmi_ctl_health_type(f, "sudo apt install llamad-plugins-%s, or llamad-plugins-vulkan",
+					    backend);
 	} else {
 		unsigned which = *s->gpu[v->backend] ? v->backend : VULKAN;
 

@@ -15,6 +15,7 @@
 
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/prompt_input.h"
+#include "client/llamactl/user_state.h"
 #include "core/base/alloc.h"
 #include "llamad/attr.h"
 
@@ -130,25 +131,12 @@ static unsigned char insert_newline(EditLine *el, int key)
 /* Finds the file of the history and makes its folder. */
 static void find_history(struct lmi_ctl_line_editor *e)
 {
-	const char *given = getenv("LLAMACTL_HISTORY"), *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	char *p = e->path;
-	size_t n = sizeof(e->path);
+	const char *given = getenv("LLAMACTL_HISTORY");
 
-	*p = 0;
-	if (given) {
-		(void)snprintf(p, n, "%s", given);
-		return;
-	}
-	if (state && *state == '/')
-		(void)snprintf(p, n, "%s/llamactl/history", state);
-	else if (home && *home == '/')
-		(void)snprintf(p, n, "%s/.local/state/llamactl/history", home);
-	for (char *slash = p; *p && (slash = strchr(slash + 1, '/'));) {
-		*slash = 0;
-		(void)mkdir(p, 0700); /* a folder that cannot be made leaves the history unkept */
-		*slash = '/';
-	}
+	if (given)
+		(void)snprintf(e->path, sizeof(e->path), "%s", given);
+	else /* without a folder for it the history is not kept */
+		lmi_ctl_user_state_path(e->path, "history");
 }
 
 static void open_history(struct lmi_ctl_line_editor *e)

@@ -16,8 +16,8 @@
 /* How often a wait checks for Ctrl-C. */
 #define TICK_MS 200
 
-/* Reads the first line of the file. */
-static enum lmd_status read_secret(char *out, size_t size, const char *path, struct lmd_error *err)
+enum lmd_status lmi_ctl_read_secret(char out[LMI_CTL_SECRET_BYTES], const char *path,
+				    struct lmd_error *err)
 {
 	FILE *f = fopen(path, "re");
 	struct stat s;
@@ -32,7 +32,7 @@ static enum lmd_status read_secret(char *out, size_t size, const char *path, str
 		return st;
 	}
 	if (!(s.st_mode & 077))
-		n = fread(out, 1, size - 1, f);
+		n = fread(out, 1, LMI_CTL_SECRET_BYTES - 1, f);
 	(void)fclose(f);
 	out[n] = 0;
 	out[strcspn(out, "\r\n")] = 0;
@@ -49,7 +49,7 @@ enum lmd_status lmi_ctl_secret(struct lmi_ctl *ctl, char buf[LMI_CTL_SECRET_BYTE
 	const char *file = lmi_arg_str(&ctl->args, "key-file");
 
 	*out = file ? buf : getenv("LLAMAD_KEY");
-	return file ? read_secret(buf, LMI_CTL_SECRET_BYTES, file, err) : LMD_OK;
+	return file ? lmi_ctl_read_secret(buf, file, err) : LMD_OK;
 }
 
 const char *lmi_ctl_socket(const struct lmi_ctl *ctl)

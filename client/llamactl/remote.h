@@ -22,9 +22,13 @@ enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out,
 /* Returns true if an address was given or a daemon listens at the default address. */
 bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
 
+#define LMI_CTL_SECRET_BYTES 512
+/* Reads the secret of a key, the first line of a file that other users cannot read. The caller clears
+ * out. */
+enum lmd_status lmi_ctl_read_secret(char out[LMI_CTL_SECRET_BYTES], const char *path,
+				    struct lmd_error *err);
 /* Finds the secret of a key: the first line of --key-file, which is written to buf, or else the
  * environment variable LLAMAD_KEY; NULL: there is none. The caller clears buf. */
-#define LMI_CTL_SECRET_BYTES 512
 enum lmd_status lmi_ctl_secret(struct lmi_ctl *ctl, char buf[LMI_CTL_SECRET_BYTES],
 			       const char **out, struct lmd_error *err);
 

@@ -5,6 +5,7 @@
 #include "core/base/default_socket.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum lmi_default_socket lmi_default_socket_own(uint32_t uid, const char *runtime_dir)
@@ -36,4 +37,14 @@ int lmi_default_socket_path(char *out, size_t size, enum lmi_default_socket sock
 		return snprintf(out, size, "/tmp/llamad-%u/" LMI_DEFAULT_SOCKET_NAME, uid);
 	}
 	return snprintf(out, size, "/run/llamad/" LMI_DEFAULT_SOCKET_NAME);
+}
+
+int lmi_default_socket_http(char *out, size_t size, const char *path)
+{
+	static const char ending[] = ".sock";
+	size_t n = strlen(path), n_ending = strlen(ending);
+
+	if (n > n_ending && !strcmp(path + n - n_ending, ending))
+		n -= n_ending;
+	return snprintf(out, size, "%.*s-http%s", (int)n, path, ending);
 }

@@ -31,4 +31,9 @@ enum lmi_default_socket lmi_default_socket_find(uint32_t uid, const char *runtim
 int lmi_default_socket_path(char *out, size_t size, enum lmi_default_socket socket, uint32_t uid,
 			    const char *runtime_dir);
 
+/* Writes the path of the socket for HTTP that a daemon with the socket `path` has by default:
+ * /run/llamad/llamad-http.sock beside /run/llamad/llamad.sock.  At most `size` bytes with the terminating
+ * 0; returns the length of the whole path, as snprintf does. */
+int lmi_default_socket_http(char *out, size_t size, const char *path);
+
 #endif /* LLAMAD_CORE_BASE_DEFAULT_SOCKET_H */

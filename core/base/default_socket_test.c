@@ -56,6 +56,29 @@ START_TEST(first_choice)
 }
 END_TEST
 
+/* Each daemon's socket for HTTP has a name of its own in the same folder. */
+START_TEST(http_socket)
+{
+	static const char *const cases[][2] = {
+		{"/run/llamad/llamad.sock", "/run/llamad/llamad-http.sock"},
+		{"/tmp/two.sock", "/tmp/two-http.sock"},
+		{"/tmp/sock", "/tmp/sock-http.sock"},
+		{"/tmp/.sock", "/tmp/-http.sock"},
+		{".sock", ".sock-http.sock"},
+	};
+	char path[64], begin[5];
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		int n = lmi_default_socket_http(path, sizeof(path), cases[i][0]);
+
+		ck_assert_str_eq(path, cases[i][1]);
+		ck_assert_int_eq(n, (int)strlen(path));
+		ck_assert_int_eq(lmi_default_socket_http(begin, sizeof(begin), cases[i][0]), n);
+		ck_assert_uint_eq(strlen(begin), 4);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("default socket");
@@ -63,6 +86,7 @@ int main(void)
 
 	tcase_add_test(t, own_socket);
 	tcase_add_test(t, first_choice);
+	tcase_add_test(t, http_socket);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

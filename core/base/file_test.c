@@ -281,6 +281,11 @@ START_TEST(show)
 	ck_assert_str_eq(lmi_printable_path(buf, 16, "/short"), "/short");
 	ck_assert_str_eq(lmi_printable_path(buf, 16, "/a/long/path/to/file.gguf"),
 			 "...to/file.gguf");
+	ck_assert_str_eq(lmi_printable_number(buf, 0.5), "0.5");
+	ck_assert_str_eq(lmi_printable_number(buf, -10000), "-10000");
+	ck_assert_str_eq(lmi_printable_number(buf, 0.1), "0.1");
+	ck_assert_str_eq(lmi_printable_number(buf, (double)1e-5f), "9.9999997473787516e-06");
+	ck_assert_str_eq(lmi_printable_number(buf, 1.0 / 3), "0.33333333333333331");
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/un.h>
 
 #include "llamad/host.h"
 
@@ -22,9 +23,23 @@ struct lmi_log {
 			    * it */
 	int fd;            /* output; not owned */
 	bool journal;      /* lines start with "<N>", the priority for the journal */
+	int socket;        /* with `journal`: entries go there and not to fd; -1: none */
+	struct sockaddr_un address; /* of the journal */
 };
 
+/* Where systemd's journal takes entries. */
+#define LMI_LOG_JOURNAL_SOCKET "/run/systemd/journal/socket"
+
 void lmi_log_init(struct lmi_log *log, int level, int fd);
+void lmi_log_fini(struct lmi_log *log); /* closes the socket, not fd */
+
+/* With `journal`, sends each event to this socket, as an entry in the journal's own protocol: MESSAGE,
+ * PRIORITY, SYSLOG_IDENTIFIER, LLAMAD_TOPIC, and LLAMAD_NAME for each word name=VALUE after the last "; " of
+ * the format ("model ready; model=%s ms=%llu" has LLAMAD_MODEL and LLAMAD_MS). An event that cannot be sent is
+ * written to fd as before. Returns whether there is a socket. To be called before another thread uses the log.
+ *
+ * Source of the protocol: systemd.io/JOURNAL_NATIVE_PROTOCOL. */
+bool lmi_log_open_socket(struct lmi_log *log, const char *path);
 
 /* Writes "llamad: warn: topic: message", or for the journal "<4>topic: message". Control characters
  * become spaces. Any thread. */

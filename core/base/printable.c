@@ -4,6 +4,7 @@
 #include "core/base/printable.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t printed_bytes(char c)
@@ -48,4 +49,12 @@ bool lmi_printable_has_path(const char *sentence, const char *path)
 	(void)lmi_printable_path(shown, sizeof(shown), path);
 	return strstr(sentence, path) ||
 	       strstr(sentence, strncmp(shown, "...", 3) ? shown : shown + 3);
+}
+
+const char *lmi_printable_number(char buf[32], double x)
+{
+	(void)snprintf(buf, 32, "%.9g", x);
+	if (strtod(buf, NULL) < x || strtod(buf, NULL) > x)
+		(void)snprintf(buf, 32, "%.17g", x);
+	return buf;
 }

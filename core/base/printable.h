@@ -18,4 +18,8 @@ const char *lmi_printable_path(char *buf, size_t n, const char *path);
  * it. */
 bool lmi_printable_has_path(const char *sentence, const char *path);
 
+/* Writes a finite number with as many digits as it takes to read it back, at least nine if it has so many. Returns
+ * buf. */
+const char *lmi_printable_number(char buf[32], double x);
+
 #endif /* LLAMAD_CORE_BASE_PRINTABLE_H */

@@ -2,10 +2,6 @@
  *
  * The devices of a process. `opening` serialises the calls that open and close devices, which may take
  * long; `lock` guards the lists and is held only for moments. */
-#include "core/engine/devices.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,37 +9,9 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/team.h"
-#include "core/engine/device_holdoff.h"
-#include "core/engine/memory_plan.h"
+#include "core/engine/devices_impl.h"
 #include "core/plugin/registry.h"
 #include "core/worker/worker.h"
-
-struct entry {
-	struct lmi_engine_device device;
-	struct entry *base; /* of a device in a worker: the device itself; otherwise NULL */
-	uint64_t claimed, loading; /* bytes of all models, and of those being loaded */
-	struct lmi_device_holdoff holdoff;
-	uint32_t n_loss;
-	bool used, lost; /* lost: and not opened since */
-};
-
-struct state {
-	struct lmi_engine_open_device open;
-	struct entry *entry;
-	uint32_t activations, attention;
-	bool alone;
-	uint32_t n_user;
-	struct state *next;
-};
-
-struct lmi_engine_devices {
-	struct lmi_plugin_registry *registry;
-	const struct lmd_host *host;
-	pthread_mutex_t opening, lock;
-	struct entry entries[LMI_ENGINE_DEVICES_MAX];
-	struct state *states;
-	_Atomic uint32_t n_loss; /* of all devices */
-};
 
 enum lmd_status lmi_engine_devices_create(struct lmi_engine_devices **out,
 					  struct lmi_plugin_registry *registry,
@@ -95,7 +63,7 @@ enum lmd_status lmi_engine_device_parse(const char *name, size_t name_n, char *b
 
 /* ---- opening ---- */
 
-static enum lmd_status enumerate(const struct lmd_host *host, const struct lmi_factory *f,
+enum lmd_status lmi_engine_devices_enumerate(const struct lmd_host *host, const struct lmi_factory *f,
 				 struct lmd_device_info **out, uint32_t *n, char *why, size_t why_n)
 {
 	const struct lmd_backend_ops *b = f->ops.backend;
@@ -113,6 +81,16 @@ static enum lmd_status enumerate(const struct lmd_host *host, const struct lmi_f
 	return LMD_OK;
 }
 
+uint64_t lmi_engine_devices_now(const struct lmi_engine_devices *set)
+{
+	return set->host->now_ns(set->host->ctx);
+}
+
+bool lmi_engine_device_state_is_lost(const struct lmi_engine_device_state *s)
+{
+	return s->lost || (!s->entry->base && s->n_loss != s->entry->n_loss);
+}
+
 static enum lmd_status find_info(const struct lmi_engine_devices *set, const struct lmi_factory *f,
 				 uint32_t index, struct lmd_device_info *out, struct lmd_error *err)
 {
@@ -120,7 +98,7 @@ static enum lmd_status find_info(const struct lmi_engine_devices *set, const str
 	char why[160] = "";
 	uint32_t n;
 
-	if (enumerate(set->host, f, &all, &n, why, sizeof(why)) != LMD_OK)
+	if (lmi_engine_devices_enumerate(set->host, f, &all, &n, why, sizeof(why)) != LMD_OK)
 		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", f->f->name);
 	if (index < n)
 		*out = all[index];
@@ -130,28 +108,23 @@ static enum lmd_status find_info(const struct lmi_engine_devices *set, const str
 				    f->f->name, index, n, *why ? ": " : "", why);
 }
 
-static uint64_t now(const struct lmi_engine_devices *set)
-{
-	return set->host->now_ns(set->host->ctx);
-}
-
 /* Can an entry be given away? That of a worker, when it need not be remembered any more. */
-static bool is_over(const struct lmi_engine_devices *set, const struct entry *e)
+static bool is_over(const struct lmi_engine_devices *set, const struct lmi_engine_device_entry *e)
 {
-	for (const struct state *s = set->states; s; s = s->next)
+	for (const struct lmi_engine_device_state *s = set->states; s; s = s->next)
 		if (s->entry == e)
 			return false;
-	return e->base && !lmi_device_holdoff_left(&e->holdoff, now(set));
+	return e->base && !lmi_device_holdoff_left(&e->holdoff, lmi_engine_devices_now(set));
 }
 
 /* Returns the entry of a name, a new one if there is none; NULL: all are in use. Called with the
  * lock held. */
-static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
+static struct lmi_engine_device_entry *entry_of(struct lmi_engine_devices *set, const char *name)
 {
-	struct entry *unused = NULL;
+	struct lmi_engine_device_entry *unused = NULL;
 
 	for (uint32_t i = LMI_ENGINE_DEVICES_MAX; i-- > 0;) {
-		struct entry *e = &set->entries[i];
+		struct lmi_engine_device_entry *e = &set->entries[i];
 
 		if (e->used && !strcmp(e->device.name, name))
 			return e;
@@ -160,14 +133,14 @@ static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
 	}
 	if (!unused)
 		return NULL;
-	*unused = (struct entry){.used = true};
+	*unused = (struct lmi_engine_device_entry){.used = true};
 	unused->device.number = (uint32_t)(unused - set->entries);
 	(void)snprintf(unused->device.name, sizeof(unused->device.name), "%.55s", name);
 	return unused;
 }
 
-static enum lmd_status open_team(struct lmi_engine_devices *set, struct state *s, uint32_t n_thread,
-				 struct lmd_error *err)
+static enum lmd_status open_team(struct lmi_engine_devices *set, struct lmi_engine_device_state *s,
+				 uint32_t n_thread, struct lmd_error *err)
 {
 	struct lmi_team_opts to = {.n = n_thread, .spin_ns = UINT32_MAX};
 
@@ -181,7 +154,7 @@ static enum lmd_status open_team(struct lmi_engine_devices *set, struct state *s
 	return to.n > 1 && !s->open.isolated ? lmi_team_create(&s->open.team, &to, err) : LMD_OK;
 }
 
-static void destroy(struct lmi_engine_devices *set, struct state *s, bool is_open)
+static void destroy(struct lmi_engine_devices *set, struct lmi_engine_device_state *s, bool is_open)
 {
 	if (is_open)
 		s->open.ops->close(s->open.state);
@@ -191,13 +164,13 @@ static void destroy(struct lmi_engine_devices *set, struct state *s, bool is_ope
 	lmi_free(s);
 }
 
-static enum lmd_status check_pause(struct lmi_engine_devices *set, const struct state *s,
-				   struct lmd_error *err)
+static enum lmd_status check_pause(struct lmi_engine_devices *set,
+				   const struct lmi_engine_device_state *s, struct lmd_error *err)
 {
 	uint64_t left;
 
 	(void)pthread_mutex_lock(&set->lock);
-	left = lmi_device_holdoff_left(&s->entry->holdoff, now(set));
+	left = lmi_device_holdoff_left(&s->entry->holdoff, lmi_engine_devices_now(set));
 	(void)pthread_mutex_unlock(&set->lock);
 	return left ? lmd_fail(err, LMD_BUSY, "device %s was lost; it can be opened again in %llu ms",
 			       s->entry->device.name,
@@ -222,7 +195,7 @@ static enum lmd_status too_many(struct lmd_error *err)
 
 /* Finds the entry of the device, and that of its worker if it is to have one. Called with the lock
  * held. */
-static enum lmd_status find_entry(struct entry **out, struct lmi_engine_devices *set,
+static enum lmd_status find_entry(struct lmi_engine_device_entry **out, struct lmi_engine_devices *set,
 				  const struct lmi_factory *f,
 				  const struct lmi_engine_device_params *p,
 				  const struct lmd_device_info *info, struct lmd_error *err)
@@ -230,7 +203,7 @@ static enum lmd_status find_entry(struct entry **out, struct lmi_engine_devices 
 	struct lmi_engine_device_params own = *p;
 	char name[LMI_ENGINE_DEVICE_NAME];
 	enum lmd_status st = LMD_OK;
-	struct entry *base, *e;
+	struct lmi_engine_device_entry *base, *e;
 
 	own.backend = f->f->name;
 	own.isolate = NULL;
@@ -249,6 +222,7 @@ static enum lmd_status find_entry(struct entry **out, struct lmi_engine_devices 
 	e = entry_of(set, name);
 	if (!e)
 		return too_many(err);
+	base->has_workers = true;
 	e->base = base;
 	e->device.info = lmi_worker_info(info);
 	e->device.arbiter = base->device.arbiter;
@@ -257,7 +231,7 @@ static enum lmd_status find_entry(struct entry **out, struct lmi_engine_devices 
 	return LMD_OK;
 }
 
-static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state *s,
+static enum lmd_status open_backend(struct lmi_engine_devices *set, struct lmi_engine_device_state *s,
 				    const struct lmi_engine_device_params *p,
 				    const struct lmd_device_info *info, struct lmd_error *err)
 {
@@ -269,9 +243,11 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state
 						     .n_thread = s->open.n_thread,
 						     .activations = p->activations,
 						     .attention = p->attention,
+						     .deterministic = p->deterministic,
 						     .team = s->open.team},
 					  .info = *info,
-					  .label = p->isolate};
+					  .label = p->isolate,
+					  .timeout_ns = p->isolation_timeout_ns};
 
 	s->open.ops = s->open.isolated ? &lmi_worker_backend_ops : f->ops.backend;
 	s->open.state = lmi_alloc(
@@ -282,7 +258,7 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct state
 				: f->ops.backend->open(s->open.state, set->host, &o.params, err);
 }
 
-static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *s,
+static enum lmd_status open_state(struct lmi_engine_devices *set, struct lmi_engine_device_state *s,
 				  const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
 	const struct lmi_factory *f = s->open.backend;
@@ -295,7 +271,8 @@ static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *
 	(void)pthread_mutex_lock(&set->lock);
 	st = find_entry(&s->entry, set, f, p, &info, err);
 	if (st == LMD_OK)
-		s->open.n_loss = s->entry->n_loss;
+		s->n_loss = s->entry->n_loss;
+	s->open.number = ++set->n_opened;
 	(void)pthread_mutex_unlock(&set->lock);
 	if (st != LMD_OK)
 		return st;
@@ -316,7 +293,7 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 				const struct lmi_engine_device_params *p,
 				struct lmi_engine_open_device **out, struct lmd_error *err)
 {
-	struct state *s = lmi_alloc(1, sizeof(*s));
+	struct lmi_engine_device_state *s = lmi_alloc(1, sizeof(*s));
 	enum lmd_status st;
 
 	if (!s) {
@@ -326,6 +303,7 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	s->open.backend = f;
 	s->activations = p->activations;
 	s->attention = p->attention;
+	s->deterministic = p->deterministic;
 	s->alone = p->alone || p->isolate;
 	s->n_user = 1;
 	st = open_state(set, s, p, err);
@@ -343,17 +321,19 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 }
 
 /* Returns a state that another model can use as well, or NULL. */
-static struct state *find_shared(struct lmi_engine_devices *set, const struct lmi_factory *f,
-				 const struct lmi_engine_device_params *p)
+static struct lmi_engine_device_state *find_shared(struct lmi_engine_devices *set,
+						   const struct lmi_factory *f,
+						   const struct lmi_engine_device_params *p)
 {
 	uint32_t n_thread = p->n_thread ? p->n_thread : set->host->cpu(set->host->ctx)->n_core;
 	char name[LMI_ENGINE_DEVICE_NAME + 8];
 
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
-	for (struct state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
-		if (!s->alone && s->open.n_loss == s->entry->n_loss && s->open.backend == f &&
+	for (struct lmi_engine_device_state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
+		if (!s->alone && !lmi_engine_device_state_is_lost(s) && s->open.backend == f &&
 		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
-		    s->activations == p->activations && s->attention == p->attention)
+		    s->activations == p->activations && s->attention == p->attention &&
+		    s->deterministic == p->deterministic)
 			return s;
 	return NULL;
 }
@@ -363,7 +343,7 @@ enum lmd_status lmi_engine_device_open(struct lmi_engine_devices *set,
 				       struct lmi_engine_open_device **out, struct lmd_error *err)
 {
 	const struct lmi_factory *f;
-	struct state *s;
+	struct lmi_engine_device_state *s;
 	enum lmd_status st =
 		lmi_factory_take(set->registry, LMD_KIND_BACKEND, p->backend, &f, err);
 
@@ -387,7 +367,8 @@ enum lmd_status lmi_engine_device_open(struct lmi_engine_devices *set,
 
 void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_open_device *d)
 {
-	struct state **at = &set->states, *s = (struct state *)d; /* its first member */
+	struct lmi_engine_device_state *s = (struct lmi_engine_device_state *)d; /* its first member */
+	struct lmi_engine_device_state **at = &set->states;
 
 	if (!d)
 		return;
@@ -411,17 +392,19 @@ void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_o
 void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d,
 				const char *why)
 {
-	struct entry *e = ((struct state *)d)->entry;
+	struct lmi_engine_device_state *s = (struct lmi_engine_device_state *)d; /* its first member */
+	struct lmi_engine_device_entry *e = s->entry;
 	bool is_new;
 	uint32_t n;
 	uint64_t pause;
 
 	(void)pthread_mutex_lock(&set->lock);
-	is_new = d->n_loss == e->n_loss;
+	is_new = !lmi_engine_device_state_is_lost(s);
+	s->lost = true;
 	if (is_new) {
 		e->n_loss++;
 		e->lost = true;
-		lmi_device_holdoff_lost(&e->holdoff, now(set));
+		lmi_device_holdoff_lost(&e->holdoff, lmi_engine_devices_now(set));
 		atomic_fetch_add(&set->n_loss, 1);
 	}
 	n = e->n_loss;
@@ -438,6 +421,22 @@ uint32_t lmi_engine_devices_n_loss(const struct lmi_engine_devices *set)
 	return atomic_load(&set->n_loss);
 }
 
+bool lmi_engine_device_is_lost(struct lmi_engine_devices *set, uint64_t number, uint64_t *wait_ns)
+{
+	bool lost = false;
+
+	*wait_ns = 0;
+	(void)pthread_mutex_lock(&set->lock);
+	for (const struct lmi_engine_device_state *s = set->states; s; s = s->next) {
+		if (s->open.number != number || !lmi_engine_device_state_is_lost(s))
+			continue;
+		lost = true;
+		*wait_ns = lmi_device_holdoff_left(&s->entry->holdoff, lmi_engine_devices_now(set));
+	}
+	(void)pthread_mutex_unlock(&set->lock);
+	return lost;
+}
+
 uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *name,
 				  uint64_t *wait_ns)
 {
@@ -446,173 +445,13 @@ uint32_t lmi_engine_device_losses(struct lmi_engine_devices *set, const char *na
 	*wait_ns = 0;
 	(void)pthread_mutex_lock(&set->lock);
 	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {
-		const struct entry *e = &set->entries[i];
+		const struct lmi_engine_device_entry *e = &set->entries[i];
 
 		if (!e->used || strcmp(e->device.name, name) != 0)
 			continue;
 		n = e->n_loss;
-		*wait_ns = lmi_device_holdoff_left(&e->holdoff, now(set));
+		*wait_ns = lmi_device_holdoff_left(&e->holdoff, lmi_engine_devices_now(set));
 	}
 	(void)pthread_mutex_unlock(&set->lock);
 	return n;
-}
-
-/* ---- the ledger ---- */
-
-/* Is the device's memory that of the machine? It is for all that can be in a worker. */
-static bool has_host_memory(const struct lmi_engine_open_device *d, const struct lmd_device_info *info)
-{
-	return info->caps & LMD_DEV_HOST_MEMORY || (d && d->isolated);
-}
-
-/* Returns the entry in which the memory of models is counted. */
-static struct entry *ledger_of(const struct lmi_engine_open_device *d)
-{
-	struct entry *e = ((const struct state *)d)->entry;
-
-	return e->base ? e->base : e;
-}
-
-/* Called with the lock held. */
-static void memory_of(const struct lmi_engine_open_device *d, const struct lmd_device_info *info,
-		      uint64_t *total, uint64_t *left)
-{
-	*total = info->memory_bytes;
-	*left = info->free_bytes;
-	if (has_host_memory(d, info) && !*total) {
-		*total = lmi_engine_memory_total();
-		*left = lmi_engine_memory_available();
-	} else if (d && d->ops->memory) {
-		(void)d->ops->memory(d->state, total, left, NULL);
-	}
-}
-
-uint64_t lmi_engine_device_free(struct lmi_engine_devices *set,
-				const struct lmi_engine_open_device *d)
-{
-	const struct entry *e = ledger_of(d);
-	uint64_t total, left;
-
-	(void)pthread_mutex_lock(&set->lock);
-	memory_of(d, &d->device->info, &total, &left);
-	if (left || !has_host_memory(d, &d->device->info))
-		left = left > e->loading ? left - e->loading : 0;
-	else
-		left = UINT64_MAX; /* unknown */
-	(void)pthread_mutex_unlock(&set->lock);
-	return left;
-}
-
-enum lmd_status lmi_engine_device_claim(struct lmi_engine_devices *set,
-					struct lmi_engine_open_device *d,
-					struct lmi_engine_claim *claim, uint64_t bytes,
-					bool loading, bool check, struct lmd_error *err)
-{
-	struct entry *e = ledger_of(d);
-	uint64_t others, total, left;
-	bool fits;
-
-	(void)pthread_mutex_lock(&set->lock);
-	others = e->loading - (claim->loading ? claim->bytes : 0);
-	memory_of(d, &d->device->info, &total, &left);
-	fits = !check || (!left && has_host_memory(d, &d->device->info)) || /* unknown */
-	       (others <= left && bytes <= left - others);
-	if (fits) {
-		e->claimed += bytes - claim->bytes;
-		e->loading = others + (loading ? bytes : 0);
-		*claim = (struct lmi_engine_claim){.bytes = bytes, .loading = loading};
-	}
-	(void)pthread_mutex_unlock(&set->lock);
-	return fits ? LMD_OK
-		    : lmd_fail(err, LMD_NOMEM,
-			       "device %s: needs %llu MiB, but %llu MiB are free and %llu of them "
-			       "are meant for models that are being loaded",
-			       d->device->name, (unsigned long long)(bytes >> 20),
-			       (unsigned long long)(left >> 20),
-			       (unsigned long long)(others >> 20));
-}
-
-/* ---- for users ---- */
-
-static void fill_row(struct lmi_engine_devices *set, const struct lmi_factory *f, uint32_t index,
-		     const struct lmd_device_info *info, struct lmi_engine_device_row *r)
-{
-	const struct lmi_engine_open_device *open = NULL;
-
-	*r = (struct lmi_engine_device_row){.index = index,
-					    .caps = info->caps,
-					    .queues = f->ops.backend->queue_create != NULL,
-					    .n_bucket = info->n_bucket};
-	(void)snprintf(r->name, sizeof(r->name), "%.44s%u", f->f->name, index);
-	(void)snprintf(r->backend, sizeof(r->backend), "%.47s", f->f->name);
-	memcpy(r->description, info->name, sizeof(r->description));
-	r->description[sizeof(r->description) - 1] = '\0';
-	(void)pthread_mutex_lock(&set->lock);
-	for (const struct state *s = set->states; s; s = s->next) {
-		if (strcmp(ledger_of(&s->open)->device.name, r->name) != 0)
-			continue;
-		r->open = true;
-		r->n_model += s->n_user;
-		if (!s->open.isolated && s->open.n_loss == s->entry->n_loss && s->open.backend == f)
-			open = &s->open;
-	}
-	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {
-		if (!set->entries[i].used || strcmp(set->entries[i].device.name, r->name) != 0)
-			continue;
-		r->memory_models = set->entries[i].claimed;
-		r->lost = set->entries[i].lost;
-		r->n_loss = set->entries[i].n_loss;
-		r->wait_ns = lmi_device_holdoff_left(&set->entries[i].holdoff, now(set));
-	}
-	memory_of(open, info, &r->memory_total, &r->memory_free);
-	(void)pthread_mutex_unlock(&set->lock);
-}
-
-static enum lmd_status list_backend(struct lmi_engine_devices *set, const struct lmi_factory *f,
-				    struct lmi_engine_device_row **rows, uint32_t *n)
-{
-	struct lmd_device_info *all;
-	struct lmi_engine_device_row *more;
-	char why[160] = "";
-	uint32_t n_new;
-
-	if (enumerate(set->host, f, &all, &n_new, why, sizeof(why)) != LMD_OK)
-		return LMD_NOMEM;
-	more = lmi_realloc(*rows, *n + (size_t)n_new + 1, sizeof(*more));
-	if (!more) {
-		lmi_free(all);
-		return LMD_NOMEM;
-	}
-	*rows = more;
-	for (uint32_t i = 0; i < n_new; i++)
-		fill_row(set, f, i, &all[i], &more[*n + i]);
-	*n += n_new;
-	lmi_free(all);
-	return LMD_OK;
-}
-
-enum lmd_status lmi_engine_devices_list(struct lmi_engine_devices *set,
-					struct lmi_engine_device_row **out, uint32_t *n,
-					struct lmd_error *err)
-{
-	const struct lmi_factory **f = NULL;
-	uint32_t n_f = 0;
-	enum lmd_status st =
-		lmi_factory_take_all(set->registry, LMD_KIND_BACKEND, &f, &n_f, err);
-
-	*out = NULL;
-	*n = 0;
-	for (uint32_t i = 0; st == LMD_OK && i < n_f; i++) {
-		st = list_backend(set, f[i], out, n);
-		if (st != LMD_OK)
-			(void)lmd_fail(err, st, "devices: no memory");
-	}
-	for (uint32_t i = 0; f && i < n_f; i++)
-		lmi_factory_give(set->registry, f[i]);
-	lmi_free(f);
-	if (st != LMD_OK) {
-		lmi_free(*out);
-		*out = NULL;
-	}
-	return st;
 }

@@ -49,7 +49,7 @@ struct lmi_engine_open_device {
 	bool isolated; /* in a worker: `state` is for lmi_worker_* */
 	struct lmd_team *team; /* NULL: one thread. Used by the model whose turn it is */
 	uint32_t n_thread;
-	uint32_t n_loss; /* how often the device had been lost when it was opened */
+	uint64_t number; /* of this opening in its set, from 1 */
 };
 
 struct lmi_engine_device_params {
@@ -58,11 +58,13 @@ struct lmi_engine_device_params {
 	uint32_t n_thread;    /* 0 = one per processor */
 	uint32_t activations; /* enum lmd_activations */
 	uint32_t attention;   /* enum lmd_attention */
+	uint32_t deterministic; /* enum lmd_deterministic */
 	bool alone;	      /* a state that no other model uses */
 	bool at_once;	      /* even if the device was lost a moment ago */
 	/* in a process of its own, for the model of this name, of which LMI_ENGINE_ISOLATE_NAME bytes are
 	 * used; NULL: in this one */
 	const char *isolate;
+	uint64_t isolation_timeout_ns; /* of that process (core/worker/worker.h) */
 };
 
 /* Different devices that have been used in one process. */
@@ -88,6 +90,9 @@ void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_o
  * log. */
 void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d,
 				const char *why);
+/* Was the device of this opening, which has not been closed, lost since? *wait_ns: how long it stays
+ * closed. */
+bool lmi_engine_device_is_lost(struct lmi_engine_devices *set, uint64_t number, uint64_t *wait_ns);
 /* Returns the number of losses of all devices so far. */
 uint32_t lmi_engine_devices_n_loss(const struct lmi_engine_devices *set);
 /* Returns how often a device was lost, and in *wait_ns how long it stays closed; 0: not at all. */

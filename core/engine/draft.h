@@ -18,6 +18,7 @@
 struct lmi_engine_draft_model;
 struct lmi_engine_history;
 struct lmi_engine_lookup_file;
+struct lmi_engine_nextn;
 
 /* How sure a drafter is of a guess: 0 to LMI_ENGINE_DRAFT_N_TRUST - 1. The engine measures what each
  * level is worth. */
@@ -29,6 +30,7 @@ struct lmi_engine_draft_opts {
 	uint32_t cap; /* maximum length of the sequence, prompt included */
 	/* of the engine; NULL: none */
 	struct lmi_engine_draft_model *model;
+	struct lmi_engine_nextn *nextn;
 	const struct lmi_engine_history *history;
 	const struct lmi_engine_lookup_file *file;
 	uint64_t tenant; /* with whom rows of the draft model and earlier answers are shared */
@@ -46,7 +48,7 @@ struct lmi_engine_drafter {
 	/* Guesses at most `most` tokens that follow tokens[n_tokens], which start with the prompt and
 	 * have not become fewer since the last call. Writes them to out and returns their number.
 	 * Engine's thread; allocates nothing. NULL: sequences guess together, by
-	 * lmi_engine_draft_model_guess. */
+	 * lmi_engine_draft_model_guess or lmi_engine_nextn_guess. */
 	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
 			  lmd_token *out, uint32_t *trust);
 	/* The measured time of one guessed token, with its part of what the drafter has to catch up with;
@@ -60,5 +62,6 @@ struct lmi_engine_drafter {
 
 extern const struct lmi_engine_drafter lmi_engine_drafter_lookup;
 extern const struct lmi_engine_drafter lmi_engine_drafter_model; /* needs a draft model */
+extern const struct lmi_engine_drafter lmi_engine_drafter_nextn; /* needs draft layers */
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_H */

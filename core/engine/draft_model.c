@@ -101,12 +101,13 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 
 	o.path = opts->draft_path;
 	o.draft_path = NULL;
+	o.draft_layers = false;
 	o.lookup_path = NULL;
 	o.n_draft_candidates = 0;
 	o.files = NULL;
 	o.n_files = 0;
 	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
-	o.label = opts->isolated ? label : NULL; /* names its worker */
+	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
 	o.devices = target->set;
 	o.override_tensor = NULL;
 	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
@@ -174,7 +175,7 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 	return LMD_OK;
 }
 
-const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m)
+struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m)
 {
 	return m->inst;
 }

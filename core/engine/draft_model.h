@@ -25,12 +25,13 @@ void lmi_engine_draft_model_close(struct lmi_engine_draft_model *m);
 
 /* What one sequence wants of the draft model. */
 struct lmi_engine_draft_want {
-	void *drafter; /* of lmi_engine_drafter_model */
+	void *drafter; /* of lmi_engine_drafter_model, or of lmi_engine_drafter_nextn */
 	const lmd_token *tokens; /* [n_tokens] as in struct lmi_engine_drafter */
 	uint32_t n_tokens, most;
 	lmd_token *out; /* [most] the guesses */
 	uint32_t n;	/* their number */
 	uint32_t part, n_added; /* used while guessing */
+	uint32_t kv_seq; /* of the target's sequence, for draft layers: draft_nextn.h */
 };
 /* Guesses for n sequences, which share the steps of the draft model. Engine's thread; allocates
  * nothing. */
@@ -44,6 +45,6 @@ struct lmi_engine_draft_count {
 void lmi_engine_draft_model_count(const struct lmi_engine_draft_model *m,
 				  struct lmi_engine_draft_count *out);
 
-const struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
+struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_H */

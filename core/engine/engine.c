@@ -16,6 +16,7 @@
 #include "core/base/thread.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/saved.h"
@@ -50,7 +51,7 @@ static void *main_loop(void *arg)
 			if (lmi_engine_event_ring_room(&e->events) == e->events.size)
 				continue;
 		}
-		(void)lmi_engine_eventfd_wait(e->commands.fd, -1);
+		lmi_engine_wait_idle(e);
 	}
 	atomic_store(&e->quiet, true);
 	lmi_engine_event_ring_wake(&e->events);
@@ -157,6 +158,30 @@ static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_
 	return LMD_OK;
 }
 
+bool lmi_engine_draft_is_own(const struct lmi_engine_model_opts *o)
+{
+	return o->draft_path && !strcmp(o->draft_path, LMI_ENGINE_DRAFT_OWN);
+}
+
+/* Opens the draft model or the draft layers. Draft layers that were not asked for by name may fail. */
+static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_model_opts *o,
+				  struct lmd_error *err)
+{
+	const uint32_t n_vocab = lmi_tokenizer_info(e->tok)->n_tokens;
+	const struct lmd_host *host = e->inst->host;
+	struct lmd_error why = {0};
+
+	if (lmi_engine_draft_is_own(o))
+		return lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, err);
+	if (o->draft_path)
+		return lmi_engine_draft_model_open(&e->inst->draft, e->inst, o, e->tok, err);
+	if (e->inst->desc.n_draft &&
+	    lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, &why) != LMD_OK)
+		host->log(host->ctx, "engine", LMD_LOG_INFO, "%s does not use its draft layers: %s",
+			  e->inst->model->name, why.text);
+	return LMD_OK;
+}
+
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
 				struct lmd_error *err)
 {
@@ -211,13 +236,14 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	st = lmi_engine_read_suppressed(e, err);
 	if (st == LMD_OK && !o->no_tokenizer)
 		st = open_tokenizer(e, err);
-	if (st == LMD_OK && o->inst.draft_path && e->tok)
-		st = lmi_engine_draft_model_open(&e->inst->draft, e->inst, &o->inst, e->tok, err);
+	if (st == LMD_OK && e->tok)
+		st = open_draft(e, &o->inst, err);
 	if (st == LMD_OK && o->inst.mmproj_path)
 		st = open_tower(e, &o->inst, err);
 	if (st == LMD_OK && o->vocab_digest && e->tok)
 		st = lmi_engine_vocab_digest(e->tok, e->vocab_digest, err);
-	if (st == LMD_OK && e->tok && !e->inst->draft && o->inst.n_draft_candidates)
+	if (st == LMD_OK && e->tok && !e->inst->draft && !e->inst->nextn &&
+	    o->inst.n_draft_candidates)
 		lmi_engine_pair_draft(e, &o->inst);
 	if (st == LMD_OK && e->tok && e->inst->desc.driver == LMD_DRIVER_AUTOREGRESSIVE)
 		st = lmi_engine_history_create(&e->inst->history, err);
@@ -281,6 +307,8 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 	out->vocab_digest = e->vocab_digest;
 	out->draft_number = e->draft_number;
 	add_bytes(i, out);
+	if (i->nextn)
+		out->draft = LMI_ENGINE_DRAFT_OWN;
 	if (!i->draft_dropped && i->draft) {
 		out->draft = lmi_engine_draft_model_inst(i->draft)->model->name;
 		add_bytes(lmi_engine_draft_model_inst(i->draft), out);

@@ -84,6 +84,8 @@ struct lmi_engine_draft_candidate {
 	uint64_t weight_bytes;	  /* also */
 	uint64_t number;	  /* by which the caller knows it, not 0 */
 };
+/* In place of the path of a draft model: the model's own draft layers (NextN). */
+#define LMI_ENGINE_DRAFT_OWN "nextn"
 /* A candidate has at most this part of the bytes of weights. */
 #define LMI_ENGINE_DRAFT_SMALLER 4u
 
@@ -101,6 +103,7 @@ struct lmi_engine_model_opts {
 	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
+	uint32_t deterministic;	       /* enum lmd_deterministic */
 	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
 				        * fits */
 	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
@@ -128,8 +131,9 @@ struct lmi_engine_model_opts {
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
 	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
-	 * none */
+	 * none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
+	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
@@ -145,6 +149,11 @@ struct lmi_engine_model_opts {
 					     * its own */
 	bool at_once;		       /* open devices that were lost a moment ago as well */
 	bool isolated;		       /* its devices are in a process of their own */
+	bool isolate_untrusted;	       /* those of untrusted plugins are (registry.h), if this program
+				        * can start processes and values are not kept */
+	/* how long that process may take for a request, or without progress in a step, before it is
+	 * ended; 0 = any time */
+	uint64_t isolation_timeout_ns;
 	struct lmi_engine_loss *loss;  /* filled when opening fails for that; may be NULL */
 	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
 	 * `device` */
@@ -161,6 +170,9 @@ struct lmi_engine_model_opts {
 	const char *override_tensor;
 };
 
+/* Do the options ask for the model's own draft layers by name? */
+bool lmi_engine_draft_is_own(const struct lmi_engine_model_opts *o);
+
 /* ---- placement ---- */
 
 /* Maximum number of devices that a model can use. */
@@ -171,7 +183,7 @@ struct lmi_engine_device_share {
 	char name[56];	     /* "cpu0" */
 	int32_t first, last; /* layers; -1: none */
 	uint32_t n_op;	     /* of the plan that most requests use */
-	uint32_t n_loss;     /* how often the device had been lost when the model was opened */
+	uint64_t opening;    /* for lmi_engine_device_is_lost */
 	int64_t pid;	     /* of the process that it is in; 0: this one, or it has ended */
 	struct lmi_engine_memory memory;
 };
@@ -254,7 +266,9 @@ struct lmi_engine_info {
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
 	uint64_t devices; /* bit i: uses device i of opts.devices */
-	const char *draft; /* name of the draft model, whose bytes are part of the above; NULL: none */
+	/* name of the draft model, whose bytes are part of the above, or LMI_ENGINE_DRAFT_OWN; NULL:
+	 * none */
+	const char *draft;
 	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them */
 	const uint8_t *vocab_digest; /* [32] of the vocabulary's pieces; zeros unless asked for */
 	const struct lmd_model *file; /* what the model's files say; never changes */

@@ -148,8 +148,10 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
 uint32_t lmi_engine_n_computable(const struct lmi_engine *e);
 /* Finishes all submitted steps and reports their results. */
 void lmi_engine_finish_steps(struct lmi_engine *e);
-/* Fails everything, because the device or the file was lost. */
-void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *err);
+/* Fails all commands, also later ones, because the device or the file was lost. */
+void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why);
+/* Waits until there may be a command. A worker that ends meanwhile breaks the engine. */
+void lmi_engine_wait_idle(struct lmi_engine *e);
 /* Returns true if no sequence, no transfer and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
@@ -217,7 +219,11 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows,
 			       const int32_t *tokens);
-/* Lets the draft model guess the next tokens of the sequences that want that. */
+/* Gives the hidden rows of a finished step to the drafters that need them; its results are no longer
+ * used. */
+void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pending *p,
+			     const float *hidden);
+/* Lets the draft model or the draft layers guess the next tokens of the sequences that want that. */
 void lmi_engine_results_draft(struct lmi_engine *e);
 /* Takes what the mask workers have found. Waits a little for jobs that are new, so that their
  * sequences need not miss a step. */

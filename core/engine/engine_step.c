@@ -14,6 +14,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tail.h"
 
@@ -252,17 +253,19 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 		lmi_engine_results_report(e, p, x, i, rows, all);
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
+	if (e->inst->slot[slot].hidden)
+		lmi_engine_results_feed(e, p, e->inst->slot[slot].hidden);
 }
 
-void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *err)
+void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why)
 {
 	if (!atomic_load(&e->is_broken))
-		e->broken = *err;
+		e->broken = *why;
 	atomic_store(&e->is_broken, true); /* e->broken is not written after this */
 	while (e->sessions)
-		lmi_engine_fail(e, e->sessions, err);
-	lmi_engine_transfer_fail(e, err);
-	lmi_engine_adapter_fail(e, err);
+		lmi_engine_fail(e, e->sessions, why);
+	lmi_engine_transfer_fail(e, why);
+	lmi_engine_adapter_fail(e, why);
 }
 
 /* After a failed step, fails its sessions; if the device or the file was lost, fails all
@@ -353,10 +356,13 @@ static void publish(struct lmi_engine *e)
 
 	lmi_sched_stats(e->sched, &s);
 	lmi_kv_stats(e->inst->kv, &k);
-	if (e->inst->draft) {
+	if (e->inst->draft || e->inst->nextn) {
 		struct lmi_engine_draft_count d;
 
-		lmi_engine_draft_model_count(e->inst->draft, &d);
+		if (e->inst->nextn)
+			lmi_engine_nextn_count(e->inst->nextn, &d);
+		else
+			lmi_engine_draft_model_count(e->inst->draft, &d);
 		e->count.n_draft_step = d.n_step;
 		e->count.n_draft_row = d.n_row;
 	}

@@ -243,20 +243,23 @@ static enum lmd_status scratch_of(struct lmi_inst_device *d, const struct lmd_pl
 	return st;
 }
 
+/* other: a plan that shares the weights; NULL: none. */
 static enum lmd_status need_on(struct lmi_inst *inst, const struct lmi_engine_exec *e,
-			       uint32_t device, struct need *out, struct lmd_error *err)
+			       const struct lmi_engine_exec *other, uint32_t device,
+			       struct need *out, struct lmd_error *err)
 {
 	struct lmi_inst_device *d = &inst->devices[device];
-	const struct lmd_plan **plans = lmi_alloc(e->n_segment, sizeof(const struct lmd_plan *));
+	uint32_t n = 0, n_all = e->n_segment + (other ? other->n_segment : 0);
+	const struct lmd_plan **plans = lmi_alloc(n_all, sizeof(const struct lmd_plan *));
 	enum lmd_status st = LMD_OK;
-	uint32_t n = 0;
 
 	*out = (struct need){0};
 	if (!plans)
 		return no_memory(err);
 	lmi_inst_hold(inst);
-	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++) {
-		const struct lmi_engine_segment *s = &e->segments[i];
+	for (uint32_t i = 0; i < n_all && st == LMD_OK; i++) {
+		const struct lmi_engine_segment *s =
+			i < e->n_segment ? &e->segments[i] : &other->segments[i - e->n_segment];
 		uint64_t bytes = 0;
 
 		if (s->device != device)
@@ -268,7 +271,8 @@ static enum lmd_status need_on(struct lmi_inst *inst, const struct lmi_engine_ex
 	if (st == LMD_OK)
 		st = lmi_engine_weights_query(d->weights, plans, n, &out->weights, err);
 	lmi_inst_let_go(inst);
-	out->links = lmi_engine_links_bytes(inst, e, device);
+	out->links = lmi_engine_links_bytes(inst, e, device) +
+		     (other ? lmi_engine_links_bytes(inst, other, device) : 0);
 	lmi_free(plans);
 	return st;
 }
@@ -289,7 +293,7 @@ static enum lmd_status check_memory(const struct lmi_inst_device *d, const struc
 
 	m.weights = d->weight_bytes + n->weights;
 	m.step = d->scratch_bytes + d->link_bytes + more_scratch(d, n->scratch) + n->links;
-	m.results = d->out_bytes * inst->n_slot + d->best_bytes;
+	m.results = (d->out_bytes + d->hidden_bytes) * inst->n_slot + d->best_bytes;
 	return lmi_engine_memory_check(&m, d->name, inst->n_device, err);
 }
 
@@ -300,7 +304,7 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 	struct lmi_inst_device *d = &inst->devices[device];
 	struct need n;
 	uint64_t more;
-	enum lmd_status st = need_on(inst, e, device, &n, err);
+	enum lmd_status st = need_on(inst, e, NULL, device, &n, err);
 
 	if (st == LMD_OK)
 		st = check_memory(d, inst, &n, err);
@@ -480,6 +484,10 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 	if (st == LMD_OK)
 		st = make_output(inst, e, err);
 	if (st == LMD_OK)
+		st = lmi_engine_hidden_open(inst, e, err);
+	if (st == LMD_OK)
+		e->groups = lmi_engine_hidden_groups(e->view);
+	if (st == LMD_OK)
 		st = lmi_engine_links_plan(e, err);
 	if (st == LMD_OK)
 		st = lmi_plan_step_layout(&e->layout, e->view,
@@ -608,6 +616,7 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	enum lmd_status st;
 
 	k.struct_size = sizeof(k);
+	lmi_engine_hidden_add(inst, &k);
 	if (inst->keep_values)
 		k.flags |= LMD_PLAN_KEEP;
 	for (uint32_t i = 0; i < inst->n_exec; i++) {
@@ -653,6 +662,7 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	}
 	if (inst->has_adapters)
 		key.flags |= LMD_PLAN_LORA;
+	lmi_engine_hidden_add(inst, &key);
 	if (inst->keep_values)
 		key.flags |= LMD_PLAN_KEEP;
 	return key;
@@ -669,44 +679,71 @@ static uint64_t links_of_smaller(const struct lmi_inst *inst, uint64_t links)
 	return full && links ? (links / full + 1) * rows : 0;
 }
 
+/* Builds the plan of the draft layers beside that which most requests use; one that cannot be made takes
+ * nothing. */
+static bool measure_draft(struct lmi_inst *inst, struct lmi_engine_exec *e)
+{
+	if (!inst->desc.n_draft)
+		return false;
+	e->key = (struct lmd_plan_key){.struct_size = sizeof(e->key),
+				       .kind = LMD_PLAN_DRAFT,
+				       .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN,
+				       .bucket = full_bucket(inst)};
+	return build(inst, e, NULL) == LMD_OK && lmi_engine_links_plan(e, NULL) == LMD_OK;
+}
+
+static void discard(struct lmi_engine_exec *e)
+{
+	discard_segments(e);
+	lmi_plan_segments_destroy(e->cut);
+	lmi_plan_destroy(e->plan);
+}
+
+/* Fills in what results take: logits, their best candidates, and hidden rows. */
+static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bool draft)
+{
+	struct lmi_inst_device *d;
+	uint64_t bytes = find_output(inst, e), hidden = lmi_engine_hidden_find(inst, e);
+
+	inst->sampler = e->segments[e->out_segment].device;
+	d = &inst->devices[inst->sampler];
+	d->estimate.results = (bytes + hidden + (draft ? hidden : 0)) * inst->n_slot;
+	if (e->out_id == LMD_OUT_LOGITS)
+		d->estimate.results += lmi_engine_best_bytes(inst, d, e->out_width);
+}
+
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 {
-	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
+	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)}, x = {0};
 	enum lmd_status st;
+	bool draft = false;
 
 	e.key.bucket = full_bucket(inst);
 	lmi_engine_place_begin(inst);
 	st = build(inst, &e, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_plan(&e, err);
+	if (st == LMD_OK)
+		draft = measure_draft(inst, &x);
 	for (uint32_t i = 0; i < inst->n_device; i++) {
 		struct lmi_engine_memory *m = &inst->devices[i].estimate;
 		struct need n = {0};
 
 		m->weights = m->step = m->results = 0;
 		if (st == LMD_OK)
-			st = need_on(inst, &e, i, &n, err);
+			st = need_on(inst, &e, draft ? &x : NULL, i, &n, err);
 		m->weights = n.weights;
 		m->step = n.scratch + n.links + links_of_smaller(inst, n.links);
 	}
 	if (st == LMD_OK) {
-		uint64_t bytes = find_output(inst, &e) * inst->n_slot;
-
-		inst->sampler = e.segments[e.out_segment].device;
-		inst->devices[inst->sampler].estimate.results =
-			bytes + (e.out_id == LMD_OUT_LOGITS
-					 ? lmi_engine_best_bytes(inst,
-								 &inst->devices[inst->sampler],
-								 e.out_width)
-					 : 0);
+		measure_results(inst, &e, draft);
 		lmi_engine_place_end(inst, &e);
 		inst->samples = inst->only_estimate && may_sample(inst, &e) &&
 				lmi_engine_tail_check(inst, inst->sampler, e.out_width,
 						      &inst->no_tail) == LMD_OK;
 	}
-	discard_segments(&e);
-	lmi_plan_segments_destroy(e.cut);
-	lmi_plan_destroy(e.plan);
+	discard(&e);
+	discard(&x);
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 

@@ -186,6 +186,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 {
 	const struct lmi_engine_draft_sources sources = {.model = inst->draft_dropped ? NULL
 										  : inst->draft,
+							 .nextn = inst->nextn,
 							 .history = inst->history,
 							 .file = inst->lookup_file};
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
@@ -601,6 +602,11 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q)
 {
 	lmi_engine_speculation_remember(g->speculation, q->tokens, q->n_tokens, g->n_out);
+}
+
+void *lmi_engine_gen_nextn(const struct lmi_engine_gen *g)
+{
+	return lmi_engine_speculation_nextn(g->speculation);
 }
 
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g)

@@ -97,6 +97,8 @@ void lmi_engine_gen_watch(struct lmi_engine_gen *g, const struct lmi_engine_seq 
 			  const struct lmi_engine_step_times *times);
 /* Would it have guessed the last time if the host's work cost nothing? */
 bool lmi_engine_gen_is_keen(const struct lmi_engine_gen *g);
+/* Returns its drafter of lmi_engine_drafter_nextn, or NULL. */
+void *lmi_engine_gen_nextn(const struct lmi_engine_gen *g);
 /* Returns how many tokens of the prompt are where they were. */
 uint32_t lmi_engine_gen_n_kept(const struct lmi_engine_gen *g);
 /* Will a full context be shifted? */

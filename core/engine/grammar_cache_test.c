@@ -139,6 +139,31 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
+/* The size of an engine's cache: nothing is evicted before it is full, and it is never larger. */
+START_TEST(default_size)
+{
+	const size_t n = 100000;
+	char *text = lmi_alloc(n + 64, 1);
+	uint64_t before = 0, size = 0;
+
+	lmi_engine_grammar_cache_init(&cache, LMI_ENGINE_GRAMMAR_CACHE_MAX, LMI_ENGINE_GRAMMAR_CACHE_BYTES);
+	for (unsigned i = 0; i < LMI_ENGINE_GRAMMAR_CACHE_MAX && !stats().n_evicted; i++) {
+		int at = snprintf(text, n, "root ::= \"%u ", i);
+
+		memset(text + at, 'a', n - (size_t)at);
+		memcpy(text + n, "\"", 2);
+		before = stats().bytes;
+		use(text);
+		size = size ? size : stats().bytes;
+		ck_assert_uint_le(stats().bytes, LMI_ENGINE_GRAMMAR_CACHE_BYTES);
+	}
+	ck_assert_uint_eq(stats().n_evicted, 1);
+	ck_assert_uint_gt(before + 2 * size, LMI_ENGINE_GRAMMAR_CACHE_BYTES);
+	lmi_engine_grammar_cache_fini(&cache);
+	lmi_free(text);
+}
+END_TEST
+
 START_TEST(who_uses_it_keeps_it)
 {
 	struct lmi_engine_grammar_source from = gbnf("root ::= \"used\"");
@@ -229,6 +254,7 @@ int main(void)
 	tcase_add_test(t, the_same_is_compiled_once);
 	tcase_add_test(t, what_was_not_used_goes_first);
 	tcase_add_test(t, bytes_are_bounded);
+	tcase_add_test(t, default_size);
 	tcase_add_test(t, who_uses_it_keeps_it);
 	tcase_add_test(t, a_failure_is_not_remembered);
 	tcase_add_test(t, many_threads);

@@ -8,6 +8,7 @@
 #include "core/base/comma_list.h"
 #include "core/base/team.h"
 #include "core/engine/instance.h"
+#include "core/plugin/registry.h"
 #include "core/worker/worker.h"
 
 /* ---- opening ---- */
@@ -138,6 +139,20 @@ static void note_loss(struct lmi_inst *inst, const char *device, enum lmd_status
 	inst->loss->wait_ns = wait_ns;
 }
 
+/* Are the devices of a backend to be in a process of their own? */
+static bool wants_worker(const struct lmi_inst *inst, const char *backend)
+{
+	const struct lmi_factory *f;
+	bool untrusted;
+
+	if (inst->isolated || !inst->isolate_untrusted || !lmi_worker_can_start() ||
+	    lmi_factory_take(inst->registry, LMD_KIND_BACKEND, backend, &f, NULL) != LMD_OK)
+		return inst->isolated;
+	untrusted = f->untrusted;
+	lmi_factory_give(inst->registry, f);
+	return untrusted;
+}
+
 enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, uint32_t index,
 				    uint32_t *number, struct lmd_error *err)
 {
@@ -146,6 +161,7 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 
 	p.backend = backend;
 	p.index = index;
+	p.isolate = wants_worker(inst, backend) ? inst->isolate_name : NULL;
 	if (is_open(inst, &p, number))
 		return LMD_OK;
 	if (inst->n_device == LMI_ENGINE_MAX_DEVICE)
@@ -209,9 +225,11 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
 								.activations = o->activations,
 								.attention = o->attention,
+								.deterministic = o->deterministic,
 								.alone = inst->has_adapters,
 								.at_once = o->at_once,
-								.isolate = inst->isolate};
+								.isolation_timeout_ns =
+									o->isolation_timeout_ns};
 	if (o->device_list && *o->device_list)
 		return open_list(inst, o->device_list, err);
 	if (!name || !strcmp(name, "auto"))

@@ -72,7 +72,7 @@ struct lmi_engine_segment {
 	struct lmi_engine_arriving *in; /* [n_in] */
 	struct lmi_engine_leaving *out; /* [n_out] */
 	uint32_t n_in, n_out;
-	struct lmd_binding *bindings; /* [n_in + 1 + n_out + 1], used while a step is submitted */
+	struct lmd_binding *bindings; /* [n_in + 1 + n_out + 2], used while a step is submitted */
 	struct lmd_event *left[LMI_ENGINE_MAX_STEP]; /* fires when its values have left it; NULL: no
 						      * queue, or nothing leaves */
 	bool recorded[LMI_ENGINE_MAX_STEP];
@@ -100,6 +100,9 @@ struct lmi_engine_exec {
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
 	uint32_t out_rows;  /* number of rows that fit in the results of a slot */
+	/* the segment that has the hidden rows of a plan with LMD_PLAN_HIDDEN; LMD_NONE: there are none */
+	uint32_t hidden_segment;
+	uint32_t groups; /* bit g: it uses group g; others are left alone */
 	bool samples, chains; /* the device can choose tokens; and read them in the next step */
 	bool bests;   /* the device can find the best candidates of its rows */
 	bool grouped; /* the ranks exchange values by collectives: a segment for each device of the group,
@@ -115,6 +118,12 @@ struct lmi_engine_slot {
 	 * output; out: those of the last step that was submitted */
 	struct lmi_engine_shared out_rows[LMI_ENGINE_MAX_DEVICE];
 	float *out;
+	/* hidden rows of plans with LMD_PLAN_HIDDEN, [n_batch][n_embd], on the device that has them;
+	 * hidden: those of the last step */
+	struct lmi_engine_shared hidden_rows[LMI_ENGINE_MAX_DEVICE];
+	float *hidden;
+	/* those that a DRAFT plan reads, on its device; host NULL: there is no such plan */
+	struct lmi_engine_shared before_rows;
 	/* external rows, [n_batch][n_input_embd], on the device that reads them; ext =
 	 * ext_rows.host, NULL until needed */
 	struct lmi_engine_shared ext_rows;
@@ -153,6 +162,7 @@ struct lmi_inst_device {
 	uint32_t n_scratch;
 	uint64_t out_bytes;    /* of the results of each slot */
 	uint64_t best_bytes;   /* of their best candidates */
+	uint64_t hidden_bytes; /* of hidden rows of each slot */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
@@ -163,6 +173,7 @@ struct lmi_inst_device {
 struct lmi_engine_place;
 struct lmi_engine_draft_model;
 struct lmi_engine_tower;
+struct lmi_engine_nextn;
 struct lmi_engine_history;
 struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
@@ -192,7 +203,7 @@ struct lmi_inst {
 	uint32_t n_device;
 	struct lmi_engine_device_params device_params; /* of further devices */
 	char isolate_name[LMI_ENGINE_ISOLATE_NAME + 1];
-	const char *isolate; /* isolate_name, or NULL: the devices are in this process */
+	bool isolated, isolate_untrusted; /* which devices are in processes of that name */
 	struct lmi_engine_place *place; /* which op runs where */
 	struct lmi_engine_memory_plan *sizes;
 	uint32_t page_tokens;
@@ -230,6 +241,8 @@ struct lmi_inst {
 	uint32_t n_running; /* steps submitted and not finished */
 	uint32_t n_pages;   /* length of each slot's pages */
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
+	struct lmi_engine_nextn *nextn; /* draft_nextn.h; NULL: none */
+	uint32_t draft_device; /* of the plan of the draft layers */
 	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
 	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
@@ -400,6 +413,20 @@ struct lmi_engine_exec *lmi_engine_exec_for(struct lmi_engine_exec *e, uint32_t 
 void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
 /* Frees the plans, to which weights refer as long as they live. e may be NULL. */
 void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
+
+/* ---- exec_hidden.c ---- */
+
+/* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers, which read the hidden rows of the
+ * model's steps. */
+void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k);
+/* Sets the segment that has the hidden rows of a plan; returns the bytes that those of a step take, 0: it
+ * has none. */
+uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_exec *e);
+/* Creates their memory, unless it exists. LMD_UNSUPPORTED: draft layers on several devices. */
+enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				       struct lmd_error *err);
+/* Returns the groups whose caches a plan uses: bit g. */
+uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p);
 
 /* Returns the key of the plan that most requests use: logits, or for encoders the embedding. */
 struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);

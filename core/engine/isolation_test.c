@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A model whose device is in a process of its own: the same bits, and what happens when that process ends,
- * stops, or crashes in a step. */
+ * stops, or crashes in a step. With devices in host memory, and with one that has memory of its own. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static bool is_gone(pid_t pid)
 /* _i: kind of model */
 START_TEST(the_bits_are_the_same)
 {
-	static const char *const backends[] = {"ref", "cpu"};
+	static const char *const backends[] = {"ref", "cpu", "emu"};
 
 	for (size_t b = 0; b < LMD_LEN(backends); b++)
 		for (uint32_t n_thread = 1; n_thread < 3; n_thread++) {
@@ -82,15 +83,19 @@ START_TEST(the_bits_are_the_same)
 }
 END_TEST
 
-/* Generations: in this process, in a worker, and with a draft model, which has a worker of its own. */
+static const char *const on[] = {"cpu", "ref", "emu"};
+
+/* Generations: in this process, in a worker, and with a draft model, which has a worker of its own. _i:
+ * backend */
 START_TEST(answers_are_the_same)
 {
 	static const struct lmi_sampler_spec greedy[] = {{.name = "greedy"}};
+	char draft[40];
 	lmd_token tokens[3][30];
 	uint32_t n[3] = {0};
 
 	for (int isolate = 0; isolate < 3; isolate++) {
-		struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "cpu");
+		struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], on[_i]);
 		const struct lmi_engine_generate cmd = {
 			.id = 1,
 			.seq = lmt_tokens(lmt_hello, LMT_N_HELLO),
@@ -110,9 +115,10 @@ START_TEST(answers_are_the_same)
 		o.inst.draft_path = isolate == 2 ? lmt_paths[LMT_FULL] : NULL;
 		o.no_tokenizer = false;
 		OK(lmi_engine_open(&e, &o, &err));
+		(void)snprintf(draft, sizeof(draft), "%s0@tiny-draft", on[_i]);
 		if (isolate == 2)
 			ck_assert_str_eq(lmi_engine_draft_model_inst(e->inst->draft)->devices[0].name,
-					 "cpu0@tiny-draft");
+					 draft);
 		OK(lmi_engine_generate(e, &cmd, &err));
 		while (!done) {
 			(void)lmi_engine_step(e);
@@ -135,16 +141,23 @@ START_TEST(answers_are_the_same)
 }
 END_TEST
 
+static const struct {
+	const char *backend;
+	int signal;
+	const char *text;
+} ends[] = {{"ref", SIGKILL, "ended by signal 9"},
+	    {"ref", SIGSEGV, "ended by signal 11"},
+	    {"ref", SIGSTOP, "did not move for 300 ms"},
+	    {"emu", SIGKILL, "ended by signal 9"},
+	    {"emu", SIGSEGV, "ended by signal 11"},
+	    {"emu", SIGSTOP, "did not move for 300 ms"}};
+
 /* What ends the process of a model takes this model alone. */
 START_TEST(its_end_takes_one_model)
 {
-	static const struct {
-		int signal;
-		const char *text;
-	} ends[] = {{SIGKILL, "ended by signal 9"},
-		    {SIGSEGV, "ended by signal 11"},
-		    {SIGSTOP, "did not move for 300 ms"}};
-	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "ref"), other = o;
+	const char *backend = ends[_i].backend;
+	char device[24], mine[24], third_one[24], lost[48];
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], backend), other = o;
 	struct lmi_engine_devices *set = NULL;
 	struct lmi_engine *e = NULL, *beside = NULL, *third = NULL;
 	struct lmt_rows rows = {0};
@@ -153,6 +166,10 @@ START_TEST(its_end_takes_one_model)
 	pid_t pid, pid2;
 	uint64_t wait_ns;
 
+	(void)snprintf(device, sizeof(device), "%s0", backend);
+	(void)snprintf(mine, sizeof(mine), "%s0@tiny", backend);
+	(void)snprintf(third_one, sizeof(third_one), "%s0@other", backend);
+	(void)snprintf(lost, sizeof(lost), "device %s was lost", mine);
 	ck_assert_int_eq(setenv("LLAMAD_WORKER_PATIENCE_MS", "300", 1), 0);
 	OK(lmi_engine_devices_create(&set, lmt_device_env.registry, lmt_device_env.host, &err));
 	o.inst.devices = other.inst.devices = set;
@@ -171,12 +188,11 @@ START_TEST(its_end_takes_one_model)
 	lmi_free(rows.v);
 	ck_assert_int_eq(kill(pid, ends[_i].signal), 0);
 	ck_assert_int_eq(hello(e, &rows, &err), LMD_DEVICE);
-	ck_assert_msg(strstr(err.text, "device ref0@tiny was lost") && strstr(err.text, ends[_i].text),
-		      "%s", err.text);
-	ck_assert_uint_eq(lmi_engine_device_losses(set, "ref0@tiny", &wait_ns), 1);
+	ck_assert_msg(strstr(err.text, lost) && strstr(err.text, ends[_i].text), "%s", err.text);
+	ck_assert_uint_eq(lmi_engine_device_losses(set, mine, &wait_ns), 1);
 	ck_assert_uint_gt(wait_ns, 0);
-	ck_assert_uint_eq(lmi_engine_device_losses(set, "ref0", &wait_ns), 0);
-	ck_assert_uint_eq(lmi_engine_device_losses(set, "ref0@other", &wait_ns), 0);
+	ck_assert_uint_eq(lmi_engine_device_losses(set, device, &wait_ns), 0);
+	ck_assert_uint_eq(lmi_engine_device_losses(set, third_one, &wait_ns), 0);
 	ck_assert(is_gone(pid));
 	ck_assert_int_eq(worker_of(e), 0);
 	OK(hello(beside, &rows, &err));
@@ -187,7 +203,7 @@ START_TEST(its_end_takes_one_model)
 	/* it stays closed for a while, unless somebody insists */
 	o.inst.at_once = false;
 	ck_assert_int_eq(lmi_engine_open(&e, &o, &err), LMD_BUSY);
-	ck_assert_str_eq(loss.device, "ref0@tiny");
+	ck_assert_str_eq(loss.device, mine);
 	o.inst.at_once = true;
 	OK(lmi_engine_open(&e, &o, &err));
 	ck_assert_int_ne(worker_of(e), pid);
@@ -222,6 +238,85 @@ START_TEST(long_names_differ)
 }
 END_TEST
 
+/* Two workers of one model, as while it is loaded again, are lost one by one. */
+START_TEST(the_next_worker_goes_on)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "ref");
+	struct lmi_engine_placement where[2];
+	struct lmi_engine_devices *set = NULL;
+	struct lmi_engine *e[2] = {0};
+	struct lmt_rows rows = {0};
+	struct lmd_error err = {0};
+	uint64_t wait_ns;
+
+	OK(lmi_engine_devices_create(&set, lmt_device_env.registry, lmt_device_env.host, &err));
+	o.inst.devices = set;
+	for (int i = 0; i < 2; i++) {
+		OK(lmi_engine_open(&e[i], &o, &err));
+		lmi_engine_where(e[i], &where[i]);
+		ck_assert_str_eq(where[i].devices[0].name, "ref0@tiny");
+	}
+	for (int i = 0; i < 2; i++) {
+		OK(hello(e[i], &rows, &err));
+		lmi_free(rows.v);
+		ck_assert(!lmi_engine_device_is_lost(set, where[i].devices[0].opening, &wait_ns));
+		ck_assert_int_eq(kill(worker_of(e[i]), SIGKILL), 0);
+		ck_assert_int_eq(hello(e[i], &rows, &err), LMD_DEVICE);
+		ck_assert(lmi_engine_device_is_lost(set, where[i].devices[0].opening, &wait_ns));
+		ck_assert_uint_gt(wait_ns, 0);
+		ck_assert_uint_eq(lmi_engine_device_losses(set, "ref0@tiny", &wait_ns), i + 1);
+	}
+	lmi_engine_fini(e[0]);
+	lmi_engine_fini(e[1]);
+	ck_assert(!lmi_engine_device_is_lost(set, where[0].devices[0].opening, &wait_ns));
+	lmi_engine_devices_destroy(set);
+}
+END_TEST
+
+/* A worker that ends while it has nothing to do is reaped, and breaks its engine, at once. */
+START_TEST(its_end_is_noticed_without_work)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "ref");
+	struct lmi_engine *e = NULL;
+	struct lmd_error err = {0};
+	struct pollfd p;
+	pid_t pid;
+
+	o.in_line = false;
+	OK(lmi_engine_open(&e, &o, &err));
+	pid = worker_of(e);
+	p = (struct pollfd){.fd = lmi_engine_fd(e), .events = POLLIN};
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	while (!lmi_engine_is_broken(e, &err)) {
+		ck_assert_int_eq(poll(&p, 1, 60000), 1);
+		lmi_engine_clear_fd(e);
+	}
+	ck_assert(is_gone(pid));
+	ck_assert_msg(strstr(err.text, "device ref0@tiny was lost: worker process") != NULL, "%s", err.text);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* A backend that never returns is ended, although its process counts. */
+START_TEST(a_step_without_end)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "emu");
+	struct lmi_engine *e = NULL;
+	struct lmt_rows rows = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "hang_step=2", 1), 0);
+	o.inst.isolation_timeout_ns = 200000000;
+	OK(lmi_engine_open(&e, &o, &err));
+	OK(hello(e, &rows, &err));
+	lmi_free(rows.v);
+	ck_assert_int_eq(hello(e, &rows, &err), LMD_DEVICE);
+	ck_assert_msg(strstr(err.text, "made no progress for 200 ms (isolation_timeout)") != NULL, "%s",
+		      err.text);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* The process crashes in a step: its weights are in a file that has become shorter. */
 START_TEST(a_crash_in_a_step)
 {
@@ -243,14 +338,93 @@ START_TEST(a_crash_in_a_step)
 }
 END_TEST
 
-START_TEST(devices_with_memory_of_their_own_are_refused)
+/* The memory of a device is counted once for all processes, and what its driver refuses is refused here. */
+START_TEST(one_ledger)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "emu");
+	struct lmi_engine_devices *set = NULL;
+	struct lmi_engine_device_row *rows = NULL;
+	struct lmi_engine *e[2] = {0};
+	struct lmd_error err = {0};
+	uint64_t used[2] = {0};
+	uint32_t n = 0;
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "memory_mb=64", 1), 0);
+	OK(lmi_engine_devices_create(&set, lmt_device_env.registry, lmt_device_env.host, &err));
+	o.inst.devices = set;
+	for (int i = 0; i < 2; i++) {
+		OK(lmi_engine_open(&e[i], &o, &err));
+		OK(lmi_engine_devices_list(set, &rows, &n, &err));
+		for (uint32_t k = 0; k < n; k++)
+			if (!strcmp(rows[k].name, "emu0")) {
+				used[i] = rows[k].memory_models;
+				ck_assert_uint_eq(rows[k].n_model, i + 1);
+				ck_assert_uint_eq(rows[k].memory_total, 64u << 20);
+				ck_assert_uint_eq(rows[k].memory_free, (64u << 20) - used[i]);
+			}
+		lmi_free(rows);
+		o.inst.label = "other";
+	}
+	ck_assert_uint_gt(used[0], 0);
+	ck_assert_uint_eq(used[1], 2 * used[0]);
+	/* neither the rest nor more than that is promised to a third one */
+	o.inst.label = "third";
+	o.inst.kv_tokens = 0;
+	o.inst.n_ctx = 1u << 20;
+	o.inst.n_seq = 64;
+	lmi_engine_fini(e[1]);
+	ck_assert_int_eq(lmi_engine_open(&e[1], &o, &err), LMD_NOMEM);
+	lmi_engine_fini(e[0]);
+	lmi_engine_devices_destroy(set);
+}
+END_TEST
+
+/* A device that its driver has lost is lost for this model; its process is ended with the model. */
+START_TEST(a_loss_in_the_worker)
 {
 	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "emu");
 	struct lmi_engine *e = NULL;
+	struct lmt_rows rows = {0};
+	struct lmd_error err = {0};
+	pid_t pid;
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "lose_step=1", 1), 0);
+	OK(lmi_engine_open(&e, &o, &err));
+	pid = worker_of(e);
+	ck_assert_int_eq(hello(e, &rows, &err), LMD_DEVICE);
+	ck_assert_msg(strstr(err.text, "device emu0@tiny was lost: emu: the device was lost at step 1"), "%s",
+		      err.text);
+	lmi_engine_fini(e);
+	ck_assert(is_gone(pid));
+}
+END_TEST
+
+/* A model that is divided among devices, each of which has a process. _i: how */
+static const struct {
+	const char *list, *split;
+} parts[] = {{"emu0,emu1", "1,1"},   {"emu0,ref0", "1,1"},     {"ref0,emu0", "1,1"},
+	     {"emu1,emu0", "2,1"}, {"emu0,emu1", "tensor"}, {"ref0,emu1", "tensor:4"}};
+
+START_TEST(divided_models)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], NULL);
+	struct lmt_rows want = {0}, have = {0};
+	struct lmi_engine *e = NULL;
 	struct lmd_error err = {0};
 
-	ck_assert_int_eq(lmi_engine_open(&e, &o, &err), LMD_UNSUPPORTED);
-	ck_assert_msg(strstr(err.text, "device emu0 has memory of its own") != NULL, "%s", err.text);
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	o.inst.device_list = parts[_i].list;
+	o.inst.split = parts[_i].split;
+	for (int k = 0; k < 2; k++) {
+		o.inst.isolated = k;
+		OK(lmi_engine_open(&e, &o, &err));
+		ck_assert_uint_eq(e->inst->n_device, 2);
+		OK(hello(e, k ? &have : &want, &err));
+		lmi_engine_fini(e);
+	}
+	lmt_check_same(&want, &have, parts[_i].list);
+	lmi_free(want.v);
+	lmi_free(have.v);
 }
 END_TEST
 
@@ -265,11 +439,16 @@ int main(int argc, char **argv)
 	tcase_set_timeout(t, 120);
 	tcase_add_unchecked_fixture(t, lmt_device_setup, lmt_device_teardown);
 	tcase_add_loop_test(t, the_bits_are_the_same, 0, LMT_N_TINY);
-	tcase_add_test(t, answers_are_the_same);
-	tcase_add_loop_test(t, its_end_takes_one_model, 0, 3);
+	tcase_add_loop_test(t, answers_are_the_same, 0, LMD_LEN(on));
+	tcase_add_loop_test(t, its_end_takes_one_model, 0, LMD_LEN(ends));
+	tcase_add_test(t, the_next_worker_goes_on);
+	tcase_add_test(t, its_end_is_noticed_without_work);
+	tcase_add_test(t, a_step_without_end);
 	tcase_add_test(t, long_names_differ);
 	tcase_add_test(t, a_crash_in_a_step);
-	tcase_add_test(t, devices_with_memory_of_their_own_are_refused);
+	tcase_add_test(t, one_ledger);
+	tcase_add_test(t, a_loss_in_the_worker);
+	tcase_add_loop_test(t, divided_models, 0, LMD_LEN(parts));
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -46,7 +46,7 @@ enum lmd_status lmi_engine_links_plan(struct lmi_engine_exec *e, struct lmd_erro
 		s->in = lmi_alloc(n + (size_t)1, sizeof(*s->in));
 		s->out = lmi_alloc(s->view->n_output + (size_t)1, sizeof(*s->out));
 		s->bindings =
-			lmi_alloc(n + s->view->n_output + (size_t)2, sizeof(*s->bindings));
+			lmi_alloc(n + s->view->n_output + (size_t)3, sizeof(*s->bindings));
 		if (!s->in || !s->out || !s->bindings)
 			return no_memory(err);
 		for (uint32_t k = 0; k < n; k++)

@@ -16,6 +16,7 @@
 #include "core/engine/adapter_bind.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
@@ -174,7 +175,8 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->device_sampling = o->device_sampling;
 	name_worker(inst, o->label ? o->label : "model");
-	inst->isolate = o->isolated ? inst->isolate_name : NULL;
+	inst->isolated = o->isolated;
+	inst->isolate_untrusted = o->isolate_untrusted && !o->keep_values;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
@@ -228,7 +230,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
-	o.isolated = false;
+	o.isolated = o.isolate_untrusted = false;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;
@@ -245,12 +247,23 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	return LMD_OK;
 }
 
+static void close_rows(struct lmi_inst *inst, uint32_t device, struct lmi_engine_slot *t)
+{
+	struct lmi_inst_device *d = &inst->devices[device];
+
+	lmi_engine_shared_destroy(d, &t->out_rows[device]);
+	lmi_engine_shared_destroy(d, &t->hidden_rows[device]);
+	if (device == inst->draft_device)
+		lmi_engine_shared_destroy(d, &t->before_rows);
+}
+
 void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_engine_tower_close(inst->tower);
+	lmi_engine_nextn_close(inst->nextn);
 	lmi_engine_history_destroy(inst->history);
 	lmi_engine_lookup_file_close(inst->lookup_file);
 	lmi_inst_hold(inst);
@@ -263,7 +276,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 
 		for (uint32_t i = 0; i < inst->n_device; i++)
 			if (inst->devices[i].ops)
-				lmi_engine_shared_destroy(&inst->devices[i], &t->out_rows[i]);
+				close_rows(inst, i, t);
 		if (inst->place && inst->n_device)
 			lmi_engine_shared_destroy(&inst->devices[lmi_engine_place_input(inst)],
 						  &t->ext_rows);

@@ -547,7 +547,7 @@ void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_plac
 		(void)snprintf(out->devices[i].name, sizeof(out->devices[i].name), "%s",
 			       inst->devices[i].name);
 		out->devices[i].memory = inst->devices[i].estimate;
-		out->devices[i].n_loss = inst->devices[i].open->n_loss;
+		out->devices[i].opening = inst->devices[i].open->number;
 		out->devices[i].pid = inst->devices[i].open->isolated
 					      ? lmi_worker_pid(inst->devices[i].state)
 					      : 0;

@@ -49,7 +49,8 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_m
 		.struct_size = sizeof(p),
 		.n_ctx = n_ctx,
 		.pooling = o->pooling,
-		.n_rank = inst->n_rank};
+		.n_rank = inst->n_rank,
+		.n_draft = o->draft_layers || lmi_engine_draft_is_own(o) ? 1 : 0};
 	struct lmd_arch_desc *d = &inst->desc;
 	enum lmd_status st;
 

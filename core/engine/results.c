@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/logprobs.h"
 
@@ -288,11 +289,37 @@ static void guess(struct lmi_engine *e, struct lmi_engine_seq *q, bool chains, b
 	}
 }
 
+/* Not all slots have a pending step while results are reported and guesses are made. */
+static uint32_t free_slot(const struct lmi_engine *e)
+{
+	return (e->first + e->n_pending) % e->inst->n_slot;
+}
+
+void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pending *p,
+			     const float *hidden)
+{
+	for (uint32_t i = 0; i < p->n_part && e->inst->nextn; i++) {
+		const struct lmi_sched_part *planned = &p->planned[i];
+		const struct lmi_engine_seq *q = p->seq[i];
+		void *drafter = q && q->session->gen ? lmi_engine_gen_nextn(q->session->gen) : NULL;
+
+		if (drafter && !planned->encode)
+			lmi_engine_nextn_feed(e->inst->nextn, free_slot(e), drafter, &p->rows[i],
+					      planned->n_kept, hidden);
+		hidden += (size_t)planned->n * e->inst->desc.n_embd;
+	}
+}
+
 void lmi_engine_results_draft(struct lmi_engine *e)
 {
 	if (!e->n_want)
 		return;
-	lmi_engine_draft_model_guess(e->inst->draft, e->want, e->n_want);
+	for (uint32_t i = 0; i < e->n_want; i++)
+		e->want[i].kv_seq = lmi_sched_kv_seq(e->sched, e->want_of[i]->handle);
+	if (e->inst->nextn)
+		lmi_engine_nextn_guess(e->inst->nextn, free_slot(e), e->want, e->n_want);
+	else
+		lmi_engine_draft_model_guess(e->inst->draft, e->want, e->n_want);
 	for (uint32_t i = 0; i < e->n_want; i++) {
 		uint32_t room = event_room(e);
 

@@ -189,6 +189,8 @@ enum lmd_status lmi_engine_saved_layout(const struct lmi_engine *e,
 	add(&h, inst->page_tokens);
 	add(&h, inst->device_params.activations);
 	add(&h, inst->device_params.attention);
+	if (inst->device_params.deterministic)
+		add(&h, inst->device_params.deterministic);
 	add(&h, inst->n_rank);
 	for (uint32_t g = 0; g < inst->desc.n_group; g++) {
 		const struct lmd_group *d = &inst->desc.groups[g];

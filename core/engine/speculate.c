@@ -104,6 +104,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 						.n_prompt = seq->n_tokens,
 						.cap = cap,
 						.model = sources->model,
+						.nextn = sources->nextn,
 						.history = sources->history,
 						.file = sources->file,
 						.tenant = cmd->tenant,
@@ -117,7 +118,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	*out = NULL;
 	if (draft > LMI_ENGINE_DRAFT_ANY)
 		return lmd_fail(err, LMD_INVALID, "drafter %d is unknown", cmd->draft);
-	if (!sources->model || seq->n_pictures) /* a draft model cannot see pictures */
+	if ((!sources->model && !sources->nextn) || seq->n_pictures) /* drafts cannot see pictures */
 		draft &= LMI_ENGINE_DRAFT_LOOKUP;
 	if (draft == LMI_ENGINE_DRAFT_OFF)
 		return LMD_OK;
@@ -133,7 +134,8 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	else if (draft & LMI_ENGINE_DRAFT_LOOKUP)
 		st = add(s, &lmi_engine_drafter_lookup, &o, err);
 	if (st == LMD_OK && !cmd->drafter && draft & LMI_ENGINE_DRAFT_MODEL)
-		st = add(s, &lmi_engine_drafter_model, &o, err);
+		st = add(s, sources->model ? &lmi_engine_drafter_model : &lmi_engine_drafter_nextn,
+			 &o, err);
 	if (st != LMD_OK) {
 		lmi_engine_speculation_destroy(s);
 		return st;
@@ -350,6 +352,14 @@ void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd
 
 	if (s && s->history)
 		lmi_engine_history_add(s->history, s->tenant, tokens + n_tokens - n, n);
+}
+
+void *lmi_engine_speculation_nextn(const struct lmi_engine_speculation *s)
+{
+	for (uint32_t i = 0; s && i < s->n_source; i++)
+		if (s->sources[i].ops == &lmi_engine_drafter_nextn)
+			return s->sources[i].drafter;
+	return NULL;
 }
 
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s)

@@ -14,10 +14,12 @@ struct lmi_engine_speculation;
 struct lmi_engine_draft_want; /* draft_model.h */
 struct lmi_engine_history;    /* answer_history.h */
 struct lmi_engine_lookup_file; /* lookup_file.h */
+struct lmi_engine_nextn;       /* draft_nextn.h */
 
 /* What an engine has for its drafters; each may be NULL. */
 struct lmi_engine_draft_sources {
 	struct lmi_engine_draft_model *model;
+	struct lmi_engine_nextn *nextn; /* used if there is no model */
 	struct lmi_engine_history *history;
 	const struct lmi_engine_lookup_file *file;
 };
@@ -45,7 +47,7 @@ struct lmi_engine_step_times {
 };
 
 /* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
- * them after tokens[n_tokens]. Returns their number. If the draft model is to guess them, fills in *want
+ * them after tokens[n_tokens]. Returns their number. If the draft model or draft layers are to guess them, fills in *want
  * and returns 0; otherwise want->drafter is NULL. */
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
@@ -69,6 +71,9 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
  * the tenant look up. s may be NULL. */
 void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,
 				     uint32_t n_tokens, uint32_t n_out);
+
+/* Returns the drafter of lmi_engine_drafter_nextn, or NULL. s may be NULL. */
+void *lmi_engine_speculation_nextn(const struct lmi_engine_speculation *s);
 
 /* The sequence begins again with other tokens. s may be NULL. */
 void lmi_engine_speculation_restart(struct lmi_engine_speculation *s);

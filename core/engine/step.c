@@ -66,11 +66,25 @@ static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows
 		s->pos[k][t] = p->pos[k] ? p->pos[k][row] : pos[k];
 }
 
+/* What a DRAFT plan reads. */
+static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
+			const struct lmi_engine_rows *p, uint32_t t0)
+{
+	size_t width = inst->desc.n_embd;
+	float *to = (float *)slot->before_rows.host + t0 * width;
+
+	memcpy(to, p->hidden[0], width * sizeof(*to));
+	if (p->n > 1)
+		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
+}
+
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
 		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
 	uint32_t t0 = s->head->n_tok, width = inst->desc.n_input_embd;
 
+	if (p->hidden[0])
+		fill_hidden(inst, slot, p, t0);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
 		const float *ext = external(p, row, width);
@@ -122,6 +136,8 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
 		if (p->n_picture)
 			see_picture(p, p->first + i, &v);
+		if (v.lo < (int32_t)p->kv_from)
+			v.lo = (int32_t)p->kv_from;
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 		s->group[g].slot[t0 + i] =
@@ -269,6 +285,23 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, const struct lmi_engi
 	return set_table(inst, e, slot, g, &op, err);
 }
 
+/* The plan does not use the group. */
+static void fill_unused(struct lmi_plan_step *s, uint32_t g, uint32_t kind, uint32_t n, uint32_t t0,
+			uint32_t part)
+{
+	if (kind == LMD_GROUP_STATE)
+		s->group[g].state_in[part] = -1;
+	for (uint32_t t = t0; t < t0 + n; t++) {
+		if (kind == LMD_GROUP_STATE) {
+			s->group[g].state_out[t] = -1;
+			continue;
+		}
+		s->group[g].kv_lo[t] = s->group[g].kv_hi[t] = 0;
+		if (kind != LMD_GROUP_BATCH)
+			s->group[g].slot[t] = -1;
+	}
+}
+
 static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				   struct lmi_engine_slot *slot, struct lmi_plan_step *s, const struct lmi_engine_rows *p,
 				   uint32_t part, struct lmd_error *err)
@@ -277,6 +310,10 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engin
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t g = 0; st == LMD_OK && g < inst->desc.n_group; g++) {
+		if (!(e->groups >> g & 1)) {
+			fill_unused(s, g, inst->desc.groups[g].kind, p->n, t0, part);
+			continue;
+		}
 		switch ((enum lmd_group_kind)inst->desc.groups[g].kind) {
 		case LMD_GROUP_PAGED:
 			fill_paged(inst, s, g, p, t0);
@@ -370,6 +407,8 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, const struct lmi_engine
 static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 			const struct lmi_engine_segment *s, uint32_t slot)
 {
+	if (e->key.kind == LMD_PLAN_DRAFT)
+		return true; /* it has one segment */
 	return inst->slot[slot].ext && e->view->n_input &&
 	       s->device == lmi_engine_place_input(inst);
 }
@@ -377,25 +416,31 @@ static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exe
 static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				   uint32_t slot)
 {
-	const struct lmi_engine_slot *t = &inst->slot[slot];
+	bool draft = e->key.kind == LMD_PLAN_DRAFT;
+	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
+						     : &inst->slot[slot].ext_rows;
+	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
 
 	return (struct lmd_binding){.id = 0,
 				    .n_row = e->step[slot][e->first]->head->n_tok,
-				    .row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float),
-				    .ptr = t->ext_rows.device ? NULL : t->ext,
-				    .buffer = t->ext_rows.device};
+				    .row_bytes = (uint64_t)width * sizeof(float),
+				    .ptr = rows->device ? NULL : rows->host,
+				    .buffer = rows->device};
 }
 
 /* Sends the external rows of the step to the device. */
 static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot,
 			      struct lmd_error *err)
 {
-	struct lmi_inst_device *d = &inst->devices[lmi_engine_place_input(inst)];
-	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * inst->desc.n_input_embd *
-			 sizeof(float);
+	bool draft = e->key.kind == LMD_PLAN_DRAFT;
+	struct lmi_inst_device *d =
+		&inst->devices[draft ? inst->draft_device : lmi_engine_place_input(inst)];
+	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
+						     : &inst->slot[slot].ext_rows;
+	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
+	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * width * sizeof(float);
 
-	return lmi_inst_check(
-		inst, d, lmi_engine_shared_upload(d, &inst->slot[slot].ext_rows, bytes, err), err);
+	return lmi_inst_check(inst, d, lmi_engine_shared_upload(d, rows, bytes, err), err);
 }
 
 /* Gives the other devices of the plan the same step. */
@@ -476,7 +521,10 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	struct lmi_inst_device *d = &inst->devices[s->device];
 	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows[s->device];
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
+	const struct lmi_engine_shared *hidden = &inst->slot[slot].hidden_rows[s->device];
+	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
+	bool has_hidden = index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;
 	enum lmd_status st = lmi_engine_links_bring(inst, e, s, slot, &n_in, err);
 
@@ -492,6 +540,13 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 					     .row_bytes = row_bytes,
 					     .ptr = rows->device ? NULL : rows->host,
 					     .buffer = rows->device};
+	if (has_hidden)
+		s->bindings[n_in + n_out++] =
+			(struct lmd_binding){.id = LMD_OUT_TAP,
+					     .n_row = inst->n_batch,
+					     .row_bytes = hidden_bytes,
+					     .ptr = hidden->device ? NULL : hidden->host,
+					     .buffer = hidden->device};
 	st = d->ops->plan_run(d->state, d->queue, s->compiled_plan,
 			      &e->step[slot][s->device]->view, s->bindings, n_in, s->bindings + n_in,
 			      n_out, NULL);
@@ -499,6 +554,9 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 		(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
 	if (st == LMD_OK && has_out)
 		st = download(d, e, &inst->slot[slot], slot, rows, err);
+	if (st == LMD_OK && has_hidden)
+		st = lmi_engine_shared_download(
+			d, hidden, 0, e->step[slot][e->first]->head->n_tok * hidden_bytes, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_leave(inst, e, s, slot, err);
 	return lmi_inst_check(inst, d, st, err);
@@ -577,6 +635,9 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 		t->bests |= parts[i].best;
 	}
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
+	t->hidden = e->hidden_segment == LMD_NONE
+			    ? NULL
+			    : t->hidden_rows[e->segments[e->hidden_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);

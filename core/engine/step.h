@@ -26,6 +26,10 @@ struct lmi_engine_rows {
 	const struct lmi_engine_seq_picture *pictures; /* [n_picture] in place of tokens below 0 */
 	uint32_t n_picture;
 	const float *ext;	 /* external rows of the sequence from its row 0 */
+	/* of a DRAFT plan: the hidden row of the token before the first row, and those of the rows from the
+	 * first on, [n - 1]; and the first row that they see */
+	const float *hidden[2];
+	uint32_t kv_from;
 	const int32_t *pos[4];	 /* position of each row from row 0; NULL: positions are row
 				  * numbers, or follow from the pictures */
 	int32_t lora_slot;	 /* of the rows from lora_from on, counted from row 0; the others have none */

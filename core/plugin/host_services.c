@@ -172,6 +172,8 @@ enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 
 void lmi_host_destroy(struct lmd_host *h)
 {
+	if (h)
+		lmi_log_fini(&((struct host *)h->ctx)->log);
 	lmi_free(h);
 }
 
@@ -180,7 +182,11 @@ void lmi_host_set_log_level(struct lmd_host *h, int level)
 	atomic_store(&((struct host *)h->ctx)->log.level, level);
 }
 
-void lmi_host_set_log_journal(struct lmd_host *h, bool journal)
+void lmi_host_set_log_journal(struct lmd_host *h, bool journal, const char *socket_path)
 {
-	((struct host *)h->ctx)->log.journal = journal;
+	struct lmi_log *log = &((struct host *)h->ctx)->log;
+
+	log->journal = journal;
+	if (journal && socket_path)
+		(void)lmi_log_open_socket(log, socket_path); /* without one, lines are written as before */
 }

@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -37,6 +40,9 @@ START_TEST(every_member_is_set)
 		memcpy(&p, table + at, sizeof(p));
 		ck_assert_msg(p != NULL, "member at %zu", at);
 	}
+	/* what a plugin with newer headers finds where this host has no member */
+	for (size_t at = sizeof(*h); at < LMD_HOST_TABLE_BYTES; at++)
+		ck_assert_int_eq(table[at], 0);
 }
 END_TEST
 
@@ -140,7 +146,7 @@ START_TEST(log_level)
 	h->log(h->ctx, "t", LMD_LOG_INFO, "not by default");
 	lmi_host_set_log_level(h, LMD_LOG_INFO);
 	h->log(h->ctx, "t", LMD_LOG_INFO, "now n=%d", 1);
-	lmi_host_set_log_journal(h, true);
+	lmi_host_set_log_journal(h, true, "/nonexistent/journal"); /* lines are written instead */
 	h->log(h->ctx, "t", LMD_LOG_WARN, "for the journal");
 	ck_assert(dup2(fd, STDERR_FILENO) >= 0 && !close(fd));
 	rewind(f);
@@ -150,6 +156,77 @@ START_TEST(log_level)
 	ck_assert_str_eq(line, "<4>t: for the journal\n");
 	ck_assert_ptr_null(fgets(line, sizeof(line), f));
 	fclose(f);
+}
+END_TEST
+
+/* The text of the next entry, with a newline before it, so that "\nNAME=VALUE\n" finds a field. */
+static const char *next_entry(int fd)
+{
+	static char text[4096];
+	ssize_t n = recv(fd, text + 1, sizeof(text) - 2, 0);
+
+	ck_assert_int_gt(n, 0);
+	text[0] = '\n';
+	text[n + 1] = 0;
+	return text;
+}
+
+static unsigned n_fields(const char *entry)
+{
+	unsigned n = 0;
+
+	for (const char *p = entry; (p = strchr(p, '\n')); p++)
+		n++;
+	return n - 1;
+}
+
+START_TEST(journal_entries)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/host_test.XXXXXX", text[2000];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	const char *e;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/journal", dir);
+	ck_assert(fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	lmi_host_set_log_journal(h, true, to.sun_path);
+
+	h->log(h->ctx, "service", LMD_LOG_WARN, "model ready; model=%s engine=%llu n_ms=%.1f: %s", "qwen", 7ULL, 1.5,
+	       "as; known=x");
+	e = next_entry(fd);
+	ck_assert_ptr_nonnull(
+		strstr(e, "\nMESSAGE=service: model ready; model=qwen engine=7 n_ms=1.5: as; known=x\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nPRIORITY=4\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nSYSLOG_IDENTIFIER=llamad\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_TOPIC=service\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_MODEL=qwen\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_ENGINE=7\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_N_MS=1.5\n"));
+	ck_assert_uint_eq(n_fields(e), 7);
+
+	/* texts of clients make no fields and no lines */
+	h->log(h->ctx, "http", LMD_LOG_ERROR, "GET %s; status=%d model=%s end=%s", "/x; status=200 principal=root",
+	       404, "a\nPRIORITY=7 end=b", "done");
+	e = next_entry(fd);
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_STATUS=404\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_MODEL=a PRIORITY=7 end=b\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nLLAMAD_END=done\n"));
+	ck_assert_ptr_nonnull(strstr(e, "\nPRIORITY=3\n"));
+	ck_assert_uint_eq(n_fields(e), 7);
+
+	/* a message that is cut off has no fields from behind the cut; an empty value is left out */
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	h->log(h->ctx, "t", LMD_LOG_ERROR, "%s; model=%s", text, "m");
+	e = next_entry(fd);
+	ck_assert_uint_eq(n_fields(e), 4);
+	h->log(h->ctx, "t", LMD_LOG_ERROR, "x; model=%s n=%u", "", 5u);
+	ck_assert_uint_eq(n_fields(next_entry(fd)), 5);
+	h->log(h->ctx, "t", LMD_LOG_ERROR, "no; fields here");
+	ck_assert_uint_eq(n_fields(next_entry(fd)), 4);
+
+	ck_assert(!close(fd) && !unlink(to.sun_path) && !rmdir(dir));
 }
 END_TEST
 
@@ -165,6 +242,7 @@ int main(void)
 	tcase_add_test(t, tensor_types);
 	tcase_add_test(t, team);
 	tcase_add_test(t, log_level);
+	tcase_add_test(t, journal_entries);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

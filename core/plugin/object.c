@@ -171,6 +171,7 @@ static enum lmd_status read_file(struct lmi_plugin_object *o, int fd, enum lmi_p
 	if (fstat(fd, &sb))
 		return lmd_fail(err, LMD_IO, "stat: %s", strerror(errno));
 	o->id = lmi_plugin_file_id(&sb, &now);
+	o->untrusted &= sb.st_uid != 0;
 	if (!S_ISREG(sb.st_mode))
 		return lmd_fail(err, LMD_INVALID, "not a regular file (mode %06o)",
 				(unsigned)sb.st_mode);
@@ -268,6 +269,7 @@ static enum lmd_status add_entry(struct lmi_plugin_object *o, const struct lmd_p
 		.version = p->version,
 		.file = o->path,
 		.digest = o->digest,
+		.untrusted = o->untrusted,
 		.ops.any = ops,
 	};
 	return LMD_OK;

@@ -70,6 +70,7 @@ struct lmi_plugin_object {
 		[LMI_PLUGIN_DIGEST_BYTES]; /* of files that passed the checks before loading, else
 					   * zeros */
 	uint64_t generation;
+	bool untrusted;          /* root does not own the file, and the folder is no default one */
 	uint32_t n_users;
 	uint32_t n_entries;
 	struct lmi_plugin_entry *entries;

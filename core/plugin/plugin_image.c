@@ -108,6 +108,11 @@ enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, con
 	} else {
 		c->fd = make_memfd(name);
 	}
+	if (c->fd < 0 && !folder && errno == EACCES)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"this system forbids executable memory that is in no file (sysctl "
+				"vm.memfd_noexec is 2); set it to 0 or 1, or build with "
+				"--enable-builtin=all");
 	if (c->fd < 0) {
 		c->path[0] = 0;
 		return lmd_fail(err, LMD_IO, "cannot create %s for the copy: %s",

@@ -449,6 +449,7 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 		st = make_copies_folder(r, err);
 	for (uint32_t i = 0; i < opts->n_dirs && st == LMD_OK; i++)
 		st = add_dir(r, opts->dirs[i], err);
+	r->n_given = r->n_dirs;
 	if (st == LMD_OK && !opts->no_default_dirs)
 		st = add_default_dirs(r, err);
 	for (uint32_t i = 0; i < opts->n_linked && st == LMD_OK; i++)

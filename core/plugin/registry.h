@@ -82,6 +82,7 @@ struct lmi_factory {
 	const char *file;             /* path it was loaded from; "(built in)" */
 	const uint8_t *digest;        /* [32] SHA-256 of the file; zeros if it is built in */
 	uint64_t generation;          /* version count of one path, from 1 */
+	bool untrusted;               /* root does not own the file, which is in one of `dirs` */
 	int score;                    /* returned by probe */
 	union {                       /* by kind; members that the plugin's table lacks are NULL */
 		const void *any;

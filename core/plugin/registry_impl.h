@@ -47,7 +47,7 @@ struct lmi_plugin_registry {
 	bool pinned, self_test;
 	struct lmi_plugin_accepted *accepted; /* `work` must be held */
 	char *copies;            /* folder of FILE copies, or NULL */
-	uint32_t n_dirs;
+	uint32_t n_dirs, n_given;          /* n_given: the first ones, which are not default folders */
 	struct lmi_plugin_dir *dirs;       /* the array and the paths never change */
 	struct lmi_plugin_object *objects; /* in the order in which they were found */
 };

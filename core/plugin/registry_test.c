@@ -36,6 +36,7 @@ START_TEST(references)
 	ck_assert_str_eq(f->version, "1.0");
 	ck_assert_str_eq(f->file, in_top("a/x.so"));
 	ck_assert_uint_eq(f->generation, 1);
+	ck_assert(f->untrusted == (geteuid() != 0)); /* the folder was added */
 	ck_assert_int_eq(f->score, 100);
 	ck_assert_uint_eq(f->f->state_bytes, 8);
 	row = find_row(r, "x.so");

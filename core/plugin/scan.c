@@ -361,6 +361,7 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 		lmi_plugin_object_reject(o, dir_why);
 	} else {
 		o->id = lmi_plugin_file_id(&sb, &now);
+		o->untrusted = i_dir < r->n_given;
 		st = lmi_plugin_object_read(o, dir_fd, r->trust, r->copies, err);
 	}
 	if (st != LMD_OK) {

@@ -469,6 +469,13 @@ uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)
 	return rec_of(s, seq)->n_done;
 }
 
+uint32_t lmi_sched_kv_seq(const struct lmi_sched *s, uint32_t seq)
+{
+	const struct lmi_sched_rec *r = rec_of(s, seq);
+
+	return r->state == LMI_SCHED_ACTIVE ? r->kv_seq : LMI_KV_NO_PAGE;
+}
+
 static bool check_list(const struct lmi_sched *s, const struct lmi_sched_list *l,
 		       enum lmi_sched_state state)
 {

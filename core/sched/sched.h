@@ -211,6 +211,9 @@ double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row);
 /* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
 
+/* Returns its seq slot in the kv, or LMI_KV_NO_PAGE while it waits. */
+uint32_t lmi_sched_kv_seq(const struct lmi_sched *s, uint32_t seq);
+
 bool lmi_sched_check(const struct lmi_sched *s);
 
 #endif /* LLAMAD_CORE_SCHED_SCHED_H */

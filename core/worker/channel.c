@@ -41,15 +41,25 @@ static bool may_retry(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-static enum lmd_status write_all(int sock, const void *p, size_t n, int fd, lmi_worker_tick_fn tick,
-				 void *arg)
+/* Leaves out the first k bytes of two pieces. */
+static void advance(struct iovec v[2], size_t k)
 {
-	const char *at = p;
+	for (int i = 0; i < 2; i++) {
+		size_t n = k < v[i].iov_len ? k : v[i].iov_len;
 
-	while (n) {
+		if (n) /* otherwise there may be no memory */
+			v[i].iov_base = (char *)v[i].iov_base + n;
+		v[i].iov_len -= n;
+		k -= n;
+	}
+}
+
+/* Writes two pieces, by one call if there is room, so that the reader wakes up once. */
+static enum lmd_status write_all(int sock, struct iovec v[2], int fd, lmi_worker_tick_fn tick, void *arg)
+{
+	while (v[0].iov_len || v[1].iov_len) {
 		union control c = {.room = {0}};
-		struct iovec v = {.iov_base = (void *)(uintptr_t)at, .iov_len = n};
-		struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+		struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
 		enum lmd_status st;
 		ssize_t k;
 
@@ -65,8 +75,7 @@ static enum lmd_status write_all(int sock, const void *p, size_t n, int fd, lmi_
 		if (k < 0 && !may_retry())
 			return LMD_IO;
 		if (k > 0) {
-			at += k;
-			n -= (size_t)k;
+			advance(v, (size_t)k);
 			fd = -1; /* it went with the first byte */
 			continue;
 		}
@@ -130,14 +139,12 @@ enum lmd_status lmi_worker_send(int sock, const struct lmi_worker_head *head, co
 				lmi_worker_tick_fn tick, void *arg)
 {
 	struct lmi_worker_head h = *head;
-	enum lmd_status st;
+	struct iovec v[2] = {{.iov_base = &h, .iov_len = sizeof(h)},
+			     {.iov_base = (void *)(uintptr_t)payload, .iov_len = (size_t)h.bytes}};
 
 	h.magic = MAGIC;
 	h.n_fd = fd >= 0;
-	if (h.bytes > LMI_WORKER_PAYLOAD_MAX)
-		return LMD_CORRUPT;
-	st = write_all(sock, &h, sizeof(h), fd, tick, arg);
-	return st == LMD_OK ? write_all(sock, payload, (size_t)h.bytes, -1, tick, arg) : st;
+	return h.bytes > LMI_WORKER_PAYLOAD_MAX ? LMD_CORRUPT : write_all(sock, v, fd, tick, arg);
 }
 
 enum lmd_status lmi_worker_receive(int sock, struct lmi_worker_head *head,

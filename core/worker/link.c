@@ -5,6 +5,7 @@
 #include "core/worker/link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -19,12 +20,28 @@
 
 #define WORKER_FD 3
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
+
+/* Kernels since 6.3 want to know whether the memory will be mapped executable; older ones refuse the
+ * flag. */
+static int make_memfd(void)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("llamad-worker", flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("llamad-worker", flags) : fd;
+}
+
 void *lmi_worker_memory(uint64_t bytes, int *fd)
 {
 	void *p = MAP_FAILED;
 
-	*fd = bytes && bytes < SIZE_MAX / 2 ? memfd_create("llamad-worker", MFD_CLOEXEC) : -1;
-	if (*fd >= 0 && !ftruncate(*fd, (off_t)bytes))
+	*fd = bytes && bytes < SIZE_MAX / 2 ? make_memfd() : -1;
+	/* if the worker could shorten it, the next access would end this process */
+	if (*fd >= 0 && !ftruncate(*fd, (off_t)bytes) &&
+	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (p != MAP_FAILED)
 		return p;
@@ -77,13 +94,14 @@ static uint64_t patience_ns(void)
 	return (ms ? ms : LMI_WORKER_PATIENCE_MS) * LMI_NS_PER_MS;
 }
 
-enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, int *page_fd,
-				      struct lmd_error *err)
+enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, uint64_t timeout_ns,
+				      int *page_fd, struct lmd_error *err)
 {
 	int sv[2];
 	enum lmd_status st;
 
-	*l = (struct lmi_worker_link){.sock = -1, .patience_ns = patience_ns()};
+	*l = (struct lmi_worker_link){
+		.sock = -1, .patience_ns = patience_ns(), .timeout_ns = timeout_ns};
 	(void)pthread_mutex_init(&l->lock, NULL);
 	(void)snprintf(l->label, sizeof(l->label), "%.63s", label ? label : "");
 	l->page = lmi_worker_memory(sizeof(*l->page), page_fd);
@@ -156,13 +174,15 @@ void lmi_worker_link_end(struct lmi_worker_link *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-static void pass_progress(struct lmi_worker_link *l)
+/* Returns true if the worker has made progress. */
+static bool pass_progress(struct lmi_worker_link *l)
 {
-	uint32_t n = __atomic_load_n(&l->page->progress, __ATOMIC_RELAXED);
+	uint32_t n = __atomic_load_n(&l->page->progress, __ATOMIC_RELAXED), more = n - l->seen_progress;
 
-	if (l->progress && n != l->seen_progress)
-		__atomic_fetch_add(l->progress, n - l->seen_progress, __ATOMIC_RELAXED);
+	if (l->progress && more)
+		__atomic_fetch_add(l->progress, more, __ATOMIC_RELAXED);
 	l->seen_progress = n;
+	return more != 0;
 }
 
 static bool tick(void *arg)
@@ -173,12 +193,14 @@ static bool tick(void *arg)
 
 	if (l->cancel && *l->cancel)
 		__atomic_store_n(&l->page->cancel, 1, __ATOMIC_RELAXED);
-	pass_progress(l);
+	if (pass_progress(l))
+		l->moved_ns = now;
 	if (beat != l->seen_beat) {
 		l->seen_beat = beat;
 		l->beat_ns = now;
 	}
-	return now - l->beat_ns < l->patience_ns;
+	l->is_stuck = l->timeout_ns && now - l->moved_ns >= l->timeout_ns;
+	return !l->is_stuck && now - l->beat_ns < l->patience_ns;
 }
 
 /* Sends a request and receives its reply. */
@@ -189,14 +211,14 @@ static enum lmd_status exchange(struct lmi_worker_link *l, uint32_t kind, int fd
 	int got = -1;
 	enum lmd_status st;
 
-	l->beat_ns = lmi_clock_monotonic_ns();
+	l->beat_ns = l->moved_ns = lmi_clock_monotonic_ns();
 	__atomic_store_n(&l->page->cancel, 0, __ATOMIC_RELAXED);
 	st = lmi_worker_send(l->sock, &h, l->out.p, fd, tick, l);
 	if (st == LMD_OK)
 		st = lmi_worker_receive(l->sock, reply, &l->in, &got, tick, l);
 	if (got >= 0)
 		(void)close(got); /* a worker sends none */
-	pass_progress(l);
+	(void)pass_progress(l);
 	return st == LMD_OK && (reply->kind != kind || reply->status >= LMD_N_STATUS) ? LMD_CORRUPT : st;
 }
 
@@ -205,7 +227,7 @@ enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, in
 {
 	struct lmi_worker_head reply = {0};
 	enum lmd_status st;
-	char why[64];
+	char why[96];
 
 	*in = (struct lmi_worker_in){0};
 	if (l->dead.status != LMD_OK)
@@ -217,9 +239,13 @@ enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, in
 				"worker: a message of %zu bytes; at most %llu are allowed", l->out.n,
 				LMI_WORKER_PAYLOAD_MAX);
 	st = exchange(l, kind, fd, &reply);
-	(void)snprintf(why, sizeof(why), "did not move for %llu ms",
-		       (unsigned long long)(l->patience_ns / LMI_NS_PER_MS));
 	if (st != LMD_OK) {
+		if (l->is_stuck)
+			(void)snprintf(why, sizeof(why), "made no progress for %llu ms (isolation_timeout)",
+				       (unsigned long long)(l->timeout_ns / LMI_NS_PER_MS));
+		else
+			(void)snprintf(why, sizeof(why), "did not move for %llu ms",
+				       (unsigned long long)(l->patience_ns / LMI_NS_PER_MS));
 		bury(l, st == LMD_TIMEOUT ? why
 			: st == LMD_IO	  ? NULL
 			: st == LMD_NOMEM ? "sent more than there is memory for"
@@ -231,4 +257,18 @@ enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, in
 		return LMD_OK;
 	return lmd_fail(err, (enum lmd_status)reply.status, "%.*s", (int)(in->n < 400 ? in->n : 400),
 			in->p ? in->p : "");
+}
+
+enum lmd_status lmi_worker_link_check(struct lmi_worker_link *l, struct lmd_error *err)
+{
+	char byte;
+	ssize_t n;
+
+	if (l->dead.status == LMD_OK) {
+		n = recv(l->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return LMD_OK;
+		bury(l, n > 0 ? "sent what nobody asked for" : NULL);
+	}
+	return lmd_fail(err, LMD_DEVICE, "%s", l->dead.text);
 }

@@ -24,11 +24,14 @@ struct lmi_worker_link {
 	volatile uint32_t *progress;
 	uint32_t seen_progress, seen_beat;
 	uint64_t beat_ns, patience_ns;
+	uint64_t moved_ns, timeout_ns; /* when it last made progress; how long that may take, 0: any time */
+	bool is_stuck;		       /* it computes, but makes no progress */
 };
 
-/* Starts the process; *page_fd is the page for HELLO, owned by the caller. */
-enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, int *page_fd,
-				      struct lmd_error *err);
+/* Starts the process; *page_fd is the page for HELLO, owned by the caller. timeout_ns: as in struct
+ * lmi_worker_opts. */
+enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, uint64_t timeout_ns,
+				      int *page_fd, struct lmd_error *err);
 /* Ends the process, if it has not ended, and waits for it; also after a start that failed. */
 void lmi_worker_link_stop(struct lmi_worker_link *l);
 
@@ -38,9 +41,12 @@ void lmi_worker_link_begin(struct lmi_worker_link *l);
  * status. fd: passed to the worker, stays the caller's; -1: none. */
 enum lmd_status lmi_worker_link_ask(struct lmi_worker_link *l, uint32_t kind, int fd,
 				    struct lmi_worker_in *in, struct lmd_error *err);
+/* LMD_DEVICE: the process has ended. Called, like the function above, between begin and end. */
+enum lmd_status lmi_worker_link_check(struct lmi_worker_link *l, struct lmd_error *err);
 void lmi_worker_link_end(struct lmi_worker_link *l);
 
-/* Creates memory that both processes can map. Returns the mapping; NULL: no memory. */
+/* Creates memory that both processes can map, of which neither can change the size. Returns the mapping;
+ * NULL: no memory. */
 void *lmi_worker_memory(uint64_t bytes, int *fd);
 
 #endif /* LLAMAD_CORE_WORKER_LINK_H */

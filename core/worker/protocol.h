@@ -16,8 +16,11 @@
 enum lmi_worker_kind {
 	LMI_WORKER_HELLO = 1,	  /* lmi_worker_hello, texts: backend, folder of its plugin; fd: the page */
 	LMI_WORKER_FILE,	  /* lmi_worker_memory; fd: a file to map, for reading */
-	LMI_WORKER_BUFFER,	  /* lmi_worker_memory; fd: memory to map */
+	LMI_WORKER_BUFFER,	  /* lmi_worker_memory; fd: memory to map; none: memory of the device */
 	LMI_WORKER_BUFFER_FREE,	  /* number */
+	LMI_WORKER_COPY,	  /* lmi_worker_copy, what it reads from the process -> what it
+				   * writes there */
+	LMI_WORKER_MEMORY,	  /* -> lmi_worker_device_memory */
 	LMI_WORKER_WEIGHT_QUERY,  /* weight -> lmd_weight_plan */
 	LMI_WORKER_WEIGHT_LOAD,	  /* number, weight; fd: memory with what is in no file */
 	LMI_WORKER_WEIGHT_FREE,	  /* number */
@@ -45,8 +48,9 @@ enum lmi_worker_kind {
 
 struct lmi_worker_hello {
 	uint64_t abi; /* LMI_WORKER_ABI */
-	uint32_t index, n_thread, activations, attention;
+	uint32_t index, n_thread, activations, attention, deterministic;
 	uint32_t trust; /* enum lmi_plugin_trust */
+	uint32_t own_memory; /* 1: the device does not compute in host memory */
 	uint32_t reserved;
 	uint8_t digest[32]; /* of the plugin's file; zeros: it is linked into the program */
 };
@@ -55,6 +59,15 @@ struct lmi_worker_hello {
 struct lmi_worker_memory {
 	uint64_t number, bytes;
 	uint64_t at; /* offset in the file, a multiple of a page */
+};
+
+/* A copy between buffers, or between a buffer of the device and the message, which is LMI_WORKER_NONE. */
+struct lmi_worker_copy {
+	uint64_t dst, dst_at, src, src_at, bytes;
+};
+
+struct lmi_worker_device_memory {
+	uint64_t total, free;
 };
 
 /* Where the data of one piece of a weight is. */

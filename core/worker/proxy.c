@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening, memory and pools of a device in a worker. Copies between buffers are made here, since both
- * processes map them. */
+ * Opening, pools and adapters of a device in a worker. */
 #include "core/worker/proxy.h"
 
 #include <stdio.h>
@@ -17,9 +16,40 @@ size_t lmi_worker_state_bytes(void)
 	return sizeof(struct lmi_worker_proxy);
 }
 
-uint64_t lmi_worker_number(struct lmi_worker_proxy *w)
+/* ---- numbers ---- */
+
+uint64_t lmi_worker_number_take(struct lmi_worker_proxy *w)
 {
-	return atomic_fetch_add(&w->n_number, 1);
+	uint64_t number;
+
+	(void)pthread_mutex_lock(&w->number_lock);
+	number = w->n_free ? w->free_numbers[--w->n_free] : w->n_number++;
+	(void)pthread_mutex_unlock(&w->number_lock);
+	return number;
+}
+
+/* Makes room for one more free number. Without memory it is not used again. */
+static bool has_room(struct lmi_worker_proxy *w)
+{
+	const size_t cap = w->cap_free ? w->cap_free * 2 : 256;
+	uint64_t *more;
+
+	if (w->n_free < w->cap_free)
+		return true;
+	more = lmi_realloc(w->free_numbers, cap, sizeof(*more));
+	if (!more)
+		return false;
+	w->free_numbers = more;
+	w->cap_free = cap;
+	return true;
+}
+
+void lmi_worker_number_give(struct lmi_worker_proxy *w, uint64_t number)
+{
+	(void)pthread_mutex_lock(&w->number_lock);
+	if (has_room(w))
+		w->free_numbers[w->n_free++] = number;
+	(void)pthread_mutex_unlock(&w->number_lock);
 }
 
 enum lmd_status lmi_worker_ask_for(struct lmi_worker_proxy *w, uint32_t kind, int fd, void *answer,
@@ -41,6 +71,7 @@ void lmi_worker_forget(struct lmi_worker_proxy *w, uint32_t kind, uint64_t numbe
 	lmi_worker_out_u64(&w->link.out, number);
 	(void)lmi_worker_ask_for(w, kind, -1, NULL, 0, NULL); /* it may have ended */
 	lmi_worker_link_end(&w->link);
+	lmi_worker_number_give(w, number);
 }
 
 /* ---- opening ---- */
@@ -49,7 +80,8 @@ struct lmd_device_info lmi_worker_info(const struct lmd_device_info *info)
 {
 	struct lmd_device_info out = *info;
 
-	out.caps = 0;
+	/* no queues, and no buffers of other processes */
+	out.caps = info->caps & LMD_DEV_HOST_MEMORY ? 0 : info->caps & LMD_DEV_TOPN;
 	return out;
 }
 
@@ -58,6 +90,24 @@ pid_t lmi_worker_pid(const void *state)
 	const struct lmi_worker_proxy *w = state;
 
 	return atomic_load(&w->link.pid);
+}
+
+int lmi_worker_fd(const void *state)
+{
+	const struct lmi_worker_proxy *w = state;
+
+	return atomic_load(&w->link.pid) ? w->link.sock : -1;
+}
+
+enum lmd_status lmi_worker_check(void *state, struct lmd_error *err)
+{
+	struct lmi_worker_proxy *w = state;
+	enum lmd_status st;
+
+	lmi_worker_link_begin(&w->link);
+	st = lmi_worker_link_check(&w->link, err);
+	lmi_worker_link_end(&w->link);
+	return st;
 }
 
 /* Where the file of a plugin is; "": it is linked into the program. */
@@ -76,7 +126,9 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 					 .n_thread = o->params.n_thread,
 					 .activations = o->params.activations,
 					 .attention = o->params.attention,
-					 .trust = (uint32_t)o->trust};
+					 .deterministic = o->params.deterministic,
+					 .trust = (uint32_t)o->trust,
+					 .own_memory = w->own_memory};
 	char folder[4096];
 	enum lmd_status st;
 
@@ -99,6 +151,10 @@ static void close_worker(void *state)
 		return;
 	lmi_worker_link_stop(&w->link);
 	lmi_worker_out_fini(&w->declared);
+	lmi_free(w->free_numbers);
+	w->free_numbers = NULL;
+	w->n_free = w->cap_free = 0;
+	(void)pthread_mutex_destroy(&w->number_lock);
 	w->started = false;
 }
 
@@ -108,16 +164,13 @@ enum lmd_status lmi_worker_open(void *state, const struct lmi_worker_opts *o, st
 	int page_fd = -1;
 	enum lmd_status st;
 
-	if (!(o->info.caps & LMD_DEV_HOST_MEMORY))
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"isolation: device %s%u has memory of its own; only devices that compute "
-				"in host memory, such as cpu0, can be in a process of their own",
-				o->backend->f->name, o->params.index);
 	if (!lmi_worker_can_start())
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"isolation: this program cannot start processes for models; use llamad");
 	w->started = true;
-	st = lmi_worker_link_start(&w->link, o->label, &page_fd, err);
+	w->own_memory = !(o->info.caps & LMD_DEV_HOST_MEMORY);
+	(void)pthread_mutex_init(&w->number_lock, NULL);
+	st = lmi_worker_link_start(&w->link, o->label, o->timeout_ns, &page_fd, err);
 	if (st == LMD_OK)
 		st = say_hello(w, o, page_fd, err);
 	if (page_fd >= 0)
@@ -132,7 +185,7 @@ enum lmd_status lmi_worker_share(void *state, const void *ptr, uint64_t bytes, i
 {
 	struct lmi_worker_proxy *w = state;
 	struct lmi_worker_region *r = &w->regions[w->n_region];
-	struct lmi_worker_memory m = {.number = lmi_worker_number(w), .bytes = bytes, .at = at};
+	struct lmi_worker_memory m = {.number = lmi_worker_number_take(w), .bytes = bytes, .at = at};
 	enum lmd_status st = LMD_OK;
 
 	if (w->n_region == LMI_WORKER_N_REGION)
@@ -155,85 +208,19 @@ static const char *last_error(void *state)
 	return ((struct lmi_worker_proxy *)state)->error.text;
 }
 
-/* ---- buffers ---- */
-
-static void buffer_destroy(void *state, struct lmd_buffer *b)
-{
-	if (!b)
-		return;
-	lmi_worker_forget(state, LMI_WORKER_BUFFER_FREE, b->number);
-	(void)munmap(b->mem, (size_t)(b->bytes ? b->bytes : 1));
-	lmi_free(b);
-}
-
-static enum lmd_status buffer_create(void *state, uint64_t bytes, uint32_t flags, void *import,
-				     struct lmd_buffer **out, struct lmd_error *err)
+static enum lmd_status memory(void *state, uint64_t *total, uint64_t *free, struct lmd_error *err)
 {
 	struct lmi_worker_proxy *w = state;
-	struct lmi_worker_memory m = {.number = lmi_worker_number(w), .bytes = bytes ? bytes : 1};
-	struct lmd_buffer *b;
+	struct lmi_worker_device_memory m;
 	enum lmd_status st;
-	int fd;
 
-	if (import || (flags != LMD_BUF_DEVICE && flags != LMD_BUF_PINNED))
-		return lmd_fail(err, LMD_UNSUPPORTED, "worker: a buffer with flags %#x", flags);
-	b = lmi_alloc(1, sizeof(*b));
-	if (!b)
-		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a buffer");
-	*b = (struct lmd_buffer){.number = m.number, .bytes = bytes};
-	b->mem = lmi_worker_memory(m.bytes, &fd);
-	if (!b->mem) {
-		lmi_free(b);
-		return lmd_fail(err, LMD_NOMEM, "worker: no shared memory of %llu bytes",
-				(unsigned long long)bytes);
-	}
 	lmi_worker_link_begin(&w->link);
-	(void)lmi_worker_out_put(&w->link.out, &m, sizeof(m));
-	st = lmi_worker_ask_for(w, LMI_WORKER_BUFFER, fd, NULL, 0, err);
+	st = lmi_worker_ask_for(w, LMI_WORKER_MEMORY, -1, &m, sizeof(m), err);
 	lmi_worker_link_end(&w->link);
-	(void)close(fd);
-	if (st == LMD_OK) {
-		*out = b;
-		return LMD_OK;
-	}
-	(void)munmap(b->mem, (size_t)m.bytes);
-	lmi_free(b);
-	return st;
-}
-
-static enum lmd_status buffer_map(void *state, struct lmd_buffer *b, void **out,
-				  struct lmd_error *err)
-{
-	(void)state;
-	(void)err;
-	*out = b->mem;
-	return LMD_OK;
-}
-
-static void buffer_unmap(void *state, struct lmd_buffer *b)
-{
-	(void)state;
-	(void)b;
-}
-
-static bool is_inside(const struct lmd_buffer *b, uint64_t at, uint64_t bytes)
-{
-	return !b || (at <= b->bytes && bytes <= b->bytes - at);
-}
-
-static enum lmd_status buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
-				   void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
-				   const void *src_ptr, uint64_t src_off, uint64_t bytes,
-				   struct lmd_event *done, struct lmd_error *err)
-{
-	(void)state;
-	(void)q;
-	(void)done;
-	if (!is_inside(dst, dst_off, bytes) || !is_inside(src, src_off, bytes))
-		return lmd_fail(err, LMD_INVALID, "worker: a copy of %llu bytes beyond the end of a buffer",
-				(unsigned long long)bytes);
-	memcpy((dst ? dst->mem : (char *)dst_ptr) + dst_off,
-	       (src ? src->mem : (const char *)src_ptr) + src_off, (size_t)bytes);
+	if (st != LMD_OK)
+		return st;
+	*total = m.total;
+	*free = m.free;
 	return LMD_OK;
 }
 
@@ -273,16 +260,18 @@ static enum lmd_status pool_create(void *state, const struct lmd_pool_desc *d,
 
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a pool");
-	p->number = lmi_worker_number(w);
+	p->number = lmi_worker_number_take(w);
 	lmi_worker_link_begin(&w->link);
 	lmi_worker_out_u64(&w->link.out, p->number);
 	put_pool(&w->link.out, d);
 	st = lmi_worker_ask_for(w, LMI_WORKER_POOL_CREATE, -1, NULL, 0, err);
 	lmi_worker_link_end(&w->link);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
 		*out = p;
-	else
-		lmi_free(p);
+		return LMD_OK;
+	}
+	lmi_worker_number_give(w, p->number);
+	lmi_free(p);
 	return st;
 }
 
@@ -342,11 +331,12 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 const struct lmd_backend_ops lmi_worker_backend_ops = {
 	.struct_size = sizeof(struct lmd_backend_ops),
 	.close = close_worker,
-	.buffer_create = buffer_create,
-	.buffer_destroy = buffer_destroy,
-	.buffer_map = buffer_map,
-	.buffer_unmap = buffer_unmap,
-	.buffer_copy = buffer_copy,
+	.memory = memory,
+	.buffer_create = lmi_worker_buffer_create,
+	.buffer_destroy = lmi_worker_buffer_destroy,
+	.buffer_map = lmi_worker_buffer_map,
+	.buffer_unmap = lmi_worker_buffer_unmap,
+	.buffer_copy = lmi_worker_buffer_copy,
 	.weight_query = lmi_worker_weight_query,
 	.weight_load = lmi_worker_weight_load,
 	.weight_destroy = lmi_worker_weight_destroy,

@@ -18,7 +18,11 @@ struct lmi_worker_region {
 struct lmi_worker_proxy {
 	struct lmi_worker_link link;
 	bool started;
-	_Atomic uint64_t n_number; /* numbers of objects so far */
+	bool own_memory; /* the device does not compute in host memory */
+	pthread_mutex_t number_lock; /* for the following three */
+	uint64_t n_number;	     /* numbers of objects so far */
+	uint64_t *free_numbers;	     /* [n_free] those of them that no object has */
+	size_t n_free, cap_free;
 	struct lmi_worker_region regions[LMI_WORKER_N_REGION];
 	uint32_t n_region;
 	struct lmi_worker_out declared; /* the plan of the last DECLARE; under the link's lock */
@@ -28,7 +32,7 @@ struct lmi_worker_proxy {
 /* An object of the worker. */
 struct lmd_buffer {
 	uint64_t number, bytes;
-	char *mem;
+	char *mem; /* that both processes map; NULL: memory of the device */
 };
 struct lmd_weight {
 	uint64_t number;
@@ -40,12 +44,27 @@ struct lmd_compiled_plan {
 	uint64_t number;
 };
 
-uint64_t lmi_worker_number(struct lmi_worker_proxy *w);
+/* Take a number for an object, and give back one whose object is gone. Any thread. */
+uint64_t lmi_worker_number_take(struct lmi_worker_proxy *w);
+void lmi_worker_number_give(struct lmi_worker_proxy *w, uint64_t number);
 /* Asks for an answer of n bytes and copies it. Called between link_begin and link_end. */
 enum lmd_status lmi_worker_ask_for(struct lmi_worker_proxy *w, uint32_t kind, int fd, void *answer,
 				   size_t n, struct lmd_error *err);
 /* Tells the worker that an object is no longer needed. */
 void lmi_worker_forget(struct lmi_worker_proxy *w, uint32_t kind, uint64_t number);
+
+/* ---- proxy_buffer.c ---- */
+
+enum lmd_status lmi_worker_buffer_create(void *state, uint64_t bytes, uint32_t flags, void *import,
+					 struct lmd_buffer **out, struct lmd_error *err);
+void lmi_worker_buffer_destroy(void *state, struct lmd_buffer *b);
+enum lmd_status lmi_worker_buffer_map(void *state, struct lmd_buffer *b, void **out,
+				      struct lmd_error *err);
+void lmi_worker_buffer_unmap(void *state, struct lmd_buffer *b);
+enum lmd_status lmi_worker_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				       void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				       const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				       struct lmd_event *done, struct lmd_error *err);
 
 /* ---- proxy_weight.c ---- */
 

@@ -77,7 +77,7 @@ enum lmd_status lmi_worker_plan_compile(void *state, const struct lmd_compile *c
 
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a plan");
-	head.number = p->number = lmi_worker_number(w);
+	head.number = p->number = lmi_worker_number_take(w);
 	if (c->scratch.buffer) {
 		head.scratch = c->scratch.buffer->number;
 		head.scratch_at = c->scratch.offset;
@@ -93,10 +93,12 @@ enum lmd_status lmi_worker_plan_compile(void *state, const struct lmd_compile *c
 		lmi_worker_out_u64(o, c->pools[i] ? c->pools[i]->number : LMI_WORKER_NONE);
 	st = lmi_worker_ask_for(w, LMI_WORKER_COMPILE, -1, NULL, 0, err);
 	lmi_worker_link_end(&w->link);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
 		*out = p;
-	else
-		lmi_free(p);
+		return LMD_OK;
+	}
+	lmi_worker_number_give(w, p->number);
+	lmi_free(p);
 	return st;
 }
 

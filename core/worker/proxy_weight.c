@@ -80,7 +80,8 @@ enum lmd_status lmi_worker_weight_query(void *state, const struct lmd_weight_des
 	put(w, &w->link.out, d, &c);
 	st = lmi_worker_ask_for(w, LMI_WORKER_WEIGHT_QUERY, -1, &plan, sizeof(plan), err);
 	lmi_worker_link_end(&w->link);
-	plan.bytes += c.at; /* what lies in no file is copied */
+	if (!w->own_memory || plan.keeps_source) /* what lies in no file is copied */
+		plan.bytes += c.at;
 	if (st == LMD_OK)
 		LMD_PUT(out, &plan);
 	return st;
@@ -98,7 +99,7 @@ enum lmd_status lmi_worker_weight_load(void *state, const struct lmd_weight_desc
 
 	if (!x)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for a weight");
-	x->number = lmi_worker_number(w);
+	x->number = lmi_worker_number_take(w);
 	lmi_worker_link_begin(&w->link);
 	put(w, &w->link.out, d, &c);
 	bytes = c.at;
@@ -120,10 +121,12 @@ enum lmd_status lmi_worker_weight_load(void *state, const struct lmd_weight_desc
 		(void)munmap(c.mem, (size_t)bytes);
 	if (fd >= 0)
 		(void)close(fd);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
 		*out = x;
-	else
-		lmi_free(x);
+		return LMD_OK;
+	}
+	lmi_worker_number_give(w, x->number);
+	lmi_free(x);
 	return st;
 }
 

@@ -5,7 +5,6 @@
  * first thread does. */
 #include "core/worker/serve.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,6 +77,8 @@ void lmi_worker_object_destroy(struct lmi_worker_serve *s, struct lmi_worker_obj
 		s->ops->weight_destroy(s->state, o->weight);
 	if (o->pool)
 		s->ops->pool_destroy(s->state, o->pool);
+	if (o->buffer)
+		s->ops->buffer_destroy(s->state, o->buffer);
 	lmi_plan_step_destroy(o->step);
 	if (o->mem)
 		(void)munmap(o->mem, (size_t)o->bytes);
@@ -85,8 +86,8 @@ void lmi_worker_object_destroy(struct lmi_worker_serve *s, struct lmi_worker_obj
 	*o = (struct lmi_worker_object){0};
 }
 
-static enum lmd_status forget(struct lmi_worker_serve *s, struct lmi_worker_in *in,
-			      enum lmi_worker_object_kind kind)
+enum lmd_status lmi_worker_forget_object(struct lmi_worker_serve *s, struct lmi_worker_in *in,
+					 enum lmi_worker_object_kind kind)
 {
 	lmi_worker_object_destroy(s, lmi_worker_object_find(s, lmi_worker_in_u64(in), kind));
 	return LMD_OK;
@@ -154,7 +155,8 @@ static enum lmd_status open_device(struct lmi_worker_serve *s, const struct lmi_
 				    .index = h->index,
 				    .n_thread = h->n_thread,
 				    .activations = h->activations,
-				    .attention = h->attention};
+				    .attention = h->attention,
+				    .deterministic = h->deterministic};
 	enum lmd_status st = find_backend(s, h, backend, folder, err);
 
 	if (st == LMD_OK && h->n_thread > 1)
@@ -166,8 +168,12 @@ static enum lmd_status open_device(struct lmi_worker_serve *s, const struct lmi_
 	if (!s->state)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for the state of a backend");
 	st = s->factory->ops.backend->open(s->state, s->host, &p, err);
+	if (st == LMD_OK && h->own_memory && !s->factory->ops.backend->buffer_create)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "backend %s: the device has memory of its own, but no buffers", backend);
 	if (st == LMD_OK)
 		s->ops = s->factory->ops.backend;
+	s->own_memory = h->own_memory;
 	return st;
 }
 
@@ -197,63 +203,14 @@ static enum lmd_status do_hello(struct lmi_worker_serve *s, struct lmi_worker_in
 	return st;
 }
 
-/* ---- memory and pools ---- */
-
-static enum lmd_status map(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
-			   enum lmi_worker_object_kind kind, struct lmd_error *err)
-{
-	const int prot = kind == LMI_WORKER_OBJECT_FILE ? PROT_READ : PROT_READ | PROT_WRITE;
-	struct lmi_worker_memory m;
-	struct lmi_worker_object *o;
-	enum lmd_status st;
-	void *p;
-
-	lmi_worker_in_read(in, &m, sizeof(m));
-	if (in->failed)
-		return lmi_worker_too_short(err);
-	st = lmi_worker_object_create(s, m.number, kind, &o, err);
-	if (st != LMD_OK)
-		return st;
-	p = fd >= 0 && m.bytes < SIZE_MAX / 2
-		    ? mmap(NULL, (size_t)m.bytes, prot, MAP_SHARED, fd, (off_t)m.at)
-		    : MAP_FAILED;
-	if (p == MAP_FAILED) {
-		*o = (struct lmi_worker_object){0};
-		return lmd_fail(err, errno == ENOMEM ? LMD_NOMEM : LMD_IO,
-				"worker: %llu bytes cannot be mapped: %s", (unsigned long long)m.bytes,
-				strerror(errno));
-	}
-	o->mem = p;
-	o->bytes = m.bytes;
-	return LMD_OK;
-}
-
-static enum lmd_status do_file(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
-			       struct lmd_error *err)
-{
-	return map(s, in, fd, LMI_WORKER_OBJECT_FILE, err);
-}
-
-static enum lmd_status do_buffer(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
-				 struct lmd_error *err)
-{
-	return map(s, in, fd, LMI_WORKER_OBJECT_BUFFER, err);
-}
-
-static enum lmd_status do_buffer_free(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
-				      struct lmd_error *err)
-{
-	(void)fd;
-	(void)err;
-	return forget(s, in, LMI_WORKER_OBJECT_BUFFER);
-}
+/* ---- weights and pools ---- */
 
 static enum lmd_status do_weight_free(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
 				      struct lmd_error *err)
 {
 	(void)fd;
 	(void)err;
-	return forget(s, in, LMI_WORKER_OBJECT_WEIGHT);
+	return lmi_worker_forget_object(s, in, LMI_WORKER_OBJECT_WEIGHT);
 }
 
 static enum lmd_status do_pool_free(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
@@ -261,7 +218,7 @@ static enum lmd_status do_pool_free(struct lmi_worker_serve *s, struct lmi_worke
 {
 	(void)fd;
 	(void)err;
-	return forget(s, in, LMI_WORKER_OBJECT_POOL);
+	return lmi_worker_forget_object(s, in, LMI_WORKER_OBJECT_POOL);
 }
 
 static enum lmd_status do_plan_free(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
@@ -269,7 +226,7 @@ static enum lmd_status do_plan_free(struct lmi_worker_serve *s, struct lmi_worke
 {
 	(void)fd;
 	(void)err;
-	return forget(s, in, LMI_WORKER_OBJECT_PLAN);
+	return lmi_worker_forget_object(s, in, LMI_WORKER_OBJECT_PLAN);
 }
 
 static bool get_pool(struct lmi_worker_in *in, struct lmd_arena *a, struct lmd_pool_desc *d)
@@ -398,9 +355,11 @@ static enum lmd_status do_adapter(struct lmi_worker_serve *s, struct lmi_worker_
 
 static const lmi_worker_handler handlers[LMI_WORKER_N_KIND] = {
 	[LMI_WORKER_HELLO] = do_hello,
-	[LMI_WORKER_FILE] = do_file,
-	[LMI_WORKER_BUFFER] = do_buffer,
-	[LMI_WORKER_BUFFER_FREE] = do_buffer_free,
+	[LMI_WORKER_FILE] = lmi_worker_do_file,
+	[LMI_WORKER_BUFFER] = lmi_worker_do_buffer,
+	[LMI_WORKER_BUFFER_FREE] = lmi_worker_do_buffer_free,
+	[LMI_WORKER_COPY] = lmi_worker_do_copy,
+	[LMI_WORKER_MEMORY] = lmi_worker_do_memory,
 	[LMI_WORKER_WEIGHT_QUERY] = lmi_worker_do_weight_query,
 	[LMI_WORKER_WEIGHT_LOAD] = lmi_worker_do_weight_load,
 	[LMI_WORKER_WEIGHT_FREE] = do_weight_free,

@@ -25,6 +25,7 @@ struct lmi_worker_object {
 	struct lmd_weight *weight;
 	struct lmd_pool *pool;
 	struct lmd_compiled_plan *compiled_plan;
+	struct lmd_buffer *buffer;  /* memory of the device */
 	struct lmd_arena *arena;    /* WEIGHT, PLAN: what they refer to */
 	struct lmd_plan *plan;
 	struct lmi_plan_step *step; /* of the plan, with a block of its own */
@@ -38,6 +39,7 @@ struct lmi_worker_serve {
 	const struct lmd_backend_ops *ops; /* NULL before HELLO */
 	void *state;
 	struct lmd_team *team;
+	bool own_memory; /* the device does not compute in host memory */
 	struct lmi_worker_page *page;
 	struct lmi_worker_object *objects; /* [n_object] by number */
 	uint64_t n_object;
@@ -55,12 +57,26 @@ struct lmi_worker_object *lmi_worker_object_find(struct lmi_worker_serve *s, uin
 						 enum lmi_worker_object_kind kind);
 /* o may be NULL. */
 void lmi_worker_object_destroy(struct lmi_worker_serve *s, struct lmi_worker_object *o);
+/* Destroys the object whose number the request has, if there is one. */
+enum lmd_status lmi_worker_forget_object(struct lmi_worker_serve *s, struct lmi_worker_in *in,
+					 enum lmi_worker_object_kind kind);
 enum lmd_status lmi_worker_too_short(struct lmd_error *err);
 
 /* What a request does: reads it, writes the answer to s->reply. fd stays the caller's. */
 typedef enum lmd_status (*lmi_worker_handler)(struct lmi_worker_serve *s, struct lmi_worker_in *in,
 					      int fd, struct lmd_error *err);
 
+/* serve_buffer.c */
+enum lmd_status lmi_worker_do_file(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+				   struct lmd_error *err);
+enum lmd_status lmi_worker_do_buffer(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+				     struct lmd_error *err);
+enum lmd_status lmi_worker_do_buffer_free(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+					  struct lmd_error *err);
+enum lmd_status lmi_worker_do_copy(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+				   struct lmd_error *err);
+enum lmd_status lmi_worker_do_memory(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+				     struct lmd_error *err);
 /* serve_weight.c */
 enum lmd_status lmi_worker_do_weight_query(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
 					   struct lmd_error *err);

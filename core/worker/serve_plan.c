@@ -114,8 +114,10 @@ static enum lmd_status set_scratch(struct lmi_worker_serve *s, const struct lmi_
 	b = lmi_worker_object_find(s, head->scratch, LMI_WORKER_OBJECT_BUFFER);
 	if (!b || head->scratch_at > b->bytes || head->scratch_bytes > b->bytes - head->scratch_at)
 		return lmd_fail(err, LMD_INVALID, "worker: scratch memory beyond the end of its buffer");
-	c->scratch.bytes = head->scratch_bytes;
-	c->scratch.ptr = b->mem + head->scratch_at;
+	c->scratch = (struct lmd_scratch){.bytes = head->scratch_bytes,
+					  .ptr = b->mem ? b->mem + head->scratch_at : NULL,
+					  .buffer = b->buffer,
+					  .offset = b->buffer ? head->scratch_at : 0};
 	return LMD_OK;
 }
 
@@ -177,9 +179,9 @@ static enum lmd_status get_bindings(struct lmi_worker_serve *s, struct lmi_worke
 			return lmd_fail(err, LMD_INVALID,
 					"worker: rows of binding %u are in no buffer", b.binding.id);
 		out[i] = b.binding;
-		out[i].buffer = NULL;
-		out[i].offset = 0;
-		out[i].ptr = o->mem + b.binding.offset;
+		out[i].buffer = o->buffer;
+		out[i].offset = o->buffer ? b.binding.offset : 0;
+		out[i].ptr = o->mem ? o->mem + b.binding.offset : NULL;
 	}
 	return LMD_OK;
 }
@@ -198,7 +200,7 @@ enum lmd_status lmi_worker_do_run(struct lmi_worker_serve *s, struct lmi_worker_
 	lmi_worker_in_read(in, &run, sizeof(run));
 	o = lmi_worker_object_find(s, run.plan, LMI_WORKER_OBJECT_PLAN);
 	block = lmi_worker_object_find(s, run.block, LMI_WORKER_OBJECT_BUFFER);
-	if (!o || !block || run.n_in > MAX_BINDING || run.n_out > MAX_BINDING)
+	if (!o || !block || !block->mem || run.n_in > MAX_BINDING || run.n_out > MAX_BINDING)
 		return lmd_fail(err, LMD_INVALID, "worker: a step without plan or block, or with %u and %u "
 						  "bindings; at most %u are allowed",
 				run.n_in, run.n_out, MAX_BINDING);

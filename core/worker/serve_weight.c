@@ -111,6 +111,20 @@ static enum lmd_status map_copied(uint64_t bytes, int fd, char **mem, struct lmd
 	return LMD_OK;
 }
 
+/* Frees the memory that came with the message, if the device has copied the weight from it. */
+static void drop_copied(struct lmi_worker_serve *s, struct lmi_worker_object *o,
+			const struct lmd_weight_desc *d)
+{
+	struct lmd_weight_plan p = {.struct_size = sizeof(p)};
+
+	if (!o->mem || !s->own_memory || s->ops->weight_query(s->state, d, &p, NULL) != LMD_OK ||
+	    p.keeps_source)
+		return;
+	(void)munmap(o->mem, (size_t)o->bytes);
+	o->mem = NULL;
+	o->bytes = 0;
+}
+
 enum lmd_status lmi_worker_do_weight_load(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
 					  struct lmd_error *err)
 {
@@ -131,7 +145,9 @@ enum lmd_status lmi_worker_do_weight_load(struct lmi_worker_serve *s, struct lmi
 		st = get(s, in, o->arena, o->mem, o->bytes, &d, err);
 	if (st == LMD_OK)
 		st = s->ops->weight_load(s->state, &d, &o->weight, err);
-	if (st != LMD_OK)
+	if (st == LMD_OK)
+		drop_copied(s, o, &d);
+	else
 		lmi_worker_object_destroy(s, o);
 	return st;
 }

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -294,6 +296,45 @@ START_TEST(buffers_are_shared)
 }
 END_TEST
 
+/* The memory that both processes map keeps its size, and none of it can be executed. */
+START_TEST(shared_memory_is_sealed)
+{
+	int fd;
+	void *p = lmi_worker_memory(4096, &fd);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_lt(ftruncate(fd, 0), 0);
+	ck_assert_int_lt(ftruncate(fd, 8192), 0);
+	ck_assert_int_ne(fcntl(fd, F_GET_SEALS) & F_SEAL_SEAL, 0);
+	if (fcntl(fd, F_GET_SEALS) & 0x20) /* F_SEAL_EXEC, since Linux 6.3 */
+		ck_assert_int_lt(fchmod(fd, 0700), 0);
+	ck_assert_int_eq(munmap(p, 4096), 0);
+	ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+/* An object gets the number of one that is gone. */
+START_TEST(numbers_are_used_again)
+{
+	static struct lmi_worker_proxy w;
+	const struct lmd_backend_ops *ops = &lmi_worker_backend_ops;
+	struct lmd_buffer *v[300] = {0};
+	struct lmd_error err = {0};
+
+	open_ref(&w);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < LMD_LEN(v); i++)
+			OK(ops->buffer_create(&w, 10, LMD_BUF_DEVICE, NULL, &v[i], &err));
+		for (size_t i = 0; i < LMD_LEN(v); i++)
+			ops->buffer_destroy(&w, v[i]);
+		ck_assert_int_ne(ops->buffer_create(&w, UINT64_MAX, LMD_BUF_DEVICE, NULL, &v[0], &err),
+				 LMD_OK);
+	}
+	ck_assert_uint_eq(w.n_number, LMD_LEN(v));
+	close_ref(&w);
+}
+END_TEST
+
 /* When the other process is gone, which closes its socket, a worker ends by itself. */
 START_TEST(a_worker_ends_with_its_process)
 {
@@ -330,6 +371,8 @@ int main(int argc, char **argv)
 	tcase_add_test(t, short_requests_are_refused);
 	tcase_add_test(t, large_requests_are_refused);
 	tcase_add_test(t, buffers_are_shared);
+	tcase_add_test(t, shared_memory_is_sealed);
+	tcase_add_test(t, numbers_are_used_again);
 	tcase_add_test(t, a_worker_ends_with_its_process);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -26,8 +26,12 @@
 /* Time that a rejected connection is given to send a request and read the error. */
 #define REJECT_MS      2000u
 #define IOV_MAX_SEND   8u
+/* Number of messages that a connection has handled in succession before the others have their turn.  A read has
+ * room for some 400 of the shortest. */
+#define TURN_MESSAGES 16u
 
 static void on_rx(struct lmi_mailbox_message *m);
+static void on_turn(struct lmi_mailbox_message *m);
 static void on_tx(struct lmi_mailbox_message *m);
 
 /* ---- life ---- */
@@ -261,6 +265,8 @@ static void receive(struct lmi_conn *c)
 {
 	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
 
+	if (c->rx.runs) /* it has another turn */
+		return;
 	c->paused = c->in_at < c->in_n || must_wait(c);
 	if (c->paused) {
 		c->paused_ns = c->f->now;
@@ -363,6 +369,15 @@ static void message(struct lmi_conn *c, const struct lmi_front_frame *frame)
 	lmi_front_pacer_charge(&f->pacer, lmi_loop_now(), lmi_clock_thread_ns() - begin);
 }
 
+/* Lets the other connections have their turn before the bytes that are left. */
+static void wait_for_turn(struct lmi_conn *c)
+{
+	c->paused = false;
+	c->rx.runs = true;
+	c->rx.message.deliver = on_turn;
+	lmi_mailbox_post(&c->f->mailbox, &c->rx.message);
+}
+
 /* Parses the received bytes and handles the messages that they complete.  The bytes that would complete
  * a long message stay in c->in until its turn: otherwise clients that keep their last bytes back could
  * have many long messages decoded in succession. */
@@ -370,6 +385,7 @@ static void take(struct lmi_conn *c)
 {
 	const uint8_t *p = c->in + c->in_at;
 	size_t n = c->in_n - c->in_at;
+	uint32_t n_message = 0;
 
 	c->in_at = c->in_n;
 	while (n && !c->closed && !c->close_pending && !c->close_after_send) {
@@ -378,6 +394,11 @@ static void take(struct lmi_conn *c)
 
 		if (n >= c->frames.len - c->frames.got && must_wait(c)) {
 			c->in_at = c->in_n - (uint32_t)n;
+			return;
+		}
+		if (n_message == TURN_MESSAGES) {
+			c->in_at = c->in_n - (uint32_t)n;
+			wait_for_turn(c);
 			return;
 		}
 		switch (lmi_front_frames_feed(&c->frames, &p, &n, &frame)) {
@@ -392,6 +413,7 @@ static void take(struct lmi_conn *c)
 			break;
 		case LMI_FRONT_FRAME_MESSAGE:
 			c->since_ns = c->f->now;
+			n_message++;
 			message(c, &frame);
 			break;
 		case LMI_FRONT_FRAME_LONG:
@@ -409,11 +431,21 @@ static void take(struct lmi_conn *c)
 	}
 }
 
+static void take_and_receive(struct lmi_conn *c)
+{
+	struct lmi_front_listener *f = c->f;
+
+	if (f->open)
+		take(c);
+	if (!c->close_pending)
+		receive(c);
+	lmi_front_check_by(f, lmi_conn_tick(c, f->now));
+}
+
 static void on_rx(struct lmi_mailbox_message *m)
 {
 	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
 	struct lmi_conn *c = op->owner;
-	struct lmi_front_listener *f = c->f;
 
 	op->runs = false;
 	if (c->closed || nng_aio_result(op->aio)) {
@@ -421,11 +453,22 @@ static void on_rx(struct lmi_mailbox_message *m)
 		return;
 	}
 	c->in_at = 0;
-	c->in_n = f->open ? (uint32_t)nng_aio_count(op->aio) : 0;
-	take(c);
-	if (!c->close_pending)
-		receive(c);
-	lmi_front_check_by(f, lmi_conn_tick(c, f->now));
+	c->in_n = c->f->open ? (uint32_t)nng_aio_count(op->aio) : 0;
+	take_and_receive(c);
+}
+
+/* Continues with the bytes of the last read. */
+static void on_turn(struct lmi_mailbox_message *m)
+{
+	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
+	struct lmi_conn *c = op->owner;
+
+	op->runs = false;
+	op->message.deliver = on_rx;
+	if (c->closed)
+		end(c);
+	else
+		take_and_receive(c);
 }
 
 /* Continues a long message whose turn has come. */

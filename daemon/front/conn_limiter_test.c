@@ -69,6 +69,34 @@ START_TEST(limits)
 }
 END_TEST
 
+/* The defaults: eight users with 32 connections each fill the 256 places, and administrators have eight more. */
+START_TEST(default_limits)
+{
+	static const struct lmi_conn_limiter_limits defaults = {
+		.connections = 256, .connections_per_user = 32, .connections_kept = 8};
+
+	lmi_conn_limiter_fini(&d);
+	lmi_conn_limiter_init(&d, &defaults, OWN);
+	for (uint32_t user = 0; user < 8; user++) {
+		const struct lmi_conn_peer v = {.uid = 1000 + user};
+
+		for (uint32_t i = 0; i < 32; i++)
+			ck_assert_int_eq(enter(&v), LMD_OK);
+		ck_assert_uint_eq(d.n, (user + 1) * 32);
+		ck_assert_int_eq(enter(&v), LMD_BUSY);
+	}
+	ck_assert_int_eq(enter(&v4), LMD_BUSY);
+	ck_assert_str_eq(err.text, "too many connections: 256 are open, the maximum is 256");
+	for (uint32_t i = 0; i < 9; i++)
+		ck_assert_int_eq(enter(&own), i < 8 ? LMD_OK : LMD_BUSY);
+	lmi_conn_limiter_leave(&d, &anna); /* whose uid is 1000 */
+	ck_assert_int_eq(enter(&v4), LMD_BUSY);
+	for (uint32_t i = 0; i < 8; i++)
+		lmi_conn_limiter_leave(&d, &own);
+	ck_assert_int_eq(enter(&v4), LMD_OK);
+}
+END_TEST
+
 /* An application that keeps connections does not lock its administrator out. */
 START_TEST(admins_have_no_share)
 {
@@ -174,6 +202,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, limits);
+	tcase_add_test(t, default_limits);
 	tcase_add_test(t, admins_have_no_share);
 	tcase_add_test(t, peers);
 	tcase_add_test(t, attempts);

@@ -124,7 +124,8 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 
 	if (b->stopped)
 		return;
-	if (!item && err->status == LMD_NOTFOUND && !b->fallback) {
+	if (!item && err->status == LMD_NOTFOUND && !b->fallback &&
+	    lmi_http_replaces_model(b->h, &b->gen.req.u.generate.model)) {
 		go_on(b, STEP_LOADED);
 	} else if (!item) {
 		/* cancelled without an item: the server is shutting down */

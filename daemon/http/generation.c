@@ -157,7 +157,8 @@ static void take_end(struct lmi_http_choice *c, const struct lmi_wire_item *item
 
 	if (r->finished)
 		return;
-	if (!item && err->status == LMD_NOTFOUND && !r->fallback && !c->index) {
+	if (!item && err->status == LMD_NOTFOUND && !r->fallback && !c->index &&
+	    lmi_http_replaces_model(r->x->h, &r->gen.req.u.generate.model)) {
 		r->n_started = 0;
 		r->looks = true;
 		lmi_http_later(r->x, look_for_default, r);

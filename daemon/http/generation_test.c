@@ -422,6 +422,13 @@ START_TEST(the_default_model)
 	ck_assert_ptr_nonnull(strstr(text, "{\"model\":\"tiny\",\"texts\":[\"def\"]"));
 	text = ask("{\"model\":\"gpt\",\"prompt\":\"abc\",\"n\":3}", "\"end\"");
 	ck_assert_ptr_nonnull(strstr(text, "{\"model\":\"gpt\",\"texts\":[\"def\"]"));
+	server->o.refuse_unknown = true;
+	text = ask("{\"model\":\"gpt\",\"prompt\":\"abc\",\"n\":3}", "}");
+	ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404 "));
+	ck_assert_ptr_nonnull(strstr(text, "'gpt' does not exist"));
+	text = ask("{\"prompt\":\"abc\",\"n\":3}", "\"end\"");
+	ck_assert_ptr_nonnull(strstr(text, "{\"model\":\"tiny\",\"texts\":[\"def\"]"));
+	server->o.refuse_unknown = false;
 	(void)fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny"); /* two are registered, none is in memory */
 	text = ask("{\"model\":\"gpt\",\"prompt\":\"abc\",\"n\":3}", "}");
 	ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404 "));
@@ -443,9 +450,16 @@ START_TEST(errors)
 	ck_assert_ptr_nonnull(strstr(ask("[]", "}"), "not a JSON object"));
 	ck_assert_ptr_nonnull(strstr(ask("{\"a\":", "}"), "not valid JSON"));
 	ck_assert_ptr_nonnull(strstr(ask("{\"a\":1,\"a\":2}", "}"), "not valid JSON"));
-	memset(body, '[', 70);
-	body[70] = 0;
-	ck_assert_ptr_nonnull(strstr(ask(body, "}"), "more than 64 levels"));
+	for (int levels = 64; levels <= 65; levels++) { /* the object is the first */
+		char begin[65] = "", end[65] = "";
+
+		memset(begin, '[', (size_t)levels - 1);
+		memset(end, ']', (size_t)levels - 1);
+		snprintf(body, sizeof(body), "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3,\"x\":%s%s}",
+			 begin, end);
+		ck_assert_ptr_nonnull(strstr(ask(body, levels == 64 ? "\"end\"" : "}"),
+					     levels == 64 ? "\"def\"" : "more than 64 levels"));
+	}
 	/* the prompt is too long: the numbers are members of the error, also for a stream */
 	snprintf(body, sizeof(body), "{\"model\":\"tiny\",\"prompt\":\"%01500d\",\"stream\":true}",
 		 0);

@@ -251,11 +251,8 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	h->limiter = opts->limiter;
 	h->later_event = evtimer_new(opts->base, on_later, h);
 	h->turn_event = evtimer_new(opts->base, on_turn, h);
-	h->openapi = lmi_http_openapi(opts->apis, opts->version);
-	if (!h->later_event || !h->turn_event || !h->openapi)
+	if (!h->later_event || !h->turn_event)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a listener");
-	else
-		h->n_openapi = strlen(h->openapi);
 	if (st == LMD_OK)
 		st = open_objects(h, err);
 	for (uint32_t i = 0; i < opts->n_address && st == LMD_OK; i++)

@@ -64,6 +64,7 @@ struct lmi_http_opts {
 	const char *const *origins; /* [n_origin] origins of web pages that may use the APIs */
 	uint32_t n_origin;
 	const char *model;   /* for requests that name none that exists; NULL: not configured */
+	bool refuse_unknown; /* a name that does not exist is not replaced by the default model */
 	const char *version; /* of the daemon */
 	uint64_t body_bytes; /* maximum length of a body */
 	/* What clients may store; nothing if store_bytes is 0.  bytes and number are per owner. */

@@ -30,7 +30,7 @@
 /* Maximum memory of all bodies together, in bodies of the maximum length. */
 #define LMI_HTTP_BODIES 16u
 /* Maximum number of parts that are sent together. */
-#define LMI_HTTP_PARTS 3
+#define LMI_HTTP_PARTS 4
 /* Maximum number of members in braces of a path. */
 #define LMI_HTTP_MEMBERS 4u
 
@@ -71,8 +71,7 @@ struct lmi_http_server {
 	struct event *later_event;
 	int64_t date_s; /* of the text below */
 	char date[40];
-	char *openapi; /* the description of all APIs */
-	size_t n_openapi;
+	char *openapi; /* the description of all APIs; NULL until somebody asks for it */
 	uint64_t n_class[6];
 	struct lmi_http_objects *objects; /* NULL: nothing is stored */
 	struct event *expire;             /* removes old objects */
@@ -251,6 +250,8 @@ const char *lmi_http_reason(int code);
 
 /* Sends bytes of a stream on the connection.  Returns false if the client reads too slowly. */
 bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n);
+/* Sends parts of a stream as one chunk, at most LMI_HTTP_PARTS - 2; returns as above. */
+bool lmi_http_stream_send_parts(struct lmi_http_exchange *x, const struct iovec *parts, int n_parts);
 
 /* ---- replay.c ---- */
 

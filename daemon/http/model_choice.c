@@ -82,6 +82,11 @@ void lmi_http_default_model(struct lmi_http_exchange *x, lmi_http_model_fn fn, v
 	lmi_http_call(x, &q, on_ps, c);
 }
 
+bool lmi_http_replaces_model(const struct lmi_http_server *h, const struct lmd_str *name)
+{
+	return !name->len || !h->o.refuse_unknown;
+}
+
 /* ---- a request for a model ---- */
 
 struct model_call {
@@ -120,7 +125,8 @@ static void on_model_reply(void *arg, const struct lmi_wire_reply *reply,
 {
 	struct model_call *c = arg;
 
-	if (!reply && err->status == LMD_NOTFOUND && !c->fallback) {
+	if (!reply && err->status == LMD_NOTFOUND && !c->fallback &&
+	    lmi_http_replaces_model(c->x->h, c->model)) {
 		c->fallback = true;
 		lmi_http_default_model(c->x, with_default, c);
 	} else if (!reply) {

@@ -8,8 +8,12 @@
 #ifndef LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H
 #define LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H
 
+#include <stdbool.h>
+
 #include "daemon/http/exchange.h"
 #include "proto/proto.h"
+
+struct lmi_http_server;
 
 /* model: its name, in the arena of the exchange; NULL: there is no default. */
 typedef void (*lmi_http_model_fn)(struct lmi_http_exchange *x, const char *model, void *arg);
@@ -24,6 +28,10 @@ const struct lmd_str *lmi_http_only_loaded(const struct lmi_wire_rep_ps *ps, uin
 /* Returns the name of the only model of a list that was asked for with a maximum of 2; otherwise
  * NULL. */
 const struct lmd_str *lmi_http_only_model(const struct lmi_wire_rep_models *models);
+
+/* Returns whether the default model takes the place of this name if it does not exist; a missing name (length 0) is
+ * always replaced. */
+bool lmi_http_replaces_model(const struct lmi_http_server *h, const struct lmd_str *name);
 
 /* Called with the reply of a successful request.  model: as the client named it, or the name of the
  * model that was chosen for it. */

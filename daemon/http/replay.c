@@ -22,6 +22,7 @@
 #include "service/durable_push.h"
 
 #define FIRST_BYTES 4096u
+#define ID_BYTES    (LMI_HTTP_REPLAY_NAME + 32) /* of the line with the id of an event */
 
 static int64_t now_ms(struct lmi_http_server *h)
 {
@@ -254,23 +255,16 @@ static void append(struct lmi_http_replay *r, const char *bytes, uint64_t n)
 	}
 }
 
-static bool put(struct lmi_http_replay *r, const char *bytes, size_t n)
+/* Writes the line with the position after an event of n bytes; returns its length. */
+static size_t id_line(const struct lmi_http_replay *r, size_t n, char line[ID_BYTES])
 {
-	append(r, bytes, n);
-	return !r->x->conn || lmi_http_stream_send(r->x, bytes, n);
-}
-
-/* Writes the line with the position after an event of n bytes. */
-static void put_id(struct lmi_http_replay *r, size_t n)
-{
-	char line[LMI_HTTP_REPLAY_NAME + 32], number[24];
 	uint64_t before = r->n + strlen("id: :\n") + strlen(r->name) + n;
+	char number[24];
 	size_t digits = 1;
 
 	while ((size_t)snprintf(number, sizeof(number), "%" PRIu64, before + digits) > digits)
 		digits++;
-	n = (size_t)snprintf(line, sizeof(line), "id: %s:%s\n", r->name, number);
-	(void)put(r, line, n);
+	return (size_t)snprintf(line, ID_BYTES, "id: %s:%s\n", r->name, number);
 }
 
 bool lmi_http_replay_write(struct lmi_http_exchange *x, const void *bytes, size_t n)
@@ -282,10 +276,16 @@ bool lmi_http_replay_write(struct lmi_http_exchange *x, const void *bytes, size_
 	while (p < end) {
 		const char *stop = r->with_ids ? memmem(p, (size_t)(end - p), "\n\n", 2) : NULL;
 		size_t part = stop ? (size_t)(stop + 2 - p) : (size_t)(end - p);
+		char line[ID_BYTES];
+		const bool is_event = stop && *p != ':'; /* not a comment */
+		const struct iovec parts[] = {
+			{.iov_base = line, .iov_len = is_event ? id_line(r, part, line) : 0},
+			{.iov_base = (void *)p, .iov_len = part}};
 
-		if (stop && *p != ':') /* not a comment */
-			put_id(r, part);
-		more = put(r, p, part);
+		append(r, line, parts[0].iov_len);
+		append(r, p, part);
+		if (x->conn)
+			more = lmi_http_stream_send_parts(x, parts, 2);
 		p += part;
 	}
 	lmi_http_replay_send_to_all(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes responses: status line, header fields, body or stream. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -239,20 +240,33 @@ void lmi_http_stream_begin(struct lmi_http_exchange *x, const char *type)
 		lmi_http_conn_write(x->conn, head, held.len);
 }
 
+bool lmi_http_stream_send_parts(struct lmi_http_exchange *x, const struct iovec *parts, int n_parts)
+{
+	struct iovec all[LMI_HTTP_PARTS];
+	char size[24];
+	size_t n = 0;
+
+	if (!x->chunked) {
+		lmi_http_conn_write_parts(x->conn, parts, n_parts);
+		return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
+	}
+	assert(n_parts <= LMI_HTTP_PARTS - 2);
+	for (int i = 0; i < n_parts; i++) {
+		all[i + 1] = parts[i];
+		n += parts[i].iov_len;
+	}
+	all[0] = (struct iovec){.iov_base = size,
+				.iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n)};
+	all[n_parts + 1] = (struct iovec){.iov_base = "\r\n", .iov_len = 2};
+	lmi_http_conn_write_parts(x->conn, all, n_parts + 2);
+	return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
+}
+
 bool lmi_http_stream_send(struct lmi_http_exchange *x, const void *bytes, size_t n)
 {
-	char size[24];
-	const struct iovec parts[] = {
-		{.iov_base = size,
-		 .iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n)},
-		{.iov_base = (void *)bytes, .iov_len = n},
-		{.iov_base = "\r\n", .iov_len = 2}};
+	const struct iovec part = {.iov_base = (void *)bytes, .iov_len = n};
 
-	if (x->chunked)
-		lmi_http_conn_write_parts(x->conn, parts, 3);
-	else
-		lmi_http_conn_write(x->conn, bytes, n);
-	return lmi_http_conn_unsent(x->conn) <= LMI_HTTP_OUT_HIGH;
+	return lmi_http_stream_send_parts(x, &part, 1);
 }
 
 bool lmi_http_stream_write(struct lmi_http_exchange *x, const void *bytes, size_t n)

@@ -58,6 +58,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->activations > LMD_ACTIVATIONS_F32)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"partial: activations are not rounded; use f32");
+	if (p->deterministic)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"partial: deterministic = exact is not available");
 	((struct device *)state)->host = host;
 	return LMD_OK;
 }

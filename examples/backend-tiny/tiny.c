@@ -50,6 +50,9 @@ static enum lmd_status tiny_open(void *state, const struct lmd_host *host,
 	if (p->activations > LMD_ACTIVATIONS_F32)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"tiny: activations are not rounded; use f32");
+	if (p->deterministic)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"tiny: deterministic = exact is not available");
 	d->host = host;
 	return LMD_OK;
 }

@@ -119,6 +119,15 @@ enum lmd_attention {
 				    * comparison with them.  Optional: LMD_UNSUPPORTED */
 };
 
+/* deterministic: whether the bits of results are defined beyond those of a device with itself */
+enum lmd_deterministic {
+	LMD_DETERMINISTIC_OFF = 0,   /* the same input on the same device gives the same bits */
+	LMD_DETERMINISTIC_EXACT = 1  /* on every device of every backend that has it: integer
+				      * products, float steps in one stated order (docs/exact.md).
+				      * Optional: LMD_UNSUPPORTED, also for plans that have ops
+				      * without such an order */
+};
+
 struct lmd_open_params {
 	uint32_t struct_size;
 	uint32_t index;           /* device index */
@@ -126,6 +135,7 @@ struct lmd_open_params {
 	uint32_t activations;     /* enum lmd_activations */
 	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling thread */
 	uint32_t attention;       /* enum lmd_attention; since ABI 0.2 */
+	uint32_t deterministic;   /* enum lmd_deterministic; since ABI 0.12 */
 };
 
 /* ---- memory ---- */

@@ -172,7 +172,8 @@ enum lmd_output_id {
 	LMD_OUT_EMBED = 3,
 	LMD_OUT_TOPN_LP = 4,  /* f32 [O, n]: their log probabilities (SAMPLE.top_lp) */
 	LMD_OUT_TOPN_LOGIT = 5, /* f32 [O, n]: their logits (REDUCE TOP_K); since ABI 0.11 */
-	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48 */
+	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48; with LMD_PLAN_HIDDEN, tap 0
+			  * is that output */
 };
 struct lmd_output {
 	uint32_t id;          /* enum lmd_output_id */
@@ -187,7 +188,10 @@ struct lmd_output {
 enum lmd_plan_kind {
 	LMD_PLAN_FORWARD = 0, /* prefill and decode rows mixed */
 	LMD_PLAN_ENCODE = 1,  /* encoder, tower */
-	LMD_PLAN_DRAFT = 2,   /* MTP and EAGLE heads */
+	/* A draft block of the model (multi-token prediction, NextN), lmd_plan_key.variant its number:
+	 * row r is computed from token r and input 0, f32 [TOKENS, n_embd], the hidden row of token
+	 * r - 1, and its logits are those of token r + 1.  It writes and reads its own caches only. */
+	LMD_PLAN_DRAFT = 2,
 	LMD_PLAN_TAIL = 3     /* sampling, verification */
 };
 
@@ -207,6 +211,9 @@ enum lmd_pooling {
 #define LMD_PLAN_LORA   4u /* rows may carry adapters */
 #define LMD_PLAN_KEEP   8u /* no value shares memory with another */
 #define LMD_PLAN_TREE   16u /* steps have a tree, which ATTN with tree = 1 uses as a mask */
+/* output LMD_OUT_TAP: the hidden rows that DRAFT plans read, [TOKENS, n_embd], the stream after the last
+ * norm; since ABI 0.12 */
+#define LMD_PLAN_HIDDEN 32u
 struct lmd_plan_key {
 	uint32_t struct_size;
 	uint32_t kind;        /* enum lmd_plan_kind */

@@ -1711,14 +1711,14 @@ struct lmi_wire_req_load {
 	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
 	struct lmd_str override_tensor;
 	/* Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-	 * tokens; auto = the smallest model in memory that has the same vocabulary and at most
-	 * a quarter of the weights; empty = none, or that of the configuration. */
+	 * tokens; nextn = the draft layers of the model itself; auto = those if it has any,
+	 * otherwise the smallest model in memory that has the same vocabulary and at most a
+	 * quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
 	/* File of the vision tower, which lets the model read pictures; empty = that of the
 	 * configuration, or the file mmproj*.gguf beside the model. */
 	struct lmd_str mmproj;
-	/* The process of the model's backend; only for devices that compute in host memory.
-	 * (default auto) */
+	/* The process of the model's backend. (default auto) */
 	enum lmi_wire_isolation isolation;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */

@@ -126,6 +126,29 @@ START_TEST(tables_begin_with_their_size)
 }
 END_TEST
 
+/* LMD_PUT writes no more than the other side has room for, and leaves its size; LMD_HAS says what it has. */
+START_TEST(structs_of_other_sizes)
+{
+	const struct lmd_plan_cost cost = {.struct_size = sizeof(cost), .scratch_bytes = 1, .bytes = 2};
+	struct {
+		struct lmd_plan_cost cost;
+		uint64_t more;
+	} larger = {.cost = {.struct_size = sizeof(larger)}, .more = 3};
+	struct lmd_plan_cost smaller = {.struct_size = offsetof(struct lmd_plan_cost, bytes), .bytes = 4};
+
+	LMD_PUT(&smaller, &cost);
+	ck_assert_uint_eq(smaller.struct_size, offsetof(struct lmd_plan_cost, bytes));
+	ck_assert_uint_eq(smaller.scratch_bytes, 1);
+	ck_assert_uint_eq(smaller.bytes, 4);
+	ck_assert(LMD_HAS(&smaller, scratch_bytes) && !LMD_HAS(&smaller, bytes));
+	LMD_PUT(&larger.cost, &cost);
+	ck_assert_uint_eq(larger.cost.struct_size, sizeof(larger));
+	ck_assert_uint_eq(larger.cost.bytes, 2);
+	ck_assert_uint_eq(larger.more, 3);
+	ck_assert(LMD_HAS(&larger.cost, bytes));
+}
+END_TEST
+
 /* Every status has a name. */
 START_TEST(status_words)
 {
@@ -155,6 +178,7 @@ int main(int argc, char **argv)
 	}
 	tcase_add_test(t, as_recorded);
 	tcase_add_test(t, tables_begin_with_their_size);
+	tcase_add_test(t, structs_of_other_sizes);
 	tcase_add_test(t, status_words);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -52,4 +52,13 @@ holds "a format compiles with future headers" compile future new/format-llama2c 
 chmod go-w "$dir/new" "$dir/new/format-llama2c.so"
 python3 "$src/examples/format-llama2c/make_model.py" "$dir" || exit 99
 does diff "$dir/tied.bin" "$dir/tied.gguf" --plugin-dir "$dir/new"
+
+# An architecture that is newer than the host: the host's builder lacks the members that it knows.
+holds "an architecture compiles with future headers" compile future new/arch-bigram \
+	"$src/examples/arch-bigram/bigram.c"
+chmod go-w "$dir/new/arch-bigram.so"
+printf abcabcabc >"$dir/text"
+python3 "$src/examples/arch-bigram/make_model.py" "$dir/text" "$dir/bigram.gguf" || exit 99
+call run "$dir/bigram.gguf" --plugin-dir "$dir/new" -p a -n 5 --temp 0
+holds "it generates: $(cat "$dir/out" "$dir/err")" [ "$(cat "$dir/out")" = bcabc ]
 finish "plugins of other minor versions"

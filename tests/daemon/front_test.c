@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/arena.h"
 #include "tests/daemon/fixture.h"
 #include "tests/lmd_check.h"
 
@@ -347,6 +348,102 @@ START_TEST(long_messages_at_once)
 }
 END_TEST
 
+#define N_IN_TURN 60
+
+/* Sends so many generations in one write, which the daemon reads at once. */
+static void send_many(int fd)
+{
+	static char bytes[16000];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < N_IN_TURN; i++) {
+		struct lmi_wire_buf b = {0};
+		struct lmi_wire_request req;
+		struct lmd_error err = {0};
+
+		lmi_wire_request_init(&req, LMI_WIRE_OP_GENERATE);
+		lmt_new_rid(&req);
+		req.u.generate.model = (struct lmd_str){.ptr = "tiny", .len = 4};
+		req.u.generate.has_prompt = true;
+		req.u.generate.prompt = (struct lmd_str){.ptr = "a", .len = 1};
+		req.u.generate.raw = true;
+		ck_assert_msg(lmi_wire_request_encode(&b, &req, &err) == LMD_OK, "%s", err.text);
+		ck_assert(b.n < 256 && n + 13 + b.n <= sizeof(bytes));
+		memcpy(bytes + n, "\1\0\0\0\0\0\0\0", 8);
+		bytes[n + 8] = (char)(b.n + 4);
+		memcpy(bytes + n + 9, "\x80\0\0\1", 4);
+		memcpy(bytes + n + 13, b.p, b.n);
+		n += 13 + b.n;
+		lmi_wire_buf_fini(&b);
+	}
+	ck_assert_int_eq(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static uint32_t n_generations(const struct lmi_wire_rep_streams *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_streams; i++)
+		n += r->streams[i].kind == LMI_WIRE_STREAM_KIND_GENERATE;
+	return n;
+}
+
+/* Receives the reply to the op streams; returns the number of generations. */
+static uint32_t receive_streams(int fd)
+{
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmd_error err = {0};
+	struct lmi_wire_reply r;
+	static char body[65536];
+	uint8_t head[13];
+	uint32_t n;
+
+	ck_assert_int_eq(recv(fd, head, sizeof(head), MSG_WAITALL), sizeof(head));
+	n = ((uint32_t)head[7] << 8 | head[8]) - 4;
+	ck_assert_int_eq(recv(fd, body, n, MSG_WAITALL), n);
+	ck_assert_msg(lmi_wire_reply_decode(&r, LMI_WIRE_OP_STREAMS, body, n, arena, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert(!r.failed);
+	n = n_generations(&r.u.streams);
+	lmi_arena_destroy(arena);
+	return n;
+}
+
+/* A client that sends many requests at once does not delay another one until all of them were handled. */
+START_TEST(turns_of_short_messages)
+{
+	struct lmi_wire_buf b = {0};
+	struct lmi_wire_request req;
+	struct lmd_error err = {0};
+	uint32_t n = 0;
+	int other;
+
+	start("");
+	lmt_add(&c, &d);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_STREAMS);
+	ck_assert_msg(lmi_wire_request_encode(&b, &req, &err) == LMD_OK, "%s", err.text);
+	other = lmt_raw_open(&d, true);
+	/* which of the two is read first is a matter of chance */
+	for (int i = 0; i < 200 && (!n || n == N_IN_TURN); i++) {
+		int fd = lmt_raw_open(&d, true);
+
+		ck_assert_int_eq(kill(d.pid, SIGSTOP), 0);
+		send_many(fd);
+		lmt_raw_send(other, b.n, b.p, b.n);
+		ck_assert_int_eq(kill(d.pid, SIGCONT), 0);
+		n = receive_streams(other);
+		close(fd);
+		while (n_generations(&lmt_ask_op(&c, LMI_WIRE_OP_STREAMS)->u.streams))
+			ping();
+	}
+	ck_assert_msg(n && n < N_IN_TURN, "the other client always came before or after all requests");
+	printf("turns_of_short_messages: another client came after %u of %d\n", n, N_IN_TURN);
+	close(other);
+	lmi_wire_buf_fini(&b);
+	stop("turns_of_short_messages");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("front");
@@ -363,6 +460,7 @@ int main(void)
 	tcase_add_test(t, message_bytes);
 	tcase_add_test(t, long_messages);
 	tcase_add_test(t, long_messages_at_once);
+	tcase_add_test(t, turns_of_short_messages);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -97,7 +97,7 @@ static json_t *element(enum kind kind, int64_t i, int64_t n)
 {
 	switch (kind) {
 	case BIASES:
-		return json_pack("[I, f]", (json_int_t)i, 0.5);
+		return json_pack("[I, f]", (json_int_t)(i % 90), 0.5); /* tokens of the vocabulary */
 	case SAMPLERS:
 		return json_string(i + 1 < n ? "top_k" : "greedy");
 	default:
@@ -133,7 +133,7 @@ static const struct {
 	{"generate", "n", NUMBER, -1, -2, NULL},
 	{"generate", "stop", TEXTS, 16, 17, NULL},
 	{"generate", "stop", ONE_TEXT, 256, 257, NULL},
-	{"generate", "logit_bias", BIASES, 90, 1025, "logit_bias"},
+	{"generate", "logit_bias", BIASES, 1024, 1025, "logit_bias"},
 	{"generate", "chain", SAMPLERS, 32, 33, NULL},
 	{"generate", "timeout_ms", NUMBER, 5000, 5001, NULL},
 	{"generate", "timeout_ms", NUMBER, 1000, 0, "timeout_ms: 0 is below 1"},
@@ -394,6 +394,8 @@ static bool is_served(int fd, char *text, size_t size)
 	return strstr(text, "ready") != NULL;
 }
 
+#define CONNECTIONS_MAX 300
+
 /* All connections here are on the unix socket; root and the daemon's user have eight more. */
 START_TEST(connections)
 {
@@ -407,10 +409,12 @@ START_TEST(connections)
 		/* the share of one user does not hold for administrators */
 		{"[limits]\nconnections = 5\nconnections_per_user = 5\n", 13,
 		 "13 are open, the maximum is 13"},
+		/* the default */
+		{"", 256 + 8, "264 are open, the maximum is 264"},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
-		int fd[16];
+		int fd[CONNECTIONS_MAX];
 		char text[512];
 
 		lmt_daemon_config(&d, cases[i].config);

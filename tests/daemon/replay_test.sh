@@ -5,7 +5,11 @@
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
-printf '[limits]\nreplay_requests = 8\n' >"$dir/llamad.conf"
+{
+	echo "{%- set replies = ['<think>Well.</think>Yes.'] -%}"
+	cat "$src/tests/http/script.jinja"
+} >"$dir/think.jinja"
+printf '[limits]\nreplay_requests = 8\n[model think]\ntemplate_file = %s\n' "$dir/think.jinja" >"$dir/llamad.conf"
 
 # text_of MEMBER: of the JSON in $dir/out
 text_of() {
@@ -49,5 +53,16 @@ holds "another answer: the digests" grep -q 'the answer differs from the first o
 does unload one
 does load one
 same "loaded again"
+# reasoning is printed where `generate` prints it
+does debug echo-model "$dir/echo.gguf"
+does add think "$dir/echo.gguf"
+does generate think -p Hi --json
+id=$(text_of id)
+ctl generate think -p Hi --show-reasoning >"$dir/first.txt"
+holds "there is reasoning" grep -q Well "$dir/first.txt"
+does replay "$id" --show-reasoning
+holds "the reasoning: $(cat "$dir/out")" cmp "$dir/first.txt" "$dir/out"
+does replay "$id"
+holds "not without a terminal: $(cat "$dir/out")" [ "$(cat "$dir/out")" = Yes. ]
 stop
 finish "replay"

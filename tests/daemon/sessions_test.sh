@@ -49,6 +49,30 @@ refused 1 'sessions are off on this server (limit session_bytes is 0)' sessions 
 refused 1 'sessions are off on this server' generate one -p x --session chat
 stop
 
+# ---- conversations ----
+XDG_STATE_HOME=$dir/xdg
+export XDG_STATE_HOME
+messages=$XDG_STATE_HOME/llamactl/sessions/work.json
+# talk OPTION...: each line is a message; the counts of each answer are in $dir/counts
+talk() {
+	ctl chat one --template chatml -n 8 --temp 0 --ignore-eos --verbose "$@" 2>"$dir/counts"
+}
+start
+printf 'first\nsecond\n' | talk >"$dir/whole"
+stop
+begin
+echo first | talk --session work >"$dir/parts"
+stop
+begin
+echo second | talk --session work >>"$dir/parts"
+holds "a conversation goes on after a restart: $(cat "$dir/parts")" cmp "$dir/whole" "$dir/parts"
+holds "its beginning is not computed again: $(cat "$dir/counts")" grep -q ' [1-9][0-9]* of them cached' "$dir/counts"
+holds "the file of its messages" [ "$(stat -c %a "$messages")" = 600 ]
+holds "its messages" [ "$(grep -c '"role": "user"' "$messages")" = 2 ]
+does sessions rm work
+holds "they are removed with the session" [ ! -e "$messages" ]
+stop
+
 # ---- copies, files, limits ----
 begin
 does sessions fork chat other

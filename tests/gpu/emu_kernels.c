@@ -8,6 +8,8 @@
 #include "backend/gpu/kern/amd/tile.h"
 #include "backend/gpu/kern/amd/wmma.h"
 #include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/exact_attn.h"
+#include "backend/gpu/kern/exact_linear.h"
 #include "backend/gpu/kern/fast.h"
 #include "backend/gpu/kern/glu.h"
 #include "backend/gpu/kern/group.h"

@@ -158,5 +158,19 @@ holds "the model has left" [ $tries -le 1200 ]
 fetch 200 '"done_reason":"unload"' -d '{"model":"greedy","keep_alive":0}' "$u/api/generate"
 fetch 200 '"done_reason":"load"' -d '{"model":"greedy"}' "$u/api/generate"
 fetch 200 '"done_reason":"unload"' -d '{"model":"greedy","keep_alive":"0s"}' "$u/api/generate"
+
+# ---- a name that does not exist ----
+fetch 200 '"model":"nobody"' -d '{"model":"nobody","prompt":"a","max_tokens":1}' "$u/v1/completions"
+stop
+printf '[daemon]\nhttp_unknown_model = refuse\n' >"$dir/conf"
+start_http
+u=http://$http
+for path in /v1/completions /completion /api/generate; do
+	fetch 404 nobody -d '{"model":"nobody","prompt":"a"}' "$u$path"
+done
+fetch 404 nobody -d '{"model":"nobody","input":"a"}' "$u/v1/embeddings"
+fetch 404 nobody -d '{"model":"nobody","content":"a"}' "$u/tokenize"
+fetch 404 nobody "$u/props?model=nobody"
+fetch 200 '"content":' -d '{"prompt":"a","n_predict":1}' "$u/completion"
 stop
 finish defaults_test

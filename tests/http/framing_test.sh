@@ -18,4 +18,8 @@ printf '[limits]\nmessage_time = 500ms\nidle = 700ms\n' >"$dir/conf"
 start_http
 raw slow "$http"
 stop
+: >"$dir/conf"
+start_http
+raw bodies "$http"
+stop
 finish "framing"

@@ -160,7 +160,7 @@ def storm():
     request = (b"POST /v1/chat/completions HTTP/1.1\r\n" + HOST + b"Content-Length: "
                + str(len(body)).encode() + b"\r\n\r\n" + body)
     sizes = []
-    for turn in range(4):
+    for turn in range(5):
         held = []
         for _ in range(NUMBER):
             held.append(dial())
@@ -177,8 +177,9 @@ def storm():
             time.sleep(0.02)  # asks again; nothing depends on its length
         check(not left, f"round {turn}: {left} answers are still computed")
         sizes.append(memory())
-    check(SANITIZED or sizes[3] - sizes[0] < 8192, f"memory grows: {sizes} kB")
-    print(f"memory after each of four storms of {NUMBER}: {sizes} kB")
+    # the first ones use pages of the KV cache for the first time, on a busy machine not all of them
+    check(SANITIZED or sizes[4] - sizes[2] < 8192, f"memory grows: {sizes} kB")
+    print(f"memory after each of five storms of {NUMBER}: {sizes} kB")
 
 
 if __name__ == "__main__":

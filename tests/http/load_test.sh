@@ -44,7 +44,22 @@ load pipelining "$slow"
 load storm "$slow"
 does generate echo -p "still here"
 holds "an answer afterwards" grep -q 'still here' "$dir/out"
-stop
+
+# ready is who would serve: not while an answer is the last thing that is waited for
+curl -s -N -o "$dir/endless" -d '{"messages":[{"role":"user","content":"again"}],"stream":true,"ignore_eos":true}' \
+	"http://$http/v1/chat/completions" &
+endless=$!
+until [ -s "$dir/endless" ]; do
+	sleep 0.05 # asks again; nothing depends on its length
+done
+fetch 200 ok "http://$http/readyz"
+does shutdown --drain 60s
+fetch 503 'shutting down' "http://$http/readyz"
+header '^retry-after: '
+fetch 503 'shutting down' "http://$http/health"
+fetch 200 ok "http://$http/livez"
+kill $endless
+ended
 
 printf 'message_time = 500ms\n' >>"$dir/conf"
 start_http

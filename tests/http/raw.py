@@ -233,6 +233,34 @@ def limits():
     check(code == 413, f"a long body that is refused: {code}")
 
 
+def bodies():
+    """Bodies that are not what JSON allows, and the bounds of its size.  There is no model."""
+    s = dial()
+    rest = b""
+    zeros = {n: b'{"content":"a","x":[' + (n - 4) * b"0," + b"0]}" for n in (1048576, 1048577)}
+    for what, text, says in (
+        ("1048576 values", zeros[1048576], b"model"),
+        ("1048577 values", zeros[1048577], b"more than 1048576 values"),
+        ("64 levels", b'{"content":"a","x":' + 63 * b"[" + 63 * b"]" + b"}", b"model"),
+        ("65 levels", b'{"content":"a","x":' + 64 * b"[" + 64 * b"]" + b"}", b"more than 64 levels"),
+        ("levels that do not end", 200000 * b'{"a":', b"more than 64 levels"),
+        ("a byte that is not UTF-8", b'{"content":"\xff"}', b"not valid JSON"),
+        ("half a character", b'{"content":"\xc3"}', b"not valid JSON"),
+        ("a character in too many bytes", b'{"content":"\xc0\xaf"}', b"not valid JSON"),
+        ("half a surrogate pair", b'{"content":"\xed\xa0\x80"}', b"not valid JSON"),
+        ("an escaped half of a pair", b'{"content":"\\ud800"}', b"not valid JSON"),
+        ("a zero", b'{"content":"\0"}', b"not valid JSON"),
+        ("a name twice", b'{"content":"a","content":"b"}', b"not valid JSON"),
+        ("two values", b'{"content":"a"}{}', b"not valid JSON"),
+        ("a number that is too large", b'{"content":"a","x":1e999}', b"not valid JSON"),
+    ):
+        s.sendall(b"POST /tokenize HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(text) + text)
+        code, _, body, rest = read_response(s, rest)
+        check(code == 400 and says in body, f"{what}: {code} {body[:200]}")
+    s.sendall(GET + HOST + END)
+    check(read_response(s, rest)[0] == 200, "another request after these")
+
+
 def trickle(s, data):
     """Sends byte after byte until the server answers."""
     for byte in data:
@@ -318,7 +346,7 @@ def burst(key):
 
 
 if __name__ == "__main__":
-    {"burst": lambda: burst(sys.argv[3]), "framing": framing, "limits": limits, "slow": slow,
+    {"bodies": bodies, "burst": lambda: burst(sys.argv[3]), "framing": framing, "limits": limits, "slow": slow,
      "idle": idle}[sys.argv[1]]()
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)

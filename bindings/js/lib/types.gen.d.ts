@@ -1212,11 +1212,11 @@ export interface LoadRequest {
   split?: string;
   /** REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
   override_tensor?: string;
-  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; auto = the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
+  /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
   /** File of the vision tower, which lets the model read pictures; empty = that of the configuration, or the file mmproj*.gguf beside the model. */
   mmproj?: string;
-  /** The process of the model's backend; only for devices that compute in host memory. Default: "auto". */
+  /** The process of the model's backend. Default: "auto". */
   isolation?: "auto" | "off" | "process";
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;

@@ -2212,13 +2212,14 @@ class LoadRequest(Request[LoadReply]):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
-    #: quarter of the weights; empty = none, or that of the configuration.
+    #: tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise
+    #: the smallest model in memory that has the same vocabulary and at most a quarter of the
+    #: weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
     #: File of the vision tower, which lets the model read pictures; empty = that of the
     #: configuration, or the file mmproj*.gguf beside the model.
     mmproj: str = field(default='', metadata={"wire": "mmproj", "default": ''})
-    #: The process of the model's backend; only for devices that compute in host memory.
+    #: The process of the model's backend.
     isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
@@ -2265,13 +2266,14 @@ class LoadParams(TypedDict, total=False):
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str
     #: Speculative decoding: name of a smaller model with the same vocabulary, which guesses
-    #: tokens; auto = the smallest model in memory that has the same vocabulary and at most a
-    #: quarter of the weights; empty = none, or that of the configuration.
+    #: tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise
+    #: the smallest model in memory that has the same vocabulary and at most a quarter of the
+    #: weights; empty = none, or that of the configuration.
     draft_model: str
     #: File of the vision tower, which lets the model read pictures; empty = that of the
     #: configuration, or the file mmproj*.gguf beside the model.
     mmproj: str
-    #: The process of the model's backend; only for devices that compute in host memory.
+    #: The process of the model's backend.
     isolation: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)

@@ -41,5 +41,12 @@ void lmi_http_admin_index(struct lmi_http_exchange *x)
 
 void lmi_http_admin_description(struct lmi_http_exchange *x)
 {
-	lmi_http_reply_text(x, 200, "application/json", x->h->openapi, x->h->n_openapi);
+	struct lmi_http_server *h = x->h;
+
+	if (!h->openapi)
+		h->openapi = lmi_http_openapi(h->o.apis, h->o.version);
+	if (h->openapi)
+		lmi_http_reply_text(x, 200, "application/json", h->openapi, strlen(h->openapi));
+	else
+		lmi_http_respond_text(x, 503, "", "out of memory");
 }

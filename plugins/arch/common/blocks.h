@@ -157,6 +157,13 @@ uint32_t arch_embed_pos(struct arch_emit *e, const struct lmd_tensor_row *pos, i
  * [V] added to the logits, or LMD_NONE. */
 void arch_emit_logits(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
 		      uint32_t bias);
+/* As arch_emit_logits, with another matrix. */
+void arch_emit_head(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
+		    const struct arch_weight *head, uint32_t bias);
+/* The matrix of the logits: `output` or, if absent, token_embd. */
+struct arch_weight arch_weight_output(struct arch_emit *e);
+/* io.x after io.norm: all columns of a value. */
+struct lmd_operand arch_normalised_stream(struct arch_emit *e, const struct arch_block_io *io);
 
 struct arch_pooling {
 	/* for LMD_POOL_RANK */

@@ -59,6 +59,8 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	if (t->adjust)
 		t->adjust(&d->hp, k);
 	rotation_of_layers(&d->hp, t);
+	if (k->st == LMD_OK)
+		arch_nextn_describe(d, params);
 	return k->st == LMD_OK ? d : NULL;
 }
 
@@ -326,13 +328,20 @@ enum lmd_status arch_decoder_build(const void *state, const struct lmd_builder *
 	struct lmd_norm n;
 	struct arch_emit e;
 
-	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, expected %d",
-			d.hp.model->arch, key->kind, LMD_PLAN_FORWARD);
-		return LMD_UNSUPPORTED;
-	}
 	d.key = key;
 	arch_emit_init(&e, b, &d.hp, key);
+	if (key->kind == LMD_PLAN_DRAFT && key->variant < d.hp.n_draft) {
+		arch_nextn_build(&e, &d);
+		return b->status(b->ctx);
+	}
+	if (key->kind != LMD_PLAN_FORWARD) {
+		b->fail(b->ctx, LMD_UNSUPPORTED,
+			"architecture %s: plan kind %u of variant %u; it has kind %d, and kind %d of "
+			"variants below %u",
+			d.hp.model->arch, key->kind, key->variant, LMD_PLAN_FORWARD,
+			LMD_PLAN_DRAFT, d.hp.n_draft);
+		return LMD_UNSUPPORTED;
+	}
 	s.x = t->embed ? t->embed(&e, &d) : embed(&e, &d);
 	if (t->begin)
 		t->begin(&e, &d, &s);

@@ -54,6 +54,7 @@ struct arch_decoder_traits {
 	bool ffn_fused;         /* ffn_up holds [gate | up] */
 	bool moe_gate;          /* experts must have a gate */
 	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
+	bool draft_layer;       /* the hook `layer` serves draft layers as well */
 	struct arch_pooling pool;
 	struct lmd_quant_traits quant;
 	struct lmd_checkpoint_maps checkpoints;
@@ -116,6 +117,12 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 enum lmd_status arch_decoder_close(struct arch_decoder *d, struct arch_keys *k,
 				   const struct lmd_tensor_set *sets, uint32_t n_sets,
 				   const struct lmd_arch_params *params, struct lmd_arch_desc *out);
+
+/* nextn.c: describes as many draft layers as the host asks for, if the file and the traits have any
+ * that can be run; call it after the adjust hook. */
+void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *params);
+/* Emits the plan of a draft layer; d->key is set. */
+void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d);
 
 /* Parts of the usual layer, for use in hooks. */
 struct lmd_norm arch_decoder_norm(struct arch_emit *e, const struct arch_decoder *d, uint32_t row,

@@ -3,18 +3,25 @@
  * head.c - the outputs of a plan: logits and embeddings. */
 #include "arch/common/blocks.h"
 
-void arch_emit_logits(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
-		      uint32_t bias)
+struct arch_weight arch_weight_output(struct arch_emit *e)
 {
-	const struct arch_hparams *hp = e->hp;
-	struct lmd_op op = arch_op_empty(LMD_OP_HEAD);
 	struct arch_weight w = arch_weight_opt(e, &arch_rows[T_OUTPUT]);
-	uint32_t y;
 
 	if (w.id == LMD_NONE) {
 		w = arch_weight_req(e, &arch_rows[T_TOKEN_EMBD]);
-		w.site = hp->site_output;
+		w.site = e->hp->site_output;
 	}
+	return w;
+}
+
+void arch_emit_head(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
+		    const struct arch_weight *head, uint32_t bias)
+{
+	const struct arch_hparams *hp = e->hp;
+	struct lmd_op op = arch_op_empty(LMD_OP_HEAD);
+	struct arch_weight w = *head;
+	uint32_t y;
+
 	y = arch_value(e, LMD_SPACE_OUTPUTS, LMD_VTYPE_F32, w.n, "logits");
 	op.u.head.x = x;
 	op.u.head.norm = *norm;
@@ -27,6 +34,25 @@ void arch_emit_logits(struct arch_emit *e, struct lmd_operand x, const struct lm
 	op.u.head.softcap = hp->logit_softcap;
 	arch_emit_op(e, &op);
 	e->b->output(e->b->ctx, LMD_OUT_LOGITS, y);
+}
+
+void arch_emit_logits(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
+		      uint32_t bias)
+{
+	struct arch_weight w = arch_weight_output(e);
+
+	arch_emit_head(e, x, norm, &w, bias);
+}
+
+struct lmd_operand arch_normalised_stream(struct arch_emit *e, const struct arch_block_io *io)
+{
+	uint32_t y;
+
+	if (io->norm.kind == LMD_NORM_NONE)
+		return io->x;
+	y = arch_value_f32(e, io->x.width, "final");
+	arch_put_norm(e, io->x, &io->norm, arch_operand_cols(y, 0, io->x.width));
+	return arch_operand_cols(y, 0, io->x.width);
 }
 
 void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, struct arch_residual *s,
@@ -44,15 +70,14 @@ void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, stru
 			   "plan key requests neither logits nor embeddings");
 		return;
 	}
+	if (key->flags & LMD_PLAN_HIDDEN) {
+		io.x = arch_normalised_stream(e, &io);
+		io.norm = none;
+		e->b->output(e->b->ctx, LMD_OUT_TAP, io.x.id);
+	}
 	if (key->flags & LMD_PLAN_EMBED) {
-		struct lmd_operand x = io.x;
+		struct lmd_operand x = arch_normalised_stream(e, &io);
 
-		if (io.norm.kind != LMD_NORM_NONE) {
-			uint32_t y = arch_value_f32(e, x.width, "final");
-
-			arch_put_norm(e, x, &io.norm, arch_operand_cols(y, 0, x.width));
-			x = arch_operand_cols(y, 0, x.width);
-		}
 		arch_emit_pooling(e, key, x, pool ? pool : &plain);
 		if (key->flags & LMD_PLAN_LOGITS)
 			arch_emit_logits(e, x, &none, bias);

@@ -75,10 +75,10 @@ static void cache_of(struct arch_hparams *hp, struct arch_keys *k, struct arch_l
 
 void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_pass)
 {
-	uint32_t first = hp->n_cache;
+	uint32_t first = hp->n_cache, n_layer = hp->n_layer + hp->n_draft;
 
 	hp->n_pass = n_pass;
-	for (uint32_t il = 0; il < hp->n_layer; il++) {
+	for (uint32_t il = 0; il < n_layer; il++) {
 		struct arch_layer *l = &hp->layer[il];
 
 		l->cls &= ~(ARCH_L_WINDOW | ARCH_L_FULL);
@@ -86,14 +86,14 @@ void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_pas
 	}
 	/* full attention first, so that group 0 holds whole sequences if any group does */
 	for (uint32_t pass = 0; pass < 2; pass++) {
-		for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+		for (uint32_t il = 0; il < n_layer && k->st == LMD_OK; il++) {
 			struct arch_layer *l = &hp->layer[il];
 
 			if ((l->cls & ARCH_L_ATTN) && (pass == 1) == (l->window || l->chunk))
 				l->group = group_of(hp, k, l);
 		}
 	}
-	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+	for (uint32_t il = 0; il < n_layer && k->st == LMD_OK; il++) {
 		struct arch_layer *l = &hp->layer[il];
 
 		if (!(l->cls & ARCH_L_ATTN) || !hp->causal)
@@ -209,6 +209,7 @@ void arch_hp_finish(struct arch_hparams *hp, struct arch_keys *k,
 	out->n_lora_site = hp->n_site;
 	out->lora_sites = hp->sites;
 	out->n_variant = 1;
+	out->n_draft = hp->n_draft;
 	out->state = hp;
 	out->summary = text;
 }

@@ -229,7 +229,7 @@ void arch_hp_read(struct arch_hparams *hp, struct arch_keys *k, const struct lmd
 	read_norm(hp, k, o);
 	if (k->st != LMD_OK)
 		return;
-	hp->layer = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*hp->layer));
+	hp->layer = arch_hp_alloc(hp, k, hp->n_layer_all, sizeof(*hp->layer));
 	if (!hp->layer)
 		return;
 	if (!o->no_heads)
@@ -275,7 +275,7 @@ void arch_hp_deepstack(struct arch_hparams *hp, struct arch_keys *k)
 static const struct arch_layer *layer_of(const struct arch_hparams *hp, uint32_t symbol, int32_t il)
 {
 	if (il >= 0)
-		return (uint32_t)il < hp->n_layer ? &hp->layer[il] : NULL;
+		return (uint32_t)il < hp->n_layer + hp->n_draft ? &hp->layer[il] : NULL;
 	for (uint32_t i = 0; symbol == D_ROT_HALF && i < hp->n_layer; i++) {
 		if (hp->layer[i].n_rot && hp->layer[i].rope == ARCH_ROPE_FULL)
 			return &hp->layer[i];
@@ -337,5 +337,6 @@ uint32_t arch_hp_layer_class(const void *state, int32_t il)
 {
 	const struct arch_hparams *hp = state;
 
-	return il >= 0 && (uint32_t)il < hp->n_layer ? hp->layer[il].cls : UINT32_MAX;
+	return il >= 0 && (uint32_t)il < hp->n_layer + hp->n_draft ? hp->layer[il].cls
+								   : UINT32_MAX;
 }

@@ -63,9 +63,10 @@ struct arch_hparams {
 
 	uint32_t n_layer;     /* without draft (next-token prediction) layers */
 	uint32_t n_layer_all; /* with the draft layers, which come last */
+	uint32_t n_draft;     /* draft layers that are described: layer[n_layer] and so on */
 	uint32_t n_embd, n_vocab;
 	uint32_t n_ctx_train, n_ctx;
-	struct arch_layer *layer; /* [n_layer] */
+	struct arch_layer *layer; /* [n_layer_all]; of the draft layers only n_draft are set */
 	bool causal;
 
 	uint32_t norm_kind;   /* enum lmd_norm_kind of the residual stream's norms */

@@ -4,8 +4,7 @@
  * latent attention, leading dense layers, then shared and routed experts.
  *
  * YaRN scales all of q k^T by (a (1 + 0.1 m ln factor))^2, where m is the log multiplier (files
- * store a tenth of it) and a the additional magnitude of the rotated columns.  Draft layers are not
- * run. */
+ * store a tenth of it) and a the additional magnitude of the rotated columns. */
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
@@ -171,6 +170,7 @@ static const struct arch_decoder_traits deepseek2 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = adjust_deepseek2,
 	.layer = layer,
+	.draft_layer = true,
 	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 
@@ -178,6 +178,7 @@ static const struct arch_decoder_traits mistral4 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = adjust_mistral4,
 	.layer = layer,
+	.draft_layer = true,
 };
 
 ARCH_MLA_ARCH(deepseek2, deepseek2, sets)

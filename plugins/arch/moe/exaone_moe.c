@@ -2,7 +2,7 @@
  *
  * K-EXAONE (model card LGAI-EXAONE/K-EXAONE-236B-A23B): three of four layers have a window and
  * rotation, the fourth has neither; leading dense layers, then shared experts and a router
- * configured by the file.  Draft layers are not run. */
+ * configured by the file. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -2,7 +2,7 @@
  *
  * GLM-4.5 and 4.6 (arXiv 2508.06471) and the text model of GLM-4.5V: partial rotation; normalised
  * queries and keys in the large model; leading dense layers; a sigmoid router with a selection
- * bias.  Files with rope.dimension_sections use M-RoPE.  Draft layers are not run. */
+ * bias.  Files with rope.dimension_sections use M-RoPE. */
 #include "arch/common/checkpoint.h"
 #include "arch/moe/moe.h"
 

@@ -153,11 +153,11 @@ void attn_merge(const struct attn *a, float *m, float *l, float *o, float m2, fl
 		*l = l2;
 		memcpy(o, o2, a->dv * sizeof(*o));
 	} else if (m2 <= *m) {
-		less = expf(m2 - *m);
+		less = fl->exp(m2 - *m);
 		*l += l2 * less;
 		fl->madd(o, o, less, o2, a->dv);
 	} else {
-		less = expf(*m - m2);
+		less = fl->exp(*m - m2);
 		*m = m2;
 		*l = *l * less + l2;
 		fl->madd(o, o2, less, o, a->dv);
@@ -175,8 +175,8 @@ void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
 		float sink = a->r->compiled_plan->host_mem.weights[a->op->sinks]->flat[head];
 		float top = sink > m ? sink : m;
 
-		scale = expf(m - top);
-		l = l * scale + expf(sink - top);
+		scale = a->r->dev->fl->exp(m - top);
+		l = l * scale + a->r->dev->fl->exp(sink - top);
 	}
 	if (m == -INFINITY)
 		memset(y, 0, a->dv * sizeof(*y));

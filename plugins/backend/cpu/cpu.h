@@ -41,6 +41,7 @@ struct cpu_dev {
 	uint32_t n_q8;
 	const struct kern_linear *bf16; /* multiplies weights in bf16; NULL = in f32 */
 	bool half; /* attention in half precision */
+	bool exact; /* deterministic = exact: docs/exact.md */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
 	struct kern_iq_tables *points; /* tables of the IQ types */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/common/exact.h"
 #include "cpu.h"
 #include "kern/float.h"
 #include "kern/kern.h"
@@ -52,7 +53,7 @@ static enum lmd_status choose_bf16(struct cpu_dev *dev, struct lmd_error *err)
 	const char *how = getenv("LLAMAD_CPU_BF16");
 	uint64_t flags = dev->host->cpu(dev->host->ctx)->flags;
 
-	if (dev->n_q8 != 1 || (how && !strcmp(how, "off")))
+	if (dev->n_q8 != 1 || dev->exact || (how && !strcmp(how, "off")))
 		return LMD_OK;
 	if (!how || !*how || !strcmp(how, "auto"))
 		dev->bf16 = kern_bf16_find(flags);
@@ -79,6 +80,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->attention > LMD_ATTENTION_HALF)
 		return lmd_fail(err, LMD_INVALID, "cpu: unknown attention %u, known are 0..%d",
 				p->attention, LMD_ATTENTION_HALF);
+	st = device_exact_open(p, "cpu", err);
+	if (st != LMD_OK)
+		return st;
+	dev->exact = p->deterministic == LMD_DETERMINISTIC_EXACT;
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
@@ -86,7 +91,7 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 		    : p->activations == LMD_ACTIVATIONS_F32 ? 0
 							     : 1;
 	dev->half = p->attention == LMD_ATTENTION_HALF;
-	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
+	dev->fl = dev->exact ? &cpu_float_exact : cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
 	st = choose_bf16(dev, err);
 	if (st == LMD_OK)

@@ -4,6 +4,8 @@
  * allocates all of it. */
 #include <string.h>
 
+#include "backend/common/exact.h"
+#include "backend/common/int8_types.h"
 #include "cpu.h"
 
 static enum lmd_status plan_own(struct host_mem_build *b, const struct lmd_op *op,
@@ -155,6 +157,11 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 	return LMD_OK;
 }
 
+static bool has_exact(uint32_t dtype, uint32_t k)
+{
+	return k % 32 == 0 && host_mem_int8_type(dtype);
+}
+
 enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c,
 				 struct lmd_compiled_plan **out, struct lmd_error *err)
 {
@@ -162,6 +169,8 @@ enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c,
 	enum lmd_status st = host_mem_compiled_plan_check(c->plan, "cpu", err);
 	struct lmd_compiled_plan *p;
 
+	if (st == LMD_OK && dev->exact)
+		st = device_exact_check(c->plan, has_exact, "cpu", err);
 	if (st != LMD_OK)
 		return st;
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p));

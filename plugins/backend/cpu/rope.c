@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backend/common/exact_math.h"
 #include "kern/float.h"
 #include "kv.h"
 
@@ -76,9 +77,16 @@ void cpu_rope_table_row(const struct cpu_run *r, const struct cpu_rope_table *t,
 		int32_t p = pos->base ? host_mem_cell_i32(pos, row, 0)
 				      : host_mem_pos(&r->host_mem, t->space, row, rope->plane[i]);
 		double angle = (double)t->sign * p * rope->freq[i];
+		double cosine, sine;
 
-		c[a] = c[b] = (float)(cos(angle) * (double)rope->magnitude);
-		s[b] = (float)(sin(angle) * (double)rope->magnitude);
+		if (r->dev->exact) {
+			device_exact_turn(angle, &cosine, &sine);
+		} else {
+			cosine = cos(angle);
+			sine = sin(angle);
+		}
+		c[a] = c[b] = (float)(cosine * (double)rope->magnitude);
+		s[b] = (float)(sine * (double)rope->magnitude);
 		s[a] = -s[b];
 	}
 }

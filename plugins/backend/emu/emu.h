@@ -26,6 +26,7 @@ struct emu_settings {
 	uint64_t seed;        /* late, not 0: some work is done earlier, at random */
 	uint32_t fail_alloc;  /* this allocation of a device fails; 0 = none */
 	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
+	uint32_t hang_step;   /* the device never completes this step; 0 = it does */
 	uint32_t lose_device; /* only this one is lost; EMU_MAX_DEVICE = every one */
 	bool buckets;         /* plans are compiled for certain numbers of rows */
 	uint32_t lacks;       /* the devices do not have this op; 0 = all */

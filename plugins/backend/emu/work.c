@@ -4,6 +4,7 @@
  * the step block, made at this moment; what is undefined is poisoned first. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "emu.h"
 
@@ -193,8 +194,11 @@ enum lmd_status emu_plan_begin(struct emu_dev *dev, struct emu_work *w, struct l
 {
 	enum lmd_status st;
 
-	if (dev->set.lose_step && ++dev->n_step >= dev->set.lose_step)
+	dev->n_step++;
+	if (dev->set.lose_step && dev->n_step >= dev->set.lose_step)
 		dev->lost = true;
+	while (dev->n_step == dev->set.hang_step)
+		(void)pause();
 	st = emu_alive(dev, err);
 	if (st == LMD_OK && dev->was_cancelled) {
 		dev->was_cancelled = false;

@@ -7,38 +7,33 @@
 #include "gpu.h"
 
 struct gpu_site {
-	struct gpu_site *next;
-	uint32_t site;
+	struct device_site base;
 	gpu_ptr table;
 	struct gpu_adapter slots[GPU_N_SLOT];
 };
 
+static enum lmd_status make(void *state, struct device_site *base, struct lmd_error *err)
+{
+	struct gpu_dev *dev = state;
+	struct gpu_site *s = (struct gpu_site *)base;
+	enum lmd_status st = gpu_alloc(dev, sizeof(s->slots), "adapters", &s->table, err);
+
+	if (st == LMD_OK)
+		st = gpu_upload(dev, s->table, s->slots, sizeof(s->slots), err);
+	if (st != LMD_OK)
+		gpu_free(dev, s->table);
+	return st;
+}
+
 static enum lmd_status find(struct gpu_dev *dev, uint32_t site, struct gpu_site **out,
 			    struct lmd_error *err)
 {
-	struct gpu_site *s = dev->sites;
-	enum lmd_status st;
+	struct device_site *s = NULL;
+	enum lmd_status st = device_site_get(&dev->sites, site, sizeof(**out), make, dev, dev->host,
+					     dev->vendor->name, &s, err);
 
-	while (s && s->site != site)
-		s = s->next;
-	*out = s;
-	if (s)
-		return LMD_OK;
-	s = dev->host->alloc(dev->host->ctx, sizeof(*s));
-	if (!s)
-		return lmd_fail(err, LMD_NOMEM, "%s: no memory for adapters", dev->vendor->name);
-	s->site = site;
-	st = gpu_alloc(dev, sizeof(s->slots), "adapters", &s->table, err);
-	if (st == LMD_OK)
-		st = gpu_upload(dev, s->table, s->slots, sizeof(s->slots), err);
-	if (st != LMD_OK) {
-		gpu_free(dev, s->table);
-		dev->host->free(dev->host->ctx, s);
-		return st;
-	}
-	s->next = dev->sites;
-	dev->sites = *out = s;
-	return LMD_OK;
+	*out = (struct gpu_site *)s;
+	return st;
 }
 
 enum lmd_status gpu_adapter_table(struct gpu_dev *dev, uint32_t site, gpu_ptr *out,
@@ -111,9 +106,9 @@ enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 void gpu_adapter_fini(struct gpu_dev *dev)
 {
 	while (dev->sites) {
-		struct gpu_site *s = dev->sites;
+		struct gpu_site *s = (struct gpu_site *)dev->sites;
 
-		dev->sites = s->next;
+		dev->sites = s->base.next;
 		for (uint32_t i = 0; i < GPU_N_SLOT; i++)
 			unbind(dev, &s->slots[i]);
 		gpu_free(dev, s->table);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/common/exact.h"
 #include "gpu.h"
 
 #define N_CHAINED 65536u /* sequence slots; more than a step can have */
@@ -215,10 +216,14 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->attention != LMD_ATTENTION_DEFAULT)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: attention in half precision",
 				gpu_vendor.name);
+	st = device_exact_open(p, gpu_vendor.name, err);
+	if (st != LMD_OK)
+		return st;
 	*dev = (struct gpu_dev){.host = host,
 				.vendor = &gpu_vendor,
 				.index = p->index,
-				.int8 = p->activations != LMD_ACTIVATIONS_F32};
+				.int8 = p->activations != LMD_ACTIVATIONS_F32,
+				.exact = p->deterministic == LMD_DETERMINISTIC_EXACT};
 	st = find_device(dev, p->index, err);
 	if (st == LMD_OK)
 		st = gpu_enter(dev, err);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "backend/common/pool_check.h"
+#include "backend/common/site.h"
 #include "backend/gpu/driver.h"
 #include "backend/gpu/kern/args.h"
 #include "llamad/backend.h"
@@ -38,11 +39,12 @@ struct gpu_dev {
 	gpu_function kernels[GPU_N_KERNEL];
 	uint32_t warp, processors;
 	gpu_stream stream;      /* of calls without a queue */
-	struct gpu_site *sites; /* where adapters apply: adapter.c */
+	struct device_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
 	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
 	bool flash;             /* it has the kernels of kern/nv/flash.h */
 	bool int8;              /* activations before block types are rounded to 8 bits */
+	bool exact;             /* deterministic = exact: docs/exact.md */
 	bool no_graphs;         /* the driver cannot capture launches */
 	bool lost;
 	struct lmd_error error; /* of the last plan_run or plan_observe */
@@ -132,6 +134,8 @@ uint32_t gpu_weight_kernel(uint32_t dtype);
 /* Kernel of coalesced products of 1 row, followed by those of 4 and of 8, and the number of values
  * that it reads at once (32: x is rounded to 8 bits); GPU_NO_KERNEL: rows of k values have none. */
 uint32_t gpu_weight_fast(uint32_t dtype, uint32_t k, uint32_t *unit);
+/* Kernel of products in exact arithmetic; GPU_NO_KERNEL: the type has none. */
+uint32_t gpu_weight_exact(uint32_t dtype);
 /* Kernel of products of many rows on matrix units; GPU_NO_KERNEL: type or device have none. */
 uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype);
 

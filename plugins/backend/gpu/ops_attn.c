@@ -77,7 +77,7 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 		x.times = WIDE_BLOCKS;
 		x.div = 1;
 	}
-	gpu_build_launch(b, GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
+	gpu_build_launch(b, b->p->dev->exact ? GPU_K_exact_rope_kv : GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
 			 shared * (uint32_t)sizeof(float), x, one_block);
 }
 
@@ -264,6 +264,12 @@ void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 		a.bias_w = gpu_build_flat(b, o->bias_w);
 	if (most > 1024)
 		gpu_build_fail(b, "heads of %u columns; at most 1024 are supported", most);
+	if (b->p->dev->exact) {
+		gpu_build_block(b, GPU_K_exact_attn, &a, sizeof(a), 128,
+				(64 + 16 + 128 + a.q.width + a.y.width) * (uint32_t)sizeof(float),
+				&a.y, a.q.n_head);
+		return;
+	}
 	a.flash = has_flash(b, &a, most) ? GPU_LONG_ROW : 0;
 	if (a.flash)
 		flash(b, &a, most);

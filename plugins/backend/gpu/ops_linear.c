@@ -175,7 +175,7 @@ static struct rows prepare(struct gpu_build *b, const struct gpu_view *x,
 	if (any_reads_q8(b, refs, n))
 		a.q8 = rows.q8 = q8_rows(b, like, x->n_head, x->width);
 	follows = gpu_tail_norm(b, &a);
-	gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, x->n_head);
+	gpu_build_block(b, gpu_norm_kernel(b), &a, sizeof(a), 256, N_SUM, &a.y, x->n_head);
 	last = gpu_build_last(b);
 	if (follows && last) {
 		last->pick = GPU_PICK_SEVERAL;
@@ -305,6 +305,25 @@ static bool multiply_fast(struct gpu_build *b, struct gpu_linear_args *a, struct
 	return true;
 }
 
+/* Launches the product in exact arithmetic. */
+static void multiply_exact(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x,
+			   const struct gpu_view *like, uint64_t outputs, struct gpu_blocks gy)
+{
+	uint32_t warps = THREADS / b->p->dev->warp;
+	const struct gpu_blocks gx = {.space = GPU_N_SPACE,
+				      .div = 1,
+				      .times = outputs,
+				      .per = warps * FAST_OUTPUTS};
+
+	if (!x->q8)
+		round_rows(b, x, like, true);
+	a->q8 = x->q8;
+	gpu_build_launch(b, gpu_weight_exact(a->w.dtype), a, sizeof(*a), THREADS,
+			 warps * FAST_OUTPUTS * TILE * (b->p->dev->warp + 1) *
+				 (uint32_t)sizeof(float),
+			 gx, gy);
+}
+
 /* Multiplies; a->w, a->e, mode and heads are set.  site: of adapters, or LMD_NONE. */
 static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows *x, uint32_t x_div,
 		     const struct gpu_view *like, uint32_t site)
@@ -326,6 +345,10 @@ static void multiply(struct gpu_build *b, struct gpu_linear_args *a, struct rows
 	a->x_div = x_div;
 	a->space = like->space;
 	a->fold = like->div;
+	if (b->p->dev->exact) {
+		multiply_exact(b, a, x, like, outputs, gy);
+		return;
+	}
 	adapters(b, a, site, outputs, like);
 	if (multiply_fast(b, a, x, like, outputs, gy))
 		return;
@@ -434,7 +457,7 @@ static struct rows activate(struct gpu_build *b, uint32_t act, const float *p,
 	follows = gpu_tail_glu(b, &a);
 	if (follows && many == GPU_NO_KERNEL)
 		return rows;
-	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
+	gpu_build_each(b, gpu_glu_kernel(b), &a, sizeof(a), &a.y, (uint64_t)up->n_head * up->width);
 	last = gpu_build_last(b);
 	if (follows && last) {
 		last->pick = GPU_PICK_MANY;

@@ -61,7 +61,7 @@ void gpu_lower_norm(struct gpu_build *b, const struct lmd_op *op)
 		gpu_build_block(b, GPU_K_norm_seq, &a, sizeof(a), 256, N_SUM, &seqs,
 				(a.y.width + size - 1) / size);
 	else
-		gpu_build_block(b, GPU_K_norm, &a, sizeof(a), 256, N_SUM, &a.y, a.y.n_head);
+		gpu_build_block(b, gpu_norm_kernel(b), &a, sizeof(a), 256, N_SUM, &a.y, a.y.n_head);
 }
 
 void gpu_lower_glu(struct gpu_build *b, const struct lmd_op *op)
@@ -76,7 +76,7 @@ void gpu_lower_glu(struct gpu_build *b, const struct lmd_op *op)
 	};
 
 	memcpy(a.p, g->p, sizeof(a.p));
-	gpu_build_each(b, GPU_K_glu, &a, sizeof(a), &a.y, columns(&a.y));
+	gpu_build_each(b, gpu_glu_kernel(b), &a, sizeof(a), &a.y, columns(&a.y));
 }
 
 void gpu_lower_ew(struct gpu_build *b, const struct lmd_op *op)

@@ -3,6 +3,8 @@
  * Compilation: turns ops into launches and puts on the device what they share. */
 #include "plan.h"
 
+#include "backend/common/exact.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +30,15 @@ static gpu_lower_fn lower_of(const struct lmd_op *op)
 void gpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out)
 {
+	const struct gpu_dev *dev = state;
 	struct lmd_support s = {.native = lower_of(op) != NULL};
 
-	(void)state;
 	(void)plan;
-	if (!s.native)
+	if (dev->exact && op->code == LMD_OP_SAMPLE) {
+		s.native = 0;
+		(void)snprintf(s.reason, sizeof(s.reason),
+			       "with deterministic = exact the host samples");
+	} else if (!s.native)
 		(void)snprintf(s.reason, sizeof(s.reason), "this operation has no kernel yet");
 	LMD_PUT(out, &s);
 }
@@ -227,6 +233,11 @@ static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_com
 	return b.status;
 }
 
+static bool has_exact(uint32_t dtype, uint32_t k)
+{
+	return k % 32 == 0 && gpu_weight_exact(dtype) != GPU_NO_KERNEL;
+}
+
 static enum lmd_status check(const struct gpu_dev *dev, const struct lmd_compile *c,
 			     struct lmd_error *err)
 {
@@ -240,6 +251,8 @@ static enum lmd_status check(const struct gpu_dev *dev, const struct lmd_compile
 		return lmd_fail(err, LMD_INVALID, "%s: %u groups and %u inputs, at most %d and %d",
 				dev->vendor->name, c->plan->n_group, c->plan->n_input,
 				GPU_MAX_GROUP, GPU_MAX_INPUT);
+	if (dev->exact)
+		return device_exact_check(c->plan, has_exact, dev->vendor->name, err);
 	return LMD_OK;
 }
 

@@ -128,6 +128,17 @@ void gpu_build_block(struct gpu_build *b, uint32_t kernel, const void *args, siz
 		     uint64_t times);
 void gpu_build_fail(struct gpu_build *b, const char *fmt, ...) LMD_PRINTF(2, 3);
 
+/* Kernels of the arithmetic that the device was opened with. */
+static inline uint32_t gpu_norm_kernel(const struct gpu_build *b)
+{
+	return b->p->dev->exact ? GPU_K_exact_norm : GPU_K_norm;
+}
+
+static inline uint32_t gpu_glu_kernel(const struct gpu_build *b)
+{
+	return b->p->dev->exact ? GPU_K_exact_glu : GPU_K_glu;
+}
+
 /* ---- tails of products (tail.c) ---- */
 
 /* Memory for the arguments of all tails of a plan. */

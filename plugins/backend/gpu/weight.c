@@ -29,13 +29,15 @@ static const struct {
 	_Static_assert((uint32_t)LMD_DTYPE_##constant == (number), #name);
 DEVICE_TYPES(CHECK_NUMBER, _)
 
-#define FAST(TYPE, name) {LMD_DTYPE_##TYPE, GPU_K_fast_##name##_1, 32, GPU_K_tile_##name}
+#define FAST(TYPE, name)                                                                           \
+	{LMD_DTYPE_##TYPE, GPU_K_fast_##name##_1, 32, GPU_K_tile_##name, GPU_K_exact_##name}
 static const struct {
 	uint32_t dtype, kernel, unit, tile; /* tile: of NVIDIA; others have the same order */
+	uint32_t exact;
 } fast[] = {
-	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL},
-	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_K_tile_f16},
-	{LMD_DTYPE_BF16, GPU_K_fast_bf16_1, 8, GPU_K_tile_bf16},
+	{LMD_DTYPE_F32, GPU_K_fast_f32_1, 4, GPU_NO_KERNEL, GPU_NO_KERNEL},
+	{LMD_DTYPE_F16, GPU_K_fast_f16_1, 8, GPU_K_tile_f16, GPU_NO_KERNEL},
+	{LMD_DTYPE_BF16, GPU_K_fast_bf16_1, 8, GPU_K_tile_bf16, GPU_NO_KERNEL},
 	FAST(Q4_0, q4_0),
 	FAST(Q8_0, q8_0),
 	FAST(Q4_K, q4_k),
@@ -62,6 +64,15 @@ uint32_t gpu_weight_fast(uint32_t dtype, uint32_t k, uint32_t *unit)
 		*unit = fast[i].unit;
 		if (fast[i].dtype == dtype % GPU_PLANES)
 			return k % *unit ? GPU_NO_KERNEL : fast[i].kernel;
+	}
+	return GPU_NO_KERNEL;
+}
+
+uint32_t gpu_weight_exact(uint32_t dtype)
+{
+	for (size_t i = 0; i < LMD_LEN(fast); i++) {
+		if (fast[i].dtype == dtype % GPU_PLANES)
+			return fast[i].exact;
 	}
 	return GPU_NO_KERNEL;
 }

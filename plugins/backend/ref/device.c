@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/common/exact.h"
 #include "group.h"
 #include "kernels.h"
 #include "ref.h"
@@ -42,6 +43,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->attention > LMD_ATTENTION_HALF)
 		return lmd_fail(err, LMD_INVALID, "ref: unknown attention %u, known are 0..%u",
 				p->attention, LMD_ATTENTION_HALF);
+	if (p->deterministic)
+		return device_exact_refuse(p, "ref", err);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;

@@ -21,50 +21,39 @@ struct bound {
 };
 
 struct vkb_site {
-	struct vkb_site *next;
-	uint32_t site;
+	struct device_site base;
 	struct vkb_mem table;    /* struct entry [VKB_N_SLOT] */
 	struct bound *bound;
 };
 
-static enum lmd_status make_site(struct vkb_dev *dev, struct vkb_site *s, struct lmd_error *err)
+static enum lmd_status make(void *state, struct device_site *base, struct lmd_error *err)
 {
+	struct vkb_dev *dev = state;
+	struct vkb_site *s = (struct vkb_site *)base;
 	uint64_t bytes = VKB_N_SLOT * sizeof(struct entry);
 	enum lmd_status st = vkb_alloc(dev, VKB_DEVICE, bytes, &s->table, err);
 	struct vkb_batch b;
 
 	if (st == LMD_OK)
 		st = vkb_begin(dev, NULL, &b, err);
+	if (st == LMD_OK) {
+		dev->fn.CmdFillBuffer(b.cmd, s->table.buffer, s->table.offset, bytes, 0);
+		st = vkb_submit(&b, NULL, NULL, err);
+	}
 	if (st != LMD_OK)
-		return st;
-	dev->fn.CmdFillBuffer(b.cmd, s->table.buffer, s->table.offset, bytes, 0);
-	return vkb_submit(&b, NULL, NULL, err);
+		vkb_free(dev, &s->table);
+	return st;
 }
 
 static enum lmd_status find(struct vkb_dev *dev, uint32_t site, struct vkb_site **out,
 			    struct lmd_error *err)
 {
-	struct vkb_site *s = dev->sites;
-	enum lmd_status st;
+	struct device_site *s = NULL;
+	enum lmd_status st = device_site_get(&dev->sites, site, sizeof(**out), make, dev, dev->host,
+					     "vulkan", &s, err);
 
-	while (s && s->site != site)
-		s = s->next;
-	*out = s;
-	if (s)
-		return LMD_OK;
-	s = dev->host->alloc(dev->host->ctx, sizeof(*s));
-	if (!s)
-		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for adapters");
-	s->site = site;
-	st = make_site(dev, s, err);
-	if (st != LMD_OK) {
-		vkb_free(dev, &s->table);
-		dev->host->free(dev->host->ctx, s);
-		return st;
-	}
-	s->next = dev->sites;
-	dev->sites = *out = s;
-	return LMD_OK;
+	*out = (struct vkb_site *)s;
+	return st;
 }
 
 enum lmd_status vkb_site_table(struct vkb_dev *dev, uint32_t site, VkDeviceAddress *out,
@@ -80,12 +69,10 @@ enum lmd_status vkb_site_table(struct vkb_dev *dev, uint32_t site, VkDeviceAddre
 enum lmd_status vkb_site_check(const struct vkb_dev *dev, uint32_t slot, uint32_t site, uint32_t n,
 			       uint32_t k, uint32_t n_stack, struct lmd_error *err)
 {
-	const struct vkb_site *s = dev->sites;
+	const struct vkb_site *s = (struct vkb_site *)device_site_find(dev->sites, site);
 	const struct bound *x;
 	const struct entry *e;
 
-	while (s && s->site != site)
-		s = s->next;
 	x = s ? s->bound : NULL;
 	while (x && x->slot != slot)
 		x = x->next;
@@ -227,9 +214,9 @@ enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 void vkb_sites_close(struct vkb_dev *dev)
 {
 	while (dev->sites) {
-		struct vkb_site *s = dev->sites;
+		struct vkb_site *s = (struct vkb_site *)dev->sites;
 
-		dev->sites = s->next;
+		dev->sites = s->base.next;
 		while (s->bound)
 			drop(dev, take(s, s->bound->slot));
 		vkb_free(dev, &s->table);

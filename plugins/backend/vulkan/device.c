@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/common/exact.h"
 #include "vkb.h"
 
 #define MAX_DEVICE 16u
@@ -407,6 +408,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK && p->activations > LMD_ACTIVATIONS_INT8)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "vulkan: activations of 16 bits are not available; use int8 or f32");
+	if (st == LMD_OK)
+		st = device_exact_refuse(p, "vulkan", err);
 	dev->int8 = p->activations != LMD_ACTIVATIONS_F32;
 	if (st == LMD_OK)
 		st = vkb_instance_open(&dev->in, err);

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "api.h"
+#include "backend/common/site.h"
 #include "llamad/backend.h"
 
 /* ---- memory (memory.c) ---- */
@@ -104,7 +105,6 @@ struct vkb_settings {
 };
 
 struct vkb_queue;
-struct vkb_site;
 
 struct vkb_dev {
 	const struct lmd_host *host;
@@ -139,7 +139,7 @@ struct vkb_dev {
 	struct vkb_mem chained;  /* last token of each sequence slot */
 	struct vkb_mem points;   /* the numbers of backend/common/device_points.h */
 	struct vkb_counts counts; /* of all steps, but submissions of all calls */
-	struct vkb_site *sites;  /* of adapters */
+	struct device_site *sites; /* of adapters */
 	bool lost;
 	struct lmd_error error;  /* of the last plan_run or plan_observe */
 };

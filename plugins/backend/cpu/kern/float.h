@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct cpu_float {
-	const char *name; /* "c", "avx2", "avx512", "neon" */
+	const char *name; /* "c", "avx2", "avx512", "neon", "exact" */
 	uint64_t flags;   /* LMD_CPU_* flags that it needs */
 
 	/* Converts n 16-bit floats; rounds to nearest even. */
@@ -51,6 +51,7 @@ struct cpu_float {
 	 * 0 for -inf, and returns their sum. */
 	float (*max)(const float *s, size_t n);
 	float (*exp_sum)(float *s, size_t n, float max);
+	float (*exp)(float x);
 
 	/* y = act(a) * b for LMD_ACT_FN_SILU, _GELU, _GELU_ERF, _GELU_QUICK; b may be NULL (factor
 	 * 1). */
@@ -65,6 +66,7 @@ struct cpu_float {
 };
 
 extern const struct cpu_float cpu_float_c, cpu_float_avx2, cpu_float_avx512, cpu_float_neon;
+extern const struct cpu_float cpu_float_exact; /* of `deterministic = exact`; never selected */
 
 /* Returns the best table for these LMD_CPU_* flags. */
 const struct cpu_float *cpu_float_select(uint64_t flags);

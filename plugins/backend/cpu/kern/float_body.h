@@ -3,7 +3,8 @@
  * The float kernels over vectors of W floats, for float_c.c, float_avx2.c, float_avx512.c and
  * float_neon.c.  Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in
  * registers), FEW (rows of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of
- * 16-bit floats.  It may define ADD_UP and GREATEST, the sum and the maximum of the lanes. */
+ * 16-bit floats.  It may define ADD_UP and GREATEST, the sum and the maximum of the lanes, and EXP
+ * instead of expf. */
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +54,10 @@ static inline float add_up(vf v)
 	return t[0];
 }
 #define ADD_UP add_up
+#endif
+
+#ifndef EXP
+#define EXP expf
 #endif
 
 /* ---- sums ---- */
@@ -183,6 +188,7 @@ const struct cpu_float TABLE = {
 	.gemm_f16 = gemm_f16_k,
 	.max = max_k,
 	.exp_sum = exp_sum_k,
+	.exp = EXP,
 	.silu = silu_k,
 	.gelu = gelu_k,
 	.gelu_quick = gelu_quick_k,

@@ -11,10 +11,11 @@
 
 typedef __m512 vec;
 
-#define W    32 /* values of a vector */
-#define TILE 6
-#define SPAN 1024 /* a multiple of W */
-#define SUM  _mm512_reduce_add_ps
+#define W     32 /* values of a vector */
+#define TILE  6
+#define ALONE 2
+#define SPAN  1024 /* a multiple of W */
+#define SUM   _mm512_reduce_add_ps
 
 #include "tile_sums.h"
 
@@ -24,9 +25,9 @@ INLINE __m512 dot(__m512 sum, __m512i a, __m512i b)
 }
 
 /* See tile_sums.h; all are in bf16. */
-INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
-		     const void *const *x, uint32_t from, uint32_t to, uint32_t n_col,
-		     struct sums *s)
+INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
+		     const uint8_t *later, const void *const *x, uint32_t from, uint32_t to,
+		     uint32_t n_col, struct sums *s)
 {
 	__m512 sum[TILE][ROWS];
 	__m512i wv[ROWS];
@@ -35,17 +36,17 @@ INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			sum[c][r] = from ? s->v[c][r] : _mm512_setzero_ps();
 	for (uint32_t i = from; i < to; i += W) {
 		__mmask32 some = to - i < W ? (1u << (to - i)) - 1 : UINT32_MAX;
 
 		if (later)
 #pragma GCC unroll 8
-			for (size_t b = 0; b < (size_t)ROWS * W * 2; b += 64)
-				__builtin_prefetch(later + (size_t)ROWS * 2 * i + b, 0, 2);
+			for (size_t b = 0; b < (size_t)n_row * W * 2; b += 64)
+				__builtin_prefetch(later + (size_t)n_row * 2 * i + b, 0, 2);
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			wv[r] = some == UINT32_MAX
 					? _mm512_loadu_si512(w[r] + 2 * (size_t)i)
 					: _mm512_maskz_loadu_epi16(some, w[r] + 2 * (size_t)i);
@@ -55,14 +56,14 @@ INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t
 			__m512i xv = _mm512_load_si512((const uint16_t *)x[c] + i);
 
 #pragma GCC unroll 8
-			for (uint32_t r = 0; r < ROWS; r++)
+			for (uint32_t r = 0; r < n_row; r++)
 				sum[c][r] = dot(sum[c][r], wv[r], xv);
 		}
 	}
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			s->v[c][r] = sum[c][r];
 }
 

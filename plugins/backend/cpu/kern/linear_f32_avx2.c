@@ -33,6 +33,7 @@ static inline float sum_lanes(vec v)
 
 #define W               8
 #define TILE            2
+#define ALONE           4
 #define ZERO            _mm256_setzero_ps()
 #define FMA             _mm256_fmadd_ps
 #define LOAD(p)         _mm256_loadu_ps((const void *)(p))

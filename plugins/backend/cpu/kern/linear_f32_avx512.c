@@ -16,6 +16,7 @@ static inline vec bf16(const void *p)
 
 #define W               16
 #define TILE            6
+#define ALONE           2
 #define ZERO            _mm512_setzero_ps()
 #define FMA             _mm512_fmadd_ps
 #define LOAD(p)         _mm512_loadu_ps((const void *)(p))

@@ -8,7 +8,7 @@
  *     LOAD_SOME(p, n)             the first n < W floats, then zeros; reads nothing after them
  *     STORE(p, v)                 W floats at any address
  *     SUM(v)                      sum of the lanes in a fixed order
- *     TILE                        rows of x that are multiplied together, 2, 4 or 6
+ *     TILE, ALONE                 as in tiles.h
  *     ISA, FLAGS, TABLE           of the kernels
  *
  * Value i of a row goes to lane i mod W, whatever is computed beside it.  Few rows of x multiply
@@ -43,12 +43,12 @@ INLINE vec load_some(uint32_t dtype, const uint8_t *w, size_t i, uint32_t n)
 	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
 }
 
-/* Adds values [from, to) of ROWS weight rows of dtype times those of n_col rows of x; from is a
- * multiple of W, sums begin at 0.  dtype is F32, F16 or BF16, n_col is 1..TILE; both are constants.
- * later: where to prefetch as many bytes as are read; NULL: nowhere. */
-INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *later,
-		     const void *const *x, uint32_t from, uint32_t to, uint32_t n_col,
-		     struct sums *s)
+/* Adds values [from, to) of n_row weight rows of dtype times those of n_col rows of x; from is a
+ * multiple of W, sums begin at 0.  dtype is F32, F16 or BF16, n_row is 1..ROWS, n_col is 1..TILE;
+ * all three are constants.  later: where to prefetch as many bytes as are read; NULL: nowhere. */
+INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
+		     const uint8_t *later, const void *const *x, uint32_t from, uint32_t to,
+		     uint32_t n_col, struct sums *s)
 {
 	const size_t bytes = dtype == LMD_DTYPE_F32 ? 4 : 2;
 	vec sum[TILE][ROWS], wv[ROWS];
@@ -57,41 +57,41 @@ INLINE void add_tile(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			sum[c][r] = from ? s->v[c][r] : ZERO;
 	for (; i + W <= to; i += W) {
 		if (later)
-			for (size_t b = 0; b < ROWS * W * bytes; b += 64)
-				__builtin_prefetch(later + ROWS * bytes * i + b, 0, 2);
+			for (size_t b = 0; b < n_row * W * bytes; b += 64)
+				__builtin_prefetch(later + n_row * bytes * i + b, 0, 2);
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			wv[r] = load(dtype, w[r], i);
 #pragma GCC unroll 8
 		for (uint32_t c = 0; c < n_col; c++) {
 			vec xv = LOAD((const float *)x[c] + i);
 
 #pragma GCC unroll 8
-			for (uint32_t r = 0; r < ROWS; r++)
+			for (uint32_t r = 0; r < n_row; r++)
 				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
 		}
 	}
 	if (i < to) {
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			wv[r] = load_some(dtype, w[r], i, to - i);
 #pragma GCC unroll 8
 		for (uint32_t c = 0; c < n_col; c++) {
 			vec xv = LOAD_SOME((const float *)x[c] + i, to - i);
 
 #pragma GCC unroll 8
-			for (uint32_t r = 0; r < ROWS; r++)
+			for (uint32_t r = 0; r < n_row; r++)
 				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
 		}
 	}
 #pragma GCC unroll 8
 	for (uint32_t c = 0; c < n_col; c++)
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < ROWS; r++)
+		for (uint32_t r = 0; r < n_row; r++)
 			s->v[c][r] = sum[c][r];
 }
 

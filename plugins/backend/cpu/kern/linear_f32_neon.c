@@ -66,6 +66,7 @@ static inline float sum_lanes(vec v)
 
 #define W               8
 #define TILE            2
+#define ALONE           4
 #define ZERO            zero()
 #define FMA             multiply_add
 #define LOAD(p)         f32((const void *)(p))

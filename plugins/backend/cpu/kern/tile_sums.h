@@ -2,10 +2,11 @@
  *
  * tile_sums.h - what the sums of a tile are (tiles.h), for a kernel that defines vec and TILE.  After it
  * the kernel defines
- *     void add_tile(dtype, w, later, x, from, to, n_col, s)
- * which adds values [from, to) of the weight rows w[ROWS] of dtype times those of the n_col rows x to
- * *s; from is a multiple of the values of a vector, and sums begin at from == 0.  dtype and n_col, which
- * is 1..TILE, are constants.  later: where to prefetch as many bytes as are read; NULL: nowhere. */
+ *     void add_tile(dtype, n_row, w, later, x, from, to, n_col, s)
+ * which adds values [from, to) of the weight rows w[n_row] of dtype times those of the n_col rows x to
+ * *s; from is a multiple of the values of a vector, and sums begin at from == 0.  dtype, n_row, which is
+ * ROWS or ALONE (tiles.h), and n_col, which is 1..TILE, are constants.  later: where to prefetch as many
+ * bytes as are read; NULL: nowhere. */
 #ifndef LLAMAD_CPU_KERN_TILE_SUMS_H
 #define LLAMAD_CPU_KERN_TILE_SUMS_H
 

@@ -4,6 +4,8 @@
  *     vec, SUM(v)     a vector of sums, and the sum of its lanes in a fixed order
  *     TILE            rows of x that are multiplied together, 2, 4 or 6
  *     SPAN            values of a row that are multiplied at a time
+ *     ALONE           weight rows that are multiplied together with a single row of x: as few as
+ *                     hide the latency of an addition, since memory delivers few streams fastest
  *     add_tile        after `struct sums`; see tile_sums.h
  * Few rows of x: the weights stream by once.  Many: a strip of weight rows stays in the second-level
  * cache while all rows of x are multiplied with it, SPAN values at a time, so that those of the rows
@@ -17,7 +19,7 @@ INLINE void add(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *lat
 {
 #define ADD_CASE(n)                                                                                \
 	case n:                                                                                    \
-		add_tile(dtype, w, later, x, from, to, n, s);                                      \
+		add_tile(dtype, ROWS, w, later, x, from, to, n, s);                                \
 		break;
 	switch (n_col) {
 		ADD_CASE(1)
@@ -51,9 +53,27 @@ INLINE uint32_t tile_of(uint32_t n)
 	return (n + n_tile - 1) / n_tile;
 }
 
+/* A single row of x. */
+INLINE void alone(uint32_t dtype, const struct kern_product *p)
+{
+	for (uint32_t r = 0; r < p->n_row; r += ALONE) {
+		uint32_t n = p->n_row - r < ALONE ? p->n_row - r : ALONE;
+		const uint8_t *w[ALONE], *later = kern_later_rows(p, r, AHEAD);
+		struct sums s;
+
+		kern_row_addresses(p, r, ALONE, w);
+		add_tile(dtype, ALONE, w, later, p->x, 0, p->k, 1, &s);
+		finish(&s, p, r, n, 0, 1);
+	}
+}
+
 /* Few rows of x: the weights stream by once for up to TILE of them. */
 INLINE void in_place(uint32_t dtype, const struct kern_product *p)
 {
+	if (p->n_col == 1) {
+		alone(dtype, p);
+		return;
+	}
 	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
 		n_col = tile_of(p->n_col - c);
 		for (uint32_t r = 0; r < p->n_row; r += ROWS) {

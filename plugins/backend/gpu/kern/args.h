@@ -472,6 +472,15 @@ struct gpu_lora_args {
 /* All that not every device has. */
 #define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X)
 
+/* Kernels of exact arithmetic (exact.h); products are for up to 8 rows. */
+#define GPU_EXACT_KERNELS(X) \
+	X(exact_norm, gpu_norm_args) X(exact_rope_kv, gpu_rope_kv_args) \
+	X(exact_glu, gpu_glu_args) X(exact_attn, gpu_attn_args) \
+	X(exact_q4_0, gpu_linear_args) X(exact_q8_0, gpu_linear_args) \
+	X(exact_q4_k, gpu_linear_args) X(exact_q5_k, gpu_linear_args) \
+	X(exact_q6_k, gpu_linear_args) X(exact_iq4_nl, gpu_linear_args) \
+	X(exact_iq4_xs, gpu_linear_args) X(exact_mxfp4, gpu_linear_args)
+
 #define GPU_KERNELS(X) \
 	X(begin, gpu_begin_args) X(norm, gpu_norm_args) X(norm_seq, gpu_norm_args) \
 	X(embed, gpu_embed_args) X(rope_kv, gpu_rope_kv_args) \
@@ -485,6 +494,6 @@ struct gpu_lora_args {
 	X(sample, gpu_sample_args) X(remember, gpu_sample_args) X(lora, gpu_lora_args) \
 	X(round, gpu_round_args) X(halves, gpu_halves_args) X(group, gpu_group_args) \
 	GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
-	GPU_SPLIT_KERNELS(X)
+	GPU_SPLIT_KERNELS(X) GPU_EXACT_KERNELS(X)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_ARGS_H */

@@ -239,6 +239,35 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 #error "kernels are compiled by nvcc, by hipcc or with an emulation"
 #endif
 
+/* ---- exact arithmetic ---- */
+
+/* Additions and products that are never contracted, for backend/common/exact_math.h. */
+#ifndef GPU_EMULATION
+#if defined(__HIP__)
+#define GPU_EXACT_OP(name, type, op)                                                               \
+	GPU_FN type name(type a, type b)                                                           \
+	{                                                                                          \
+		_Pragma("clang fp contract(off)") return a op b;                                   \
+	}
+GPU_EXACT_OP(gpu_add, float, +)
+GPU_EXACT_OP(gpu_mul, float, *)
+GPU_EXACT_OP(gpu_dadd, double, +)
+GPU_EXACT_OP(gpu_dmul, double, *)
+#define DEVICE_ADD(a, b)  gpu_add(a, b)
+#define DEVICE_MUL(a, b)  gpu_mul(a, b)
+#define DEVICE_DADD(a, b) gpu_dadd(a, b)
+#define DEVICE_DMUL(a, b) gpu_dmul(a, b)
+#else
+#define DEVICE_ADD(a, b)  __fadd_rn(a, b)
+#define DEVICE_MUL(a, b)  __fmul_rn(a, b)
+#define DEVICE_DADD(a, b) __dadd_rn(a, b)
+#define DEVICE_DMUL(a, b) __dmul_rn(a, b)
+#endif
+#define DEVICE_EXACT_FN       GPU_FN
+#define DEVICE_BITS_OF(f)  gpu_float_bits(f)
+#define DEVICE_FLOAT_OF(u) gpu_bits_float(u)
+#endif
+
 /* ---- sums over a warp and over a block ---- */
 
 GPU_FN float gpu_warp_sum(float v)

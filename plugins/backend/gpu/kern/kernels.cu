@@ -2,6 +2,8 @@
  *
  * All kernels in one unit for the devices' compilers. */
 #include "backend/gpu/kern/attn.h"
+#include "backend/gpu/kern/exact_attn.h"
+#include "backend/gpu/kern/exact_linear.h"
 #include "backend/gpu/kern/fast.h"
 #include "backend/gpu/kern/glu.h"
 #include "backend/gpu/kern/group.h"

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_PLANES_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_PLANES_H
 
+#include "backend/common/exact_math.h"
 #include "backend/gpu/kern/types.h"
 
 /* What one thread loads of a group. */
@@ -173,7 +174,7 @@ GPU_FN int32_t gpu_planes_offset(uint32_t type)
 	return type == GPU_Q4_0 ? 8 : type == GPU_Q6_K ? 32 : 0;
 }
 
-/* Decodes a group to f32. */
+/* Decodes a group to f32, with the bits of formats.md. */
 GPU_FN void gpu_planes_decode32(uint32_t type, const uint8_t *row, uint32_t g, uint32_t k,
 				float *out)
 {
@@ -187,7 +188,7 @@ GPU_FN void gpu_planes_decode32(uint32_t type, const uint8_t *row, uint32_t g, u
 		uint32_t word = i < 16 ? w.lo[i / 4] : w.hi[i / 4 - 4];
 		int32_t v = (int8_t)(word >> 8 * (i % 4)) - gpu_planes_offset(type);
 
-		out[i] = w.d * (float)(v * (i < 16 ? w.s0 : w.s1)) + w.m;
+		out[i] = DEVICE_ADD(DEVICE_MUL(w.d, (float)(v * (i < 16 ? w.s0 : w.s1))), w.m);
 	}
 }
 

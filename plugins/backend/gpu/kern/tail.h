@@ -14,7 +14,7 @@ GPU_FN void gpu_tail_glu(const struct gpu_glu_args *a, uint32_t item, uint32_t c
 	for (uint32_t i = item; i < item + count; i++) {
 		for (uint32_t j = 0; j < GPU_TAIL_COLUMNS; j += GPU_THREADS)
 			gpu_glu_column(a, i / a->y.n_head, i % a->y.n_head, c + j + GPU_TID,
-				       c + j + GPU_TID < a->y.width);
+				       c + j + GPU_TID < a->y.width, 0);
 	}
 }
 
@@ -29,7 +29,7 @@ GPU_SLOW void gpu_tail_do(uint32_t kind, uint64_t args, uint32_t *counter, uint3
 	if (kind == GPU_TAIL_GLU)
 		gpu_tail_glu(GPU_PTR(const struct gpu_glu_args, args), item, count, c);
 	else
-		gpu_norm_row(GPU_PTR(const struct gpu_norm_args, args), 0, 0, 0, red);
+		gpu_norm_row(GPU_PTR(const struct gpu_norm_args, args), 0, 0, 0, red, 0);
 }
 
 /* A block has outputs [first, first + per) of `count` of `items` items from `item` on, tile number

@@ -164,6 +164,45 @@ GPU_FN void gpu_tile_emit(const struct gpu_linear_args *a, const struct gpu_tile
 	gpu_sync();
 }
 
+GPU_FN void gpu_tile_zero(float *acc)
+{
+	GPU_UNROLL
+	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
+		acc[i] = 0;
+}
+
+/* A function that computes the sums of a thread, acc[GPU_TILE_N / 2], step by step.  `rows` declares
+ * its parameter `row`, the thread's rows of the weight.  add_group(type, row, g, n, x, j, acc) adds
+ * group g of n, which is group j of the step, whose rows of x are at x.  Shared: two buffers of
+ * rows of x.  In the end none of the thread's copies is under way. */
+#define GPU_TILE_STEPS(name, warp_threads, rows, add_group)                                        \
+	GPU_FN void name(const struct gpu_linear_args *a, uint32_t type,                           \
+			 const struct gpu_tile_work *w, rows, float *acc)                          \
+	{                                                                                          \
+		uint32_t groups = a->w.k / 32, warp = GPU_TID / (warp_threads);                    \
+		uint8_t *x = GPU_SHARED(uint8_t);                                                  \
+                                                                                                   \
+		gpu_tile_zero(acc);                                                                \
+		gpu_tile_copy(a, w, 0, x);                                                         \
+		for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {                                \
+			uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;         \
+                                                                                                   \
+			gpu_tile_copy(a, w, g + GPU_TILE_G,                                        \
+				      x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N * GPU_TILE_ROW);   \
+			gpu_async_wait(1);                                                         \
+			gpu_sync();                                                                \
+			if (type == GPU_Q4_K || type == GPU_Q5_K) {                                \
+				gpu_tile_sums(now);                                                \
+				gpu_sync();                                                        \
+			}                                                                          \
+			for (uint32_t j = warp % w->share; j < GPU_TILE_G && g + j < groups;       \
+			     j += w->share)                                                        \
+				add_group(type, row, g + j, groups, now, j, acc);                  \
+			gpu_sync();                                                                \
+		}                                                                                  \
+		gpu_async_wait(0);                                                                 \
+	}
+
 /* Outputs in all, of a slice if pairs are grouped. */
 GPU_FN uint32_t gpu_tile_outputs(const struct gpu_linear_args *a)
 {

@@ -58,7 +58,18 @@ GPU_FN float gpu_tile16_factor(const struct gpu_linear_args *a, const struct gpu
 					     4 * (uint64_t)a->w.k);
 }
 
-/* Starts the copies of the step at column c.  from: this thread's sources. */
+/* Sources of this thread's copies. */
+GPU_FN void gpu_tile16_sources(const struct gpu_linear_args *a, const struct gpu_tile_work *w,
+			       uint32_t share, const uint8_t **from)
+{
+	uint32_t vectors = 2 * gpu_tile16_slices(share);
+
+	GPU_UNROLL
+	for (uint32_t i = 0; i < gpu_tile16_lines(share) * vectors / GPU_TILE_THREADS; i++)
+		from[i] = gpu_tile16_source(a, w, share, (i * GPU_TILE_THREADS + GPU_TID) / vectors);
+}
+
+/* Starts the copies of the step at column c. */
 GPU_FN void gpu_tile16_copy(const uint8_t *const *from, uint32_t share, uint32_t k, uint32_t c,
 			    uint8_t *buffer)
 {
@@ -74,5 +85,52 @@ GPU_FN void gpu_tile16_copy(const uint8_t *const *from, uint32_t share, uint32_t
 	}
 	gpu_async_commit();
 }
+
+/* A function that computes the sums of a thread, acc[GPU_TILE_N / 2], step by step; the factors are
+ * left to the caller.  add_slice(bf16, share, buffer, i, acc) adds slice i of a step; with
+ * share > 1 a thread adds slice `part` alone.  Shared: two buffers of a step.  In the end none of
+ * the thread's copies is under way. */
+#define GPU_TILE16_STEPS(name, part, add_slice)                                                    \
+	GPU_FN void name(const struct gpu_linear_args *a, int bf16, uint32_t share,                \
+			 const struct gpu_tile_work *w, float *acc)                                \
+	{                                                                                          \
+		uint32_t slices = gpu_tile16_slices(share), step = 16 * slices;                    \
+		uint8_t *buffer = GPU_SHARED(uint8_t);                                             \
+		const uint8_t *from[5];                                                            \
+                                                                                                   \
+		gpu_tile16_sources(a, w, share, from);                                             \
+		gpu_tile_zero(acc);                                                                \
+		gpu_tile16_copy(from, share, a->w.k, 0, buffer);                                   \
+		for (uint32_t c = 0; c < a->w.k; c += step) {                                      \
+			uint8_t *now = buffer + c / step % 2 * GPU_TILE16_BUFFER;                  \
+                                                                                                   \
+			gpu_tile16_copy(from, share, a->w.k, c + step,                             \
+					buffer + (c / step + 1) % 2 * GPU_TILE16_BUFFER);          \
+			gpu_async_wait(1);                                                         \
+			gpu_sync();                                                                \
+			if (share > 1) {                                                           \
+				add_slice(bf16, share, now, part, acc);                            \
+			} else {                                                                   \
+				GPU_UNROLL                                                         \
+				for (uint32_t i = 0; i < slices; i++)                              \
+					add_slice(bf16, share, now, i, acc);                       \
+			}                                                                          \
+			gpu_sync();                                                                \
+		}                                                                                  \
+		gpu_async_wait(0);                                                                 \
+	}
+
+/* The kernels of both types; block(a, bf16, share, w) leaves the products of a block in sums. */
+#define GPU_TILE16_BLOCKS(unit, block)                                                             \
+	GPU_FN void gpu_##unit##16_any(const struct gpu_linear_args *a, int bf16,                  \
+				       const struct gpu_tile_work *w)                              \
+	{                                                                                          \
+		if (w->share > 1)                                                                  \
+			block(a, bf16, 4, w);                                                      \
+		else                                                                               \
+			block(a, bf16, 1, w);                                                      \
+	}                                                                                          \
+	GPU_TILE_OF(unit##_f16, 0, gpu_##unit##16_any)                                             \
+	GPU_TILE_OF(unit##_bf16, 1, gpu_##unit##16_any)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_TILE16_H */

@@ -67,37 +67,19 @@ GPU_FN void gpu_mfma_store(uint32_t share, const float *acc, float *sums)
 	}
 }
 
+GPU_TILE_STEPS(gpu_mfma_steps, 64, const uint8_t *const *row, gpu_mfma_group)
+
 /* The products of a block.  Shared: two buffers of rows of x, or the sums. */
 GPU_FN void gpu_mfma_block(const struct gpu_linear_args *a, uint32_t type,
 			   const struct gpu_tile_work *w)
 {
-	uint32_t groups = a->w.k / 32, warp = GPU_TID / 64, line = warp / w->share * 32;
-	uint8_t *x = GPU_SHARED(uint8_t);
+	uint32_t line = GPU_TID / 64 / w->share * 32 + GPU_TID % 16;
 	const uint8_t *rows[2];
 	float acc[GPU_TILE_N / 2];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-		acc[i] = 0;
-	rows[0] = gpu_tile_row(a, w, line + GPU_TID % 16);
-	rows[1] = gpu_tile_row(a, w, line + GPU_TID % 16 + 16);
-	gpu_tile_copy(a, w, 0, x);
-	for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
-		uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
-
-		gpu_tile_copy(a, w, g + GPU_TILE_G,
-			      x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N * GPU_TILE_ROW);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (type == GPU_Q4_K || type == GPU_Q5_K) {
-			gpu_tile_sums(now);
-			gpu_sync();
-		}
-		for (uint32_t j = warp % w->share; j < GPU_TILE_G && g + j < groups; j += w->share)
-			gpu_mfma_group(type, rows, g + j, groups, now, j, acc);
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	rows[0] = gpu_tile_row(a, w, line);
+	rows[1] = gpu_tile_row(a, w, line + 16);
+	gpu_mfma_steps(a, type, w, rows, acc);
 	gpu_sync(); /* nobody copies any more */
 	gpu_mfma_store(w->share, acc, GPU_SHARED(float));
 }
@@ -136,38 +118,14 @@ GPU_FN void gpu_mfma16_slice(int bf16, uint32_t share, uint8_t *buffer, uint32_t
 	}
 }
 
+GPU_TILE16_STEPS(gpu_mfma16_steps, GPU_TID / 64, gpu_mfma16_slice)
+
 GPU_FN void gpu_mfma16_block(const struct gpu_linear_args *a, int bf16, uint32_t share,
 			     const struct gpu_tile_work *w)
 {
-	uint32_t slices = gpu_tile16_slices(share), vectors = 2 * slices, step = 16 * slices;
-	uint8_t *buffer = GPU_SHARED(uint8_t);
-	const uint8_t *from[5];
 	float acc[GPU_TILE_N / 2];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < gpu_tile16_lines(share) * vectors / GPU_TILE_THREADS; i++)
-		from[i] = gpu_tile16_source(a, w, share, (i * GPU_TILE_THREADS + GPU_TID) / vectors);
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-		acc[i] = 0;
-	gpu_tile16_copy(from, share, a->w.k, 0, buffer);
-	for (uint32_t c = 0; c < a->w.k; c += step) {
-		uint8_t *now = buffer + c / step % 2 * GPU_TILE16_BUFFER;
-
-		gpu_tile16_copy(from, share, a->w.k, c + step,
-				buffer + (c / step + 1) % 2 * GPU_TILE16_BUFFER);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (share > 1) {
-			gpu_mfma16_slice(bf16, share, now, GPU_TID / 64, acc);
-		} else {
-			GPU_UNROLL
-			for (uint32_t i = 0; i < slices; i++)
-				gpu_mfma16_slice(bf16, share, now, i, acc);
-		}
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	gpu_mfma16_steps(a, bf16, share, w, acc);
 	gpu_sync(); /* nobody copies any more */
 	GPU_UNROLL
 	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
@@ -175,16 +133,7 @@ GPU_FN void gpu_mfma16_block(const struct gpu_linear_args *a, int bf16, uint32_t
 	gpu_mfma_store(share, acc, GPU_SHARED(float));
 }
 
-GPU_FN void gpu_mfma16(const struct gpu_linear_args *a, int bf16, const struct gpu_tile_work *w)
-{
-	if (w->share > 1)
-		gpu_mfma16_block(a, bf16, 4, w);
-	else
-		gpu_mfma16_block(a, bf16, 1, w);
-}
-
 GPU_TILE_BLOCKS(mfma, gpu_mfma_block)
-GPU_TILE_OF(mfma_f16, 0, gpu_mfma16)
-GPU_TILE_OF(mfma_bf16, 1, gpu_mfma16)
+GPU_TILE16_BLOCKS(mfma, gpu_mfma16_block)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_AMD_TILE_H */

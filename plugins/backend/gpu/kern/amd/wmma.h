@@ -111,35 +111,16 @@ GPU_FN void gpu_wmma_store(const float *acc, float *sums)
 		sums[gpu_wmma_row(i) * (GPU_TILE_M + 1) + GPU_TID / 32 * 16 + GPU_TID % 16] = acc[i];
 }
 
+GPU_TILE_STEPS(gpu_wmma_steps, 32, const uint8_t *row, gpu_wmma_group)
+
 /* The products of a block.  Shared: two buffers of rows of x, or the sums. */
 GPU_FN void gpu_wmma_block(const struct gpu_linear_args *a, uint32_t type,
 			   const struct gpu_tile_work *w)
 {
-	uint32_t groups = a->w.k / 32, warp = GPU_TID / 32;
-	const uint8_t *row = gpu_tile_row(a, w, warp / w->share * 16 + GPU_TID % 16);
-	uint8_t *x = GPU_SHARED(uint8_t);
+	uint32_t line = GPU_TID / 32 / w->share * 16 + GPU_TID % 16;
 	float acc[GPU_TILE_N / 2];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-		acc[i] = 0;
-	gpu_tile_copy(a, w, 0, x);
-	for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
-		uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
-
-		gpu_tile_copy(a, w, g + GPU_TILE_G,
-			      x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N * GPU_TILE_ROW);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (type == GPU_Q4_K || type == GPU_Q5_K) {
-			gpu_tile_sums(now);
-			gpu_sync();
-		}
-		for (uint32_t j = warp % w->share; j < GPU_TILE_G && g + j < groups; j += w->share)
-			gpu_wmma_group(type, row, g + j, groups, now, j, acc);
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	gpu_wmma_steps(a, type, w, gpu_tile_row(a, w, line), acc);
 	gpu_sync(); /* nobody copies any more */
 	gpu_wmma_store(acc, GPU_SHARED(float));
 }
@@ -175,38 +156,14 @@ GPU_FN void gpu_wmma16_slice(int bf16, uint32_t share, uint8_t *buffer, uint32_t
 	}
 }
 
+GPU_TILE16_STEPS(gpu_wmma16_steps, GPU_TID / 32 % share, gpu_wmma16_slice)
+
 GPU_FN void gpu_wmma16_block(const struct gpu_linear_args *a, int bf16, uint32_t share,
 			     const struct gpu_tile_work *w)
 {
-	uint32_t slices = gpu_tile16_slices(share), vectors = 2 * slices, step = 16 * slices;
-	uint8_t *buffer = GPU_SHARED(uint8_t);
-	const uint8_t *from[5];
 	float acc[GPU_TILE_N / 2];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < gpu_tile16_lines(share) * vectors / GPU_TILE_THREADS; i++)
-		from[i] = gpu_tile16_source(a, w, share, (i * GPU_TILE_THREADS + GPU_TID) / vectors);
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-		acc[i] = 0;
-	gpu_tile16_copy(from, share, a->w.k, 0, buffer);
-	for (uint32_t c = 0; c < a->w.k; c += step) {
-		uint8_t *now = buffer + c / step % 2 * GPU_TILE16_BUFFER;
-
-		gpu_tile16_copy(from, share, a->w.k, c + step,
-				buffer + (c / step + 1) % 2 * GPU_TILE16_BUFFER);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (share > 1) {
-			gpu_wmma16_slice(bf16, share, now, GPU_TID / 32 % share, acc);
-		} else {
-			GPU_UNROLL
-			for (uint32_t i = 0; i < slices; i++)
-				gpu_wmma16_slice(bf16, share, now, i, acc);
-		}
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	gpu_wmma16_steps(a, bf16, share, w, acc);
 	gpu_sync(); /* nobody copies any more */
 	GPU_UNROLL
 	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
@@ -214,16 +171,7 @@ GPU_FN void gpu_wmma16_block(const struct gpu_linear_args *a, int bf16, uint32_t
 	gpu_wmma_store(acc, GPU_SHARED(float));
 }
 
-GPU_FN void gpu_wmma16(const struct gpu_linear_args *a, int bf16, const struct gpu_tile_work *w)
-{
-	if (w->share > 1)
-		gpu_wmma16_block(a, bf16, 4, w);
-	else
-		gpu_wmma16_block(a, bf16, 1, w);
-}
-
 GPU_TILE_BLOCKS(wmma, gpu_wmma_block)
-GPU_TILE_OF(wmma_f16, 0, gpu_wmma16)
-GPU_TILE_OF(wmma_bf16, 1, gpu_wmma16)
+GPU_TILE16_BLOCKS(wmma, gpu_wmma16_block)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_AMD_WMMA_H */

@@ -58,37 +58,19 @@ GPU_FN void gpu_tile_store(const float *acc, float *sums)
 	}
 }
 
+GPU_TILE_STEPS(gpu_tile_steps, 32, const uint8_t *const *row, gpu_tile_group)
+
 /* The products of a block.  Shared: two buffers of rows of x, or the sums. */
 GPU_FN void gpu_tile_block(const struct gpu_linear_args *a, uint32_t type,
 			   const struct gpu_tile_work *w)
 {
-	uint32_t groups = a->w.k / 32, warp = GPU_TID / 32, line = warp / w->share * 16;
-	uint8_t *x = GPU_SHARED(uint8_t);
+	uint32_t line = GPU_TID / 32 / w->share * 16 + GPU_TID % 32 / 4;
 	const uint8_t *rows[2];
 	float acc[GPU_TILE_N / 2];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < GPU_TILE_N / 2; i++)
-		acc[i] = 0;
-	rows[0] = gpu_tile_row(a, w, line + GPU_TID % 32 / 4);
-	rows[1] = gpu_tile_row(a, w, line + GPU_TID % 32 / 4 + 8);
-	gpu_tile_copy(a, w, 0, x);
-	for (uint32_t g = 0; g < groups; g += GPU_TILE_G) {
-		uint8_t *now = x + g / GPU_TILE_G % 2 * GPU_TILE_N * GPU_TILE_ROW;
-
-		gpu_tile_copy(a, w, g + GPU_TILE_G,
-			      x + (g / GPU_TILE_G + 1) % 2 * GPU_TILE_N * GPU_TILE_ROW);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (type == GPU_Q4_K || type == GPU_Q5_K) {
-			gpu_tile_sums(now);
-			gpu_sync();
-		}
-		for (uint32_t j = warp % w->share; j < GPU_TILE_G && g + j < groups; j += w->share)
-			gpu_tile_group(type, rows, g + j, groups, now, j, acc);
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	rows[0] = gpu_tile_row(a, w, line);
+	rows[1] = gpu_tile_row(a, w, line + 8);
+	gpu_tile_steps(a, type, w, rows, acc);
 	gpu_tile_store(acc, GPU_SHARED(float));
 }
 

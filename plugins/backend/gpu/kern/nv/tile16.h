@@ -51,58 +51,25 @@ GPU_FN void gpu_tile16_store(uint32_t share, const float *acc, const float *fact
 	}
 }
 
+GPU_TILE16_STEPS(gpu_tile16_steps, GPU_TID / 64, gpu_tile16_slice)
+
 /* The products of a block. */
 GPU_FN void gpu_tile16_block(const struct gpu_linear_args *a, int bf16, uint32_t share,
 			     const struct gpu_tile_work *w)
 {
-	uint32_t slices = gpu_tile16_slices(share), vectors = 2 * slices, step = 16 * slices;
-	uint8_t *buffer = GPU_SHARED(uint8_t);
-	const uint8_t *from[5];
-	float acc[32], factor[8];
+	float acc[GPU_TILE_N / 2], factor[8];
 
-	GPU_UNROLL
-	for (uint32_t i = 0; i < gpu_tile16_lines(share) * vectors / GPU_TILE_THREADS; i++)
-		from[i] = gpu_tile16_source(a, w, share, (i * GPU_TILE_THREADS + GPU_TID) / vectors);
 	GPU_UNROLL
 	for (uint32_t i = 0; i < 8; i++) {
 		uint32_t t = GPU_TID / 32 % 2 * 32 + i / 2 * 8 + GPU_TID % 4 * 2 + i % 2;
 
 		factor[i] = gpu_tile16_factor(a, w, t);
 	}
-	GPU_UNROLL
-	for (uint32_t i = 0; i < 32; i++)
-		acc[i] = 0;
-	gpu_tile16_copy(from, share, a->w.k, 0, buffer);
-	for (uint32_t c = 0; c < a->w.k; c += step) {
-		uint8_t *now = buffer + c / step % 2 * GPU_TILE16_BUFFER;
-
-		gpu_tile16_copy(from, share, a->w.k, c + step,
-				buffer + (c / step + 1) % 2 * GPU_TILE16_BUFFER);
-		gpu_async_wait(1);
-		gpu_sync();
-		if (share > 1) {
-			gpu_tile16_slice(bf16, share, now, GPU_TID / 64, acc);
-		} else {
-			GPU_UNROLL
-			for (uint32_t i = 0; i < slices; i++)
-				gpu_tile16_slice(bf16, share, now, i, acc);
-		}
-		gpu_sync();
-	}
-	gpu_async_wait(0);
+	gpu_tile16_steps(a, bf16, share, w, acc);
 	gpu_sync(); /* other threads' zeros have been stored */
 	gpu_tile16_store(share, acc, factor, GPU_SHARED(float));
 }
 
-GPU_FN void gpu_tile16(const struct gpu_linear_args *a, int bf16, const struct gpu_tile_work *w)
-{
-	if (w->share > 1)
-		gpu_tile16_block(a, bf16, 4, w);
-	else
-		gpu_tile16_block(a, bf16, 1, w);
-}
-
-GPU_TILE_OF(tile_f16, 0, gpu_tile16)
-GPU_TILE_OF(tile_bf16, 1, gpu_tile16)
+GPU_TILE16_BLOCKS(tile, gpu_tile16_block)
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_KERN_NV_TILE16_H */

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Draft layers of the model itself: their rows equal a plain implementation of the formula, the answers
+ * do not change, and long prompts, little memory and several sequences are no exception. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/draft_nextn.h"
+#include "core/engine/engine_impl.h"
+#include "tests/generation_fixture.h"
+#include "tests/lmd_check.h"
+#include "tests/tiny_model.h"
+
+#define N_JOB	 5
+#define N_PROMPT 120
+#define N_OUT	 60
+#define EMBD	 ((int)LMT_EMBD)
+#define VOCAB	 ((int)LMT_VOCAB)
+
+static struct story_env env;
+static char path[300];
+
+static void setup(void)
+{
+	story_env_init(&env, "draft_nextn");
+	snprintf(path, sizeof(path), "%s.nextn", env.path);
+	lmt_tiny_write(LMT_NEXTN, env.seed, path);
+}
+
+static void teardown(void)
+{
+	(void)remove(path);
+	story_env_fini(&env);
+}
+
+static struct lmi_engine_opts nextn_opts(uint32_t n_seq, bool draft)
+{
+	struct lmi_engine_opts o = story_opts(&env, n_seq);
+
+	o.inst.path = path;
+	o.inst.draft_path = draft ? LMI_ENGINE_DRAFT_OWN : NULL;
+	return o;
+}
+
+static uint32_t below(uint64_t *rnd, uint32_t n)
+{
+	return (uint32_t)(lmd_rand(rnd) % n);
+}
+
+/* ---- the formula ---- */
+
+static const struct lmi_inst *model_of;
+
+static const float *tensor(const char *format, int layer)
+{
+	char name[96];
+	const struct lmd_tensor *t;
+
+	(void)snprintf(name, sizeof(name), format, layer);
+	t = model_of->model->find_tensor(model_of->model, name);
+	ck_assert_msg(t != NULL, "%s", name);
+	return t->data;
+}
+
+static void rms(const double *x, const float *g, double *y)
+{
+	double sum = 0;
+
+	for (int i = 0; i < EMBD; i++)
+		sum += x[i] * x[i];
+	for (int i = 0; i < EMBD; i++)
+		y[i] = x[i] / sqrt(sum / EMBD + 1e-5) * (double)g[i];
+}
+
+static void product(const float *w, const double *x, int n, int k, double *y)
+{
+	for (int r = 0; r < n; r++) {
+		y[r] = 0;
+		for (int c = 0; c < k; c++)
+			y[r] += (double)w[r * k + c] * x[c];
+	}
+}
+
+/* Neighbouring columns of each head rotate by the row's number. */
+static void rotate(double *v, int n_head, int at)
+{
+	for (int h = 0; h < n_head; h++)
+		for (int i = 0; i < 8; i++) {
+			double a = at * pow(10000, -2.0 * i / 16), *p = v + h * 16 + 2 * i, x = p[0];
+
+			p[0] = x * cos(a) - p[1] * sin(a);
+			p[1] = x * sin(a) + p[1] * cos(a);
+		}
+}
+
+#define N_ROW 6
+
+/* Logits of the rows [1, N_ROW) of the draft layer, which see each other. hidden: [N_ROW] of the model. */
+static void formula(const lmd_token *tokens, const float *hidden, double logits[N_ROW][LMT_VOCAB])
+{
+	static double k[N_ROW][32], v[N_ROW][32];
+
+	for (int r = 1; r < N_ROW; r++) {
+		double in[2 * LMT_EMBD], x[LMT_EMBD], y[LMT_EMBD], q[LMT_EMBD], o[LMT_EMBD] = {0};
+		double gate[96], up[96], e[LMT_EMBD], h[LMT_EMBD];
+
+		for (int i = 0; i < EMBD; i++) {
+			e[i] = (double)tensor("token_embd.weight", 0)[tokens[r] * EMBD + i];
+			h[i] = (double)hidden[(r - 1) * EMBD + i];
+		}
+		rms(e, tensor("blk.%d.nextn.enorm.weight", 3), in);
+		rms(h, tensor("blk.%d.nextn.hnorm.weight", 3), in + EMBD);
+		product(tensor("blk.%d.nextn.eh_proj.weight", 3), in, EMBD, 2 * EMBD, x);
+		rms(x, tensor("blk.%d.attn_norm.weight", 3), y);
+		product(tensor("blk.%d.attn_q.weight", 3), y, EMBD, EMBD, q);
+		product(tensor("blk.%d.attn_k.weight", 3), y, 32, EMBD, k[r]);
+		product(tensor("blk.%d.attn_v.weight", 3), y, 32, EMBD, v[r]);
+		rotate(q, 4, r);
+		rotate(k[r], 2, r);
+		for (int head = 0; head < 4; head++) {
+			double s[N_ROW], sum = 0;
+
+			for (int j = 1; j <= r; j++) {
+				s[j] = 0;
+				for (int i = 0; i < 16; i++)
+					s[j] += q[head * 16 + i] * k[j][head / 2 * 16 + i] / 4;
+				sum += s[j] = exp(s[j]);
+			}
+			for (int j = 1; j <= r; j++)
+				for (int i = 0; i < 16; i++)
+					o[head * 16 + i] += s[j] / sum * v[j][head / 2 * 16 + i];
+		}
+		product(tensor("blk.%d.attn_output.weight", 3), o, EMBD, EMBD, y);
+		for (int i = 0; i < EMBD; i++)
+			x[i] += y[i];
+		rms(x, tensor("blk.%d.ffn_norm.weight", 3), y);
+		product(tensor("blk.%d.ffn_gate.weight", 3), y, 96, EMBD, gate);
+		product(tensor("blk.%d.ffn_up.weight", 3), y, 96, EMBD, up);
+		for (int i = 0; i < 96; i++)
+			up[i] *= gate[i] / (1 + exp(-gate[i]));
+		product(tensor("blk.%d.ffn_down.weight", 3), up, EMBD, 96, y);
+		for (int i = 0; i < EMBD; i++)
+			x[i] += y[i];
+		rms(x, tensor("blk.%d.nextn.shared_head_norm.weight", 3), y);
+		product(tensor("output.weight", 0), y, VOCAB, EMBD, logits[r]);
+	}
+}
+
+static void expect_near(const float *have, const double *want, const char *what)
+{
+	for (int i = 0; i < VOCAB; i++)
+		ck_assert_msg(fabs((double)have[i] - want[i]) < 2e-4, "%s, token %d: %f, not %f", what,
+			      i, (double)have[i], want[i]);
+}
+
+START_TEST(draft_rows_equal_the_formula)
+{
+	static const lmd_token tokens[N_ROW] = {40, 69, 76, 76, 79, 11};
+	static double want[N_ROW][LMT_VOCAB];
+	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmd_plan_key key = {.kind = LMD_PLAN_DRAFT,
+				   .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
+	struct lmi_engine_rows rows = {.n = N_ROW, .n_out = N_ROW, .tokens = tokens};
+	float hidden[N_ROW * LMT_EMBD];
+	struct lmi_inst *inst;
+	struct lmd_error err;
+	uint32_t exec;
+
+	o.inst.n_out = N_ROW;
+	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+	model_of = inst;
+	rows.kv_seq = lmi_kv_open(inst->kv);
+	ck_assert(lmi_kv_reserve(inst->kv, rows.kv_seq, N_ROW, NULL, 0));
+	ck_assert_msg(lmi_engine_step_run(inst, 0, &rows, 1, NULL, &err) == LMD_OK, "%s", err.text);
+	lmi_kv_commit(inst->kv, rows.kv_seq, N_ROW);
+	memcpy(hidden, inst->slot[0].hidden, sizeof(hidden));
+	for (int r = 0; r < N_ROW; r++) { /* they are what the logits are computed from */
+		double h[LMT_EMBD], logits[LMT_VOCAB];
+
+		for (int i = 0; i < EMBD; i++)
+			h[i] = (double)hidden[r * EMBD + i];
+		product(tensor("output.weight", 0), h, VOCAB, EMBD, logits);
+		expect_near(inst->slot[0].out + r * VOCAB, logits, "a row of the model");
+	}
+	formula(tokens, hidden, want);
+	ck_assert_msg(lmi_inst_exec(inst, &key, &exec, &err) == LMD_OK, "%s", err.text);
+	/* in two steps */
+	rows = (struct lmi_engine_rows){.kv_seq = rows.kv_seq,
+					.first = 1,
+					.n = 3,
+					.n_out = 3,
+					.tokens = tokens,
+					.hidden = {hidden, hidden + EMBD},
+					.kv_from = 1};
+	ck_assert_msg(lmi_engine_step_run(inst, exec, &rows, 1, NULL, &err) == LMD_OK, "%s", err.text);
+	for (int r = 1; r < 4; r++)
+		expect_near(inst->slot[0].out + (r - 1) * VOCAB, want[r], "a draft row");
+	rows.first = 4;
+	rows.n = rows.n_out = 2;
+	rows.hidden[0] = hidden + 3 * EMBD;
+	rows.hidden[1] = hidden + 4 * EMBD;
+	ck_assert_msg(lmi_engine_step_run(inst, exec, &rows, 1, NULL, &err) == LMD_OK, "%s", err.text);
+	for (int r = 4; r < N_ROW; r++)
+		expect_near(inst->slot[0].out + (r - 4) * VOCAB, want[r], "a later draft row");
+	lmi_inst_close(inst);
+}
+END_TEST
+
+/* ---- the same answers ---- */
+
+static const struct {
+	const char *backend, *setting;
+	enum lmi_engine_halves halves;
+	uint32_t kv_tokens, n_batch;
+} machines[] = {
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0}, /* some are preempted */
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 20},  /* prompts in chunks */
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0},
+	{"emu", "late=1,seed=5", LMI_ENGINE_HALVES_NEVER, 300, 0},
+	{"emu", "late=1,seed=6", LMI_ENGINE_HALVES_ALWAYS, 0, 0},
+};
+
+/* _i: machine */
+START_TEST(the_answers_are_the_same)
+{
+	static const struct lmi_sampler_spec dist[] = {{.name = "dist"}};
+	static lmd_token v[N_JOB][N_PROMPT];
+	static struct story want, have[N_JOB];
+	struct lmi_engine_opts o = nextn_opts(N_JOB, false);
+	uint64_t rnd = env.seed + (uint64_t)_i;
+	struct lmi_engine *plain, *e;
+	struct lmi_engine_stats st;
+
+	o.inst.backend = machines[_i].backend;
+	if (machines[_i].setting)
+		ck_assert_int_eq(setenv("LLAMAD_EMU", machines[_i].setting, 1), 0);
+	plain = story_engine(&o);
+	o.inst.draft_path = LMI_ENGINE_DRAFT_OWN;
+	o.halves = machines[_i].halves;
+	o.inst.kv_tokens = machines[_i].kv_tokens;
+	o.inst.n_batch = machines[_i].n_batch;
+	e = story_engine(&o);
+	for (uint32_t round = 0; round < 30; round++) {
+		struct lmi_engine_generate cmd[N_JOB];
+
+		memset(have, 0, sizeof(have));
+		for (uint32_t i = 0; i < N_JOB; i++) {
+			uint32_t n = 1 + below(&rnd, N_PROMPT);
+
+			for (uint32_t k = 0; k < n; k++)
+				v[i][k] = (lmd_token)below(&rnd, 95);
+			cmd[i] = story_command(i + 1, v[i], n, 1 + below(&rnd, N_OUT));
+			cmd[i].seed = lmd_rand(&rnd);
+			if (!below(&rnd, 4))
+				cmd[i].specs = dist;
+			cmd[i].draft = below(&rnd, 3) ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_ANY;
+			cmd[i].n_draft = 1 + below(&rnd, LMI_ENGINE_DRAFT_MAX);
+			if (below(&rnd, 4))
+				cmd[i].flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+			ck_assert_int_eq(lmi_engine_generate(e, &cmd[i], NULL), LMD_OK);
+		}
+		story_run(e, have, N_JOB);
+		for (uint32_t i = 0; i < N_JOB; i++) {
+			cmd[i].id = 1;
+			cmd[i].draft = LMI_ENGINE_DRAFT_OFF;
+			want = story_generate(plain, &cmd[i]);
+			ck_assert_uint_eq(have[i].n_tokens, want.n_tokens);
+			ck_assert_mem_eq(have[i].tokens, want.tokens,
+					 want.n_tokens * sizeof(want.tokens[0]));
+		}
+	}
+	lmi_engine_stats(e, &st);
+	printf("%s: %llu of %llu guesses were right, %llu draft steps with %llu rows, %llu preempted\n",
+	       machines[_i].backend, (unsigned long long)st.n_accepted,
+	       (unsigned long long)st.n_drafted, (unsigned long long)st.n_draft_step,
+	       (unsigned long long)st.n_draft_row, (unsigned long long)st.n_preempted);
+	ck_assert(st.n_accepted > 1000 && st.n_drafted > st.n_accepted + 100);
+	ck_assert(!machines[_i].kv_tokens || st.n_preempted);
+	ck_assert_uint_eq(st.step_allocs, 0);
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
+/* ---- what is computed ---- */
+
+/* Guesses save steps, and the draft layer computes each row of a long prompt once. */
+START_TEST(guesses_save_steps)
+{
+	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd;
+	struct lmi_engine_stats st;
+	lmd_token v[N_PROMPT];
+	struct story s;
+
+	for (uint32_t i = 0; i < N_PROMPT; i++)
+		v[i] = (lmd_token)(i * 7 % 95);
+	cmd = story_command(1, v, N_PROMPT, 100);
+	cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+	cmd.n_draft = 3;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	s = story_generate(e, &cmd);
+	lmi_engine_stats(e, &st);
+	printf("100 tokens in %llu steps, %u of %u guesses were right, %llu draft rows\n",
+	       (unsigned long long)st.n_step, s.last.u.done.n_accepted, s.last.u.done.n_drafted,
+	       (unsigned long long)st.n_draft_row);
+	ck_assert_uint_eq(s.n_tokens, 100);
+	ck_assert_uint_lt(st.n_step, 80);
+	/* the prompt once; the row before the first guess twice; two rows for further guesses */
+	ck_assert_uint_ge(st.n_draft_row, N_PROMPT - 1);
+	ck_assert_uint_le(st.n_draft_row, N_PROMPT + 100 + 3 * st.n_step);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* ---- options ---- */
+
+START_TEST(a_model_without_draft_layers_is_refused)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *e = NULL;
+	struct lmi_engine_info info;
+	struct lmd_error err;
+
+	o.inst.draft_path = LMI_ENGINE_DRAFT_OWN;
+	ck_assert_int_eq(lmi_engine_open(&e, &o, &err), LMD_UNSUPPORTED);
+	ck_assert_msg(strstr(err.text, "no draft layers") != NULL, "%s", err.text);
+	o.inst.draft_path = NULL;
+	o.inst.draft_layers = true; /* if it has any */
+	e = story_engine(&o);
+	lmi_engine_info(e, &info);
+	ck_assert_ptr_null(info.draft);
+	lmi_engine_fini(e);
+	o.inst.path = path;
+	e = story_engine(&o);
+	lmi_engine_info(e, &info);
+	ck_assert_str_eq(info.draft, "nextn");
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* What the draft layer takes is known before the model is opened. */
+START_TEST(the_memory_is_planned)
+{
+	struct lmi_engine_opts o = nextn_opts(2, true);
+	struct lmi_engine_memory with, without;
+	struct lmd_error err;
+	struct lmi_inst *inst;
+	uint32_t n_ctx;
+
+	ck_assert_msg(lmi_engine_estimate(&with, &n_ctx, NULL, &o.inst, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(inst->kv_bytes, with.sequences);
+	lmi_inst_close(inst);
+	o.inst.draft_path = NULL;
+	ck_assert_int_eq(lmi_engine_estimate(&without, &n_ctx, NULL, &o.inst, &err), LMD_OK);
+	ck_assert_uint_eq(with.sequences * 3, without.sequences * 4); /* a layer more */
+	ck_assert_uint_gt(with.results, without.results);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("draft_nextn");
+	TCase *t = tcase_create("draft_nextn");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_test(t, draft_rows_equal_the_formula);
+	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
+	tcase_add_test(t, guesses_save_steps);
+	tcase_add_test(t, a_model_without_draft_layers_is_refused);
+	tcase_add_test(t, the_memory_is_planned);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

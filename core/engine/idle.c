@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an engine without work waits for: commands, and the end of the workers in which its devices are.
+ * So a worker that ends while it has nothing to do is reaped at once, and its model is loaded again before
+ * somebody asks for it. */
+#include <poll.h>
+
+#include "core/engine/draft_model.h"
+#include "core/engine/engine_impl.h"
+#include "core/worker/worker.h"
+
+#define MAX_FD (2 * LMI_ENGINE_MAX_DEVICE + 1)
+
+/* Adds the sockets of an instance's workers; returns the number of entries. */
+static nfds_t add_workers(const struct lmi_inst *inst, struct pollfd *p, nfds_t n)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (inst->devices[i].open->isolated) /* -1 after its end, which poll ignores */
+			p[n++] = (struct pollfd){.fd = lmi_worker_fd(inst->devices[i].state),
+						 .events = POLLIN};
+	return n;
+}
+
+/* Finds workers that have ended. */
+static enum lmd_status check_workers(struct lmi_inst *inst, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
+		if (inst->devices[i].open->isolated)
+			st = lmi_inst_check(inst, &inst->devices[i],
+					    lmi_worker_check(inst->devices[i].state, err), err);
+	return st;
+}
+
+void lmi_engine_wait_idle(struct lmi_engine *e)
+{
+	struct pollfd p[MAX_FD] = {{.fd = e->commands.fd, .events = POLLIN}};
+	struct lmi_inst *draft = e->inst->draft ? lmi_engine_draft_model_inst(e->inst->draft) : NULL;
+	nfds_t n = add_workers(e->inst, p, 1), n_ready = 0;
+	struct lmd_error err = {0};
+
+	if (draft)
+		n = add_workers(draft, p, n);
+	if (poll(p, n, -1) <= 0)
+		return;
+	for (nfds_t i = 1; i < n; i++)
+		n_ready += p[i].revents != 0;
+	if (p[0].revents)
+		(void)lmi_engine_eventfd_wait(e->commands.fd, 0);
+	if (!n_ready)
+		return;
+	if (draft)
+		(void)check_workers(draft, &err); /* it guesses no more */
+	if (check_workers(e->inst, &err) != LMD_OK) {
+		lmi_engine_break(e, &err);
+		lmi_engine_event_ring_wake(&e->events);
+	}
+}
