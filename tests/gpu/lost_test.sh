@@ -8,7 +8,7 @@ plugins=$build/tests/gpu/.libs
 LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs LLAMAD_FAKE_GPU=lose=400
 export LD_LIBRARY_PATH LLAMAD_FAKE_GPU
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
-printf '[engine]\nbackend = cuda\nactivations = f32\n' >"$dir/conf"
+printf '[engine]\nbackend = cuda\nactivations = f32\nisolation = off\n' >"$dir/conf"
 start --config "$dir/conf" --plugin-dir "$plugins"
 does add tiny "$dir/full.gguf"
 does generate tiny -p "A B" -n 3 --temp 0 --ignore-eos
