@@ -21,16 +21,25 @@ static nfds_t add_workers(const struct lmi_inst *inst, struct pollfd *p, nfds_t 
 	return n;
 }
 
-/* Finds workers that have ended. */
+/* Finds all workers that have ended; err: of the first of them. */
 static enum lmd_status check_workers(struct lmi_inst *inst, struct lmd_error *err)
 {
-	enum lmd_status st = LMD_OK;
+	enum lmd_status first = LMD_OK;
 
-	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
-		if (inst->devices[i].open->isolated)
-			st = lmi_inst_check(inst, &inst->devices[i],
-					    lmi_worker_check(inst->devices[i].state, err), err);
-	return st;
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		struct lmd_error why = {0};
+		enum lmd_status st;
+
+		if (!d->open->isolated)
+			continue;
+		st = lmi_inst_check(inst, d, lmi_worker_check(d->state, &why), &why);
+		if (st != LMD_OK && first == LMD_OK) {
+			first = st;
+			*err = why;
+		}
+	}
+	return first;
 }
 
 void lmi_engine_wait_idle(struct lmi_engine *e)

@@ -308,6 +308,33 @@ START_TEST(its_end_is_noticed_without_work)
 }
 END_TEST
 
+/* So are further ones of the model. */
+START_TEST(the_end_of_several_is_noticed)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], NULL);
+	struct lmi_engine *e = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	o.inst.device_list = "emu0,emu1";
+	o.inst.split = "1,1";
+	o.in_line = false;
+	OK(lmi_engine_open(&e, &o, &err));
+	for (int i = 0; i < 2; i++) {
+		const pid_t pid = lmi_worker_pid(e->inst->devices[i].state);
+
+		ck_assert_int_gt(pid, 0);
+		ck_assert_int_eq(kill(pid, SIGKILL), 0);
+		while (!is_gone(pid)) /* the test has a time limit */
+			(void)poll(NULL, 0, 10);
+	}
+	while (!lmi_engine_is_broken(e, &err))
+		(void)poll(NULL, 0, 10);
+	ck_assert_msg(strstr(err.text, "device emu0@tiny was lost: worker process") != NULL, "%s", err.text);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* A backend that never returns is ended, although its process counts. */
 START_TEST(a_step_without_end)
 {
@@ -458,6 +485,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, its_end_takes_one_model, 0, LMD_LEN(ends));
 	tcase_add_test(t, the_next_worker_goes_on);
 	tcase_add_test(t, its_end_is_noticed_without_work);
+	tcase_add_test(t, the_end_of_several_is_noticed);
 	tcase_add_test(t, a_step_without_end);
 	tcase_add_test(t, long_names_differ);
 	tcase_add_test(t, a_crash_in_a_step);
