@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Conversations on a pseudo-terminal. Grammars make the answers of the tiny model known.
 
-    chat_test.py LLAMACTL SOURCE DIR HAS_LIBEDIT
+    chat_test.py LLAMACTL SOURCE DIR HAS_LIBEDIT HAS_LIBPNG
 """
 import base64
 import json
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-CTL, SRC, DIR, EDIT = sys.argv[1:]
+CTL, SRC, DIR, EDIT, PNG = sys.argv[1:]
 sys.path.insert(0, f"{SRC}/tests")
 from tally import check, finish  # noqa: E402
 from terminal import Terminal  # noqa: E402
@@ -62,6 +62,11 @@ def pictures():
             "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14AAAAAElFTkSuQmCC"))
     t = Chat("yes", "--mmproj", f"{DIR}/tower.gguf")
     t.say(f"/file {DIR}/one.png".encode(), b"a picture, 84 bytes")
+    if PNG != "yes":
+        print("SKIP: answers about pictures: llamad was built without libpng")
+        t.say(b"what is it", b"built without libpng")
+        t.leave()
+        return
     t.say(b"what is it", b"yes")
     t.say(f"/save {DIR}/p.json".encode(), b"message 1 has pictures")
     t.say(b"/undo", b"taken back")

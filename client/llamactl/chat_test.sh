@@ -10,6 +10,8 @@ fi
 "$build/tests/mktiny" tower:mlp 0 "$dir/tower.gguf" || exit 99
 edit=no
 grep -q '^EDIT_LIBS = .*-ledit' "$build/Makefile" && edit=yes
-python3 "$src/client/llamactl/chat_test.py" "$build/llamactl" "$src" "$dir" "$edit"
+png=no
+grep -q '^PNG_LIBS = .' "$build/Makefile" && png=yes
+python3 "$src/client/llamactl/chat_test.py" "$build/llamactl" "$src" "$dir" "$edit" "$png"
 holds "conversations" [ $? -eq 0 ]
 finish "chat"

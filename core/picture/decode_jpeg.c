@@ -4,7 +4,7 @@
  * struct. */
 #include "core/picture/decode.h"
 
-#if LMD_HAVE_JPEG
+#ifdef LMD_HAVE_JPEG
 #include <setjmp.h>
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * PNG through libpng's simplified interface, which reports errors by return value. */
 #include "core/picture/decode.h"
 
-#if LMD_HAVE_PNG
+#ifdef LMD_HAVE_PNG
 #include <png.h>
 
 enum lmd_status lmi_picture_decode_png(struct lmi_picture_pixels *out, const void *bytes, size_t n,

@@ -32,11 +32,11 @@ static const struct file files[] = {
 
 static bool is_built(const char *name)
 {
-#if !LMD_HAVE_PNG
+#ifndef LMD_HAVE_PNG
 	if (!strncmp(name, "png", 3))
 		return false;
 #endif
-#if !LMD_HAVE_JPEG
+#ifndef LMD_HAVE_JPEG
 	if (!strncmp(name, "jpeg", 4))
 		return false;
 #endif

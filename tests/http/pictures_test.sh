@@ -7,6 +7,12 @@ command -v curl >/dev/null || {
 	echo "SKIP: there is no curl"
 	exit 77
 }
+for library in PNG JPEG; do
+	grep -q "^${library}_LIBS = ." "$build/Makefile" || {
+		echo "SKIP: pictures_test: llamad was built without a library for $library"
+		exit 77
+	}
+done
 
 # two PNG files and a JPEG of 12 x 8 pixels
 one=iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14AAAAAElFTkSuQmCC
