@@ -67,11 +67,14 @@ enum lmd_status lmi_worker_ask_for(struct lmi_worker_proxy *w, uint32_t kind, in
 
 void lmi_worker_forget(struct lmi_worker_proxy *w, uint32_t kind, uint64_t number)
 {
+	enum lmd_status st;
+
 	lmi_worker_link_begin(&w->link);
 	lmi_worker_out_u64(&w->link.out, number);
-	(void)lmi_worker_ask_for(w, kind, -1, NULL, 0, NULL); /* it may have ended */
+	st = lmi_worker_ask_for(w, kind, -1, NULL, 0, NULL); /* it may have ended */
 	lmi_worker_link_end(&w->link);
-	lmi_worker_number_give(w, number);
+	if (st == LMD_OK) /* otherwise the worker may still have the object */
+		lmi_worker_number_give(w, number);
 }
 
 /* ---- opening ---- */
