@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # All conformance cases, with the matrix instructions of each vendor, and tiny models of many architectures on an
-# emulated device; then which kernels have run, and which never.  Products of many rows are sums of two
+# emulated device, some also in exact arithmetic; then which kernels have run, and which never.  Products of many rows are sums of two
 # 16-bit floats, so a few models differ more than the parity pack allows: LMD_TEST_NMSE bounds those.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 plugins=$build/tests/gpu/.libs
@@ -33,6 +33,23 @@ if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; th
 	holds "$models runs of architectures, at least 40" test "${models:-0}" -ge 40
 else
 	skip "tests/parity/arch_test is not built, or there is no parity pack"
+fi
+# norms, biases, activations, positions and windows that the model of exact_test.sh does not have
+if [ -n "${LLAMAD_PARITY_DIR:-}" ] && command -v python3 >/dev/null; then
+	LLAMAD_FAKE_GPU=
+	for name in llama-bias phi3-long qwen3 gemma3 gpt2 bloom-8heads mpt-clamp falcon-40b gptneox-serial stablelm-qknorm \
+		cohere2 glm4-mrope starcoder2 bitnet; do
+		python3 "$LLAMAD_PARITY_DIR/arch/make_models.py" "$dir" $name >"$dir/out" 2>&1 || exit 99
+		does quantize --pure "$dir/$name.gguf" "$dir/exact.gguf" Q8_0
+		for backend in cpu cuda; do
+			does debug logits "$dir/exact.gguf" --tokens "$(seq -s , 40)" --all --backend $backend \
+				--plugin-dir "$plugins" --deterministic exact --out "$dir/$backend.bin"
+		done
+		holds "$name: exact logits differ" cmp -s "$dir/cpu.bin" "$dir/cuda.bin"
+		rm -f "$dir/cpu.bin" "$dir/cuda.bin" "$dir/exact.gguf"
+	done
+else
+	skip "exact arithmetic: there is no parity pack, or no python3"
 fi
 awk '{ n[$2] += $1 } END { for (k in n) print n[k], k }' "$dir/count" | sort -k 2 >"$dir/kernels"
 echo "kernels: $(grep -vc '^0 ' "$dir/kernels") executed, $(grep -c '^0 ' "$dir/kernels") never executed:" \

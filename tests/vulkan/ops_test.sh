@@ -16,6 +16,7 @@ if [ -x "$build/tests/mktiny" ]; then
 	"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
 	on_device "$dir/tiny.gguf"
 	same "$dir/tiny.gguf" "hello there" 8 f32 --device vulkan0
+	does debug observe "$dir/tiny.gguf" --tokens 1,2,3 --device vulkan0
 	silent "a tiny model"
 else
 	skip "tests/mktiny is not built"

@@ -77,8 +77,8 @@ void gpu_lower_rope_kv(struct gpu_build *b, const struct lmd_op *op)
 		x.times = WIDE_BLOCKS;
 		x.div = 1;
 	}
-	gpu_build_launch(b, b->p->dev->exact ? GPU_K_exact_rope_kv : GPU_K_rope_kv, &a, sizeof(a), most <= 64 ? 64 : 128,
-			 shared * (uint32_t)sizeof(float), x, one_block);
+	gpu_build_launch(b, b->p->dev->exact ? GPU_K_exact_rope_kv : GPU_K_rope_kv, &a, sizeof(a),
+			 most <= 64 ? 64 : 128, shared * (uint32_t)sizeof(float), x, one_block);
 }
 
 static struct gpu_attn_src source(struct gpu_build *b, const struct lmd_attn_src *s)

@@ -309,8 +309,10 @@ static enum lmd_status run_op(struct watch *w, uint32_t op, uint32_t *at)
 		return st;
 	while (*at < p->n_dispatch && (p->dispatches[*at].op == op || p->dispatches[*at].op == LMD_NONE))
 		++*at;
-	if (!op)
+	if (!op) {
 		bring(p, &b, w->step);
+		vkb_barrier(p->dev, b.cmd);
+	}
 	vkb_plan_record(p, b.cmd, from, *at);
 	return vkb_submit(&b, NULL, NULL, &p->dev->error);
 }
