@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * JPEG through libjpeg, whose errors leave by longjmp: everything that is used afterwards lies in one
- * struct. */
+ * struct, which belongs to the caller of the function that they return to. */
 #include "core/picture/decode.h"
 
 #if LMD_HAVE_JPEG
@@ -60,11 +60,14 @@ static void on_progress(j_common_ptr jpeg)
 			       LMI_PICTURE_MAX_SCANS));
 }
 
+/* Returns at an error, too: r->status. */
 static void read_lines(struct reader *r, const void *bytes, size_t n)
 {
 	struct jpeg_decompress_struct *d = &r->jpeg;
 	enum lmd_status st;
 
+	if (setjmp(r->back))
+		return;
 	jpeg_create_decompress(d);
 	d->client_data = r;
 	d->progress = &r->progress;
@@ -96,8 +99,7 @@ enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const vo
 	r.jpeg.client_data = &r;
 	r.errors.error_exit = on_error;
 	r.errors.emit_message = on_message;
-	if (!setjmp(r.back))
-		read_lines(&r, bytes, n);
+	read_lines(&r, bytes, n);
 	jpeg_destroy_decompress(&r.jpeg);
 	if (r.status == LMD_OK)
 		*out = r.pixels;
