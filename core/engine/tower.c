@@ -97,6 +97,7 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 					  .device = opts->device,
 					  .n_thread = opts->n_thread,
 					  .activations = opts->activations,
+					  .deterministic = opts->deterministic,
 					  .n_seq = 1,
 					  .k_dtype = -1,
 					  .v_dtype = -1,
@@ -110,6 +111,8 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 					  .devices = target->set,
 					  .at_once = opts->at_once,
 					  .isolated = opts->isolated,
+					  .isolate_untrusted = opts->isolate_untrusted,
+					  .isolation_timeout_ns = opts->isolation_timeout_ns,
 					  .loss = opts->loss,
 					  .device_list = opts->device_list};
 	struct lmd_plan_key key;
@@ -117,7 +120,7 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 	enum lmd_status st;
 
 	(void)snprintf(label, sizeof(label), "%.100s-mmproj", opts->label ? opts->label : "model");
-	o.label = opts->isolated ? label : NULL; /* names its worker */
+	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
 	st = lmi_inst_open(&t->inst, &o, err);
 	if (st == LMD_OK)
 		st = check(t, target, err);
@@ -126,6 +129,10 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 	t->picture = t->inst->desc.picture;
 	key = lmi_inst_main_key(t->inst);
 	st = lmi_inst_exec(t->inst, &key, &t->exec, err);
+	if (st == LMD_OK && t->inst->execs[t->exec]->out_width != t->inst->desc.n_embd_out)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s makes rows of %u numbers, not %u",
+				t->inst->model->arch, t->inst->execs[t->exec]->out_width,
+				t->inst->desc.n_embd_out);
 	return st == LMD_OK ? lmi_inst_reserve_external_rows(t->inst, err) : st;
 }
 
@@ -182,7 +189,7 @@ enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_
 				  lmi_printable_path(shown, sizeof(shown), opts->mmproj_path), cause.text);
 }
 
-const struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t)
+struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t)
 {
 	return t->inst;
 }

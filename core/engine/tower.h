@@ -20,7 +20,7 @@ enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_
 				      const struct lmi_engine_model_opts *opts, struct lmd_error *err);
 /* t may be NULL. */
 void lmi_engine_tower_close(struct lmi_engine_tower *t);
-const struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t);
+struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t);
 /* Returns what it expects of pictures, valid as long as it is open. */
 const struct lmd_picture *lmi_engine_tower_picture(const struct lmi_engine_tower *t);
 /* Returns what digests of pictures depend on besides their pixels. Any thread. */

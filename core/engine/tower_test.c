@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Vision towers: their rows against those of Hugging Face transformers, for each projector and backend; a
- * generation from patches has the tokens of one from these rows; kept rows; what does not fit. */
+ * generation from patches has the tokens of one from these rows; kept rows; what does not fit; lost workers. */
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tower.h"
+#include "core/worker/worker.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/pictures/expected.gen.h"
@@ -215,6 +218,36 @@ START_TEST(ends_while_it_waits)
 }
 END_TEST
 
+/* Each process of an isolated model with a tower that ends while it has nothing to do breaks the engine.
+ * _i: the tower's */
+START_TEST(the_end_of_a_worker_is_noticed)
+{
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine *e;
+	struct lmd_error err;
+	struct pollfd p;
+
+	o.in_line = false;
+	o.inst.backend = "ref";
+	o.inst.mmproj_path = paths[LMT_TOWER_MLP];
+	o.inst.label = "tiny";
+	o.inst.isolated = true;
+	e = story_engine(&o);
+	p = (struct pollfd){.fd = lmi_engine_fd(e), .events = POLLIN};
+	ck_assert_int_eq(
+		kill(lmi_worker_pid((_i ? lmi_engine_tower_inst(e->inst->tower) : e->inst)->devices[0].state),
+		     SIGKILL),
+		0);
+	while (!lmi_engine_is_broken(e, &err)) {
+		ck_assert_int_eq(poll(&p, 1, 60000), 1);
+		lmi_engine_clear_fd(e);
+	}
+	ck_assert_msg(strstr(err.text, _i ? "device ref0@tiny-mmproj was lost" : "device ref0@tiny was lost"),
+		      "%s", err.text);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 static void refuse_open(const char *mmproj, enum lmt_tiny kind, const char *text)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
@@ -259,16 +292,21 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
 	Suite *s = suite_create("vision towers");
 	TCase *t = tcase_create("vision towers");
+	int status;
+
+	if (lmi_worker_main_if_asked(argc, argv, &status))
+		return status;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, rows_are_those_of_transformers, 0, 3 * LMT_N_TOWER);
 	tcase_add_loop_test(t, patches_give_the_tokens_of_their_rows, 0, 3 * LMT_N_TOWER);
 	tcase_add_test(t, ends_while_it_waits);
+	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
