@@ -65,6 +65,18 @@ static enum lmd_status check(const struct lmi_engine_tower *t, const struct lmi_
 	return LMD_OK;
 }
 
+static void add_key(struct lmi_sha256 *h, const struct lmd_meta *x)
+{
+	lmi_sha256_update(h, x->key, strlen(x->key) + 1);
+	if (x->type < LMD_META_STR)
+		lmi_sha256_update(h, &x->v, sizeof(x->v.u));
+	else if (x->type == LMD_META_STR && x->v.s.len)
+		lmi_sha256_update(h, x->v.s.ptr, x->v.s.len);
+	else if (x->type >= LMD_META_ARR_BOOL && x->type < LMD_META_ARR_STR && x->n)
+		lmi_sha256_update(h, x->v.a,
+				  (size_t)x->n * (x->type == LMD_META_ARR_BOOL ? 1 : sizeof(int64_t)));
+}
+
 /* The digest of keys, shapes and the first numbers of all tensors. */
 static enum lmd_status make_digest(struct lmi_engine_tower *t, struct lmd_error *err)
 {
@@ -73,6 +85,8 @@ static enum lmd_status make_digest(struct lmi_engine_tower *t, struct lmd_error 
 
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	for (uint32_t i = 0; i < m->n_meta; i++)
+		add_key(&h, &m->meta[i]);
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *x = &m->tensors[i];
 
