@@ -5,6 +5,8 @@
 #include "core/picture/decode.h"
 
 #if LMD_HAVE_JPEG
+#include "core/base/cancel.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 
@@ -50,10 +52,14 @@ static void on_message(j_common_ptr jpeg, int level)
 						"the JPEG file is damaged: it ends too early"));
 }
 
+/* Is called for each line, and for the blocks of up to 16 lines of a scan. */
 static void on_progress(j_common_ptr jpeg)
 {
 	const struct jpeg_decompress_struct *d = &reader_of(jpeg)->jpeg;
 
+	if (!lmi_cancel_step(8ull * d->image_width))
+		leave(reader_of(jpeg),
+		      lmd_fail(reader_of(jpeg)->err, LMD_CANCELLED, "reading a picture was cancelled"));
 	if (jpeg->is_decompressor && d->input_scan_number > LMI_PICTURE_MAX_SCANS)
 		leave(reader_of(jpeg),
 		      lmd_fail(reader_of(jpeg)->err, LMD_INVALID, "the JPEG file has more than %d scans",
