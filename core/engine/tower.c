@@ -18,7 +18,7 @@
 struct kept {
 	uint8_t digest[LMI_SHA256_BYTES];
 	float *rows; /* NULL: free */
-	uint64_t bytes, turn;
+	uint64_t tenant, bytes, turn;
 };
 
 struct lmi_engine_tower {
@@ -234,10 +234,11 @@ uint32_t lmi_engine_tower_rows(const struct lmi_engine_tower *t, uint32_t patche
 
 /* ---- kept rows ---- */
 
-static struct kept *find(struct lmi_engine_tower *t, const uint8_t *digest)
+static struct kept *find(struct lmi_engine_tower *t, uint64_t tenant, const uint8_t *digest)
 {
 	for (uint32_t i = 0; i < N_KEPT; i++)
-		if (t->kept[i].rows && !memcmp(t->kept[i].digest, digest, LMI_SHA256_BYTES))
+		if (t->kept[i].rows && t->kept[i].tenant == tenant &&
+		    !memcmp(t->kept[i].digest, digest, LMI_SHA256_BYTES))
 			return &t->kept[i];
 	return NULL;
 }
@@ -264,7 +265,8 @@ static struct kept *oldest(struct lmi_engine_tower *t, bool room)
 }
 
 /* Keeps a copy of the rows, in place of those that were not used for the longest time. */
-static void keep(struct lmi_engine_tower *t, const struct lmi_engine_seq_picture *p, uint64_t bytes)
+static void keep(struct lmi_engine_tower *t, uint64_t tenant, const struct lmi_engine_seq_picture *p,
+		 uint64_t bytes)
 {
 	float *copy = bytes <= KEPT_BYTES ? lmi_alloc(1, (size_t)bytes) : NULL;
 	struct kept *k;
@@ -277,7 +279,7 @@ static void keep(struct lmi_engine_tower *t, const struct lmi_engine_seq_picture
 	k = oldest(t, true);
 	if (k->rows)
 		forget(t, k);
-	*k = (struct kept){.rows = copy, .bytes = bytes, .turn = ++t->turn};
+	*k = (struct kept){.rows = copy, .tenant = tenant, .bytes = bytes, .turn = ++t->turn};
 	memcpy(k->digest, p->digest, LMI_SHA256_BYTES);
 	t->kept_bytes += bytes;
 }
@@ -342,11 +344,12 @@ static enum lmd_status compute(struct lmi_engine_tower *t, const struct lmi_engi
 	return st;
 }
 
-enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engine_seq_picture *p,
+enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, uint64_t tenant,
+				     struct lmi_engine_seq_picture *p,
 				     const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	uint64_t bytes = (uint64_t)p->n * t->inst->desc.n_embd_out * sizeof(*p->rows);
-	struct kept *k = find(t, p->digest);
+	struct kept *k = find(t, tenant, p->digest);
 	float *rows = lmi_alloc(1, (size_t)bytes);
 	enum lmd_status st = LMD_OK;
 
@@ -364,7 +367,7 @@ enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engi
 	}
 	p->rows = rows;
 	if (!k)
-		keep(t, p, bytes);
+		keep(t, tenant, p, bytes);
 	lmi_free(p->patches);
 	p->patches = NULL;
 	return LMD_OK;

@@ -100,8 +100,8 @@ static struct lmi_engine_picture picture_of(struct lmi_engine *e, int k, const u
 		.both_ways = how->flags & LMD_PICTURE_BOTH_WAYS};
 }
 
-/* The tower's rows; free with lmi_free. */
-static float *rows_of(struct lmi_engine *e, int k)
+/* The tower's rows for a tenant from the picture, or from one that is inverted; free with lmi_free. */
+static float *rows_for(struct lmi_engine *e, int k, uint64_t tenant, bool inverted)
 {
 	struct lmi_engine_seq_picture p = {.n = lmi_engine_picture_rows(e, cases[k].w, cases[k].h),
 					   .patches = patches_of(k),
@@ -109,11 +109,18 @@ static float *rows_of(struct lmi_engine *e, int k)
 					   .patches_h = cases[k].h};
 	struct lmd_error err;
 
+	for (uint32_t i = 0; inverted && i < p.patches_w * p.patches_h * 3 * LMT_TOWER_PATCH * LMT_TOWER_PATCH; i++)
+		p.patches[i] ^= 255;
 	p.digest[0] = (uint8_t)k;
 	ck_assert_uint_eq(p.n, cases[k].n_row);
-	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, &p, NULL, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, tenant, &p, NULL, &err) == LMD_OK, "%s", err.text);
 	ck_assert_ptr_null(p.patches);
 	return p.rows;
+}
+
+static float *rows_of(struct lmi_engine *e, int k)
+{
+	return rows_for(e, k, 0, false);
 }
 
 /* _i: projector and backend */
@@ -180,6 +187,24 @@ START_TEST(patches_give_the_tokens_of_their_rows)
 	lmi_free(rows);
 	lmi_free(patches);
 	lmi_engine_fini(plain);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* Another picture under the digest of one shows whether its rows were kept. */
+START_TEST(rows_are_kept_for_a_tenant)
+{
+	struct lmi_engine *e = open_with(LMT_TOWER_MLP, "ref");
+	float *first = rows_for(e, LMT_TOWER_MLP, 1, false), *kept = rows_for(e, LMT_TOWER_MLP, 1, true),
+	      *other = rows_for(e, LMT_TOWER_MLP, 2, true);
+	size_t n = cases[LMT_TOWER_MLP].n_row * lmi_engine_tower_inst(e->inst->tower)->desc.n_embd_out *
+		   sizeof(*first);
+
+	ck_assert_mem_eq(kept, first, n);
+	ck_assert_mem_ne(other, first, n);
+	lmi_free(first);
+	lmi_free(kept);
+	lmi_free(other);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -305,6 +330,7 @@ int main(int argc, char **argv)
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, rows_are_those_of_transformers, 0, 3 * LMT_N_TOWER);
 	tcase_add_loop_test(t, patches_give_the_tokens_of_their_rows, 0, 3 * LMT_N_TOWER);
+	tcase_add_test(t, rows_are_kept_for_a_tenant);
 	tcase_add_test(t, ends_while_it_waits);
 	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
