@@ -399,6 +399,39 @@ START_TEST(guesses_depend_on_the_sequence_alone)
 }
 END_TEST
 
+/* The first token shifts a prompt that fills the context, and so takes rows away that have just been computed. */
+START_TEST(a_full_prompt_is_shifted)
+{
+	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine_generate cmd;
+	struct lmi_engine *e, *plain;
+	struct story have, want;
+	lmd_token v[128];
+
+	o.inst.n_ctx = LMD_LEN(v);
+	e = story_engine(&o);
+	o.inst.draft_path = NULL;
+	plain = story_engine(&o);
+	for (uint32_t i = 0; i < LMD_LEN(v); i++)
+		v[i] = (lmd_token)(i * 7 % 95);
+	cmd = story_command(1, v, LMD_LEN(v), 150);
+	cmd.shift = true;
+	cmd.n_keep = 5;
+	cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+	cmd.n_draft = 3;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	have = story_generate(e, &cmd);
+	cmd.draft = LMI_ENGINE_DRAFT_OFF;
+	want = story_generate(plain, &cmd);
+	ck_assert_uint_ge(have.last.u.done.n_shift, 2);
+	ck_assert_uint_eq(have.n_tokens, want.n_tokens);
+	ck_assert_mem_eq(have.tokens, want.tokens, want.n_tokens * sizeof(want.tokens[0]));
+	ck_assert_uint_gt(have.last.u.done.n_accepted, 0);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
 /* ---- options ---- */
 
 START_TEST(a_model_without_draft_layers_is_refused)
@@ -457,6 +490,7 @@ int main(void)
 	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
 	tcase_add_test(t, guesses_save_steps);
 	tcase_add_test(t, guesses_depend_on_the_sequence_alone);
+	tcase_add_test(t, a_full_prompt_is_shifted);
 	tcase_add_test(t, a_model_without_draft_layers_is_refused);
 	tcase_add_test(t, the_memory_is_planned);
 	suite_add_tcase(s, t);
