@@ -259,7 +259,7 @@ bool lmi_engine_look(struct lmi_engine *e)
 		return true;
 	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
 	atomic_store(&e->only_id, s->id);
-	st = lmi_engine_tower_run(e->inst->tower, next_picture(s), &w, &err);
+	st = lmi_engine_tower_run(e->inst->tower, s->tenant, next_picture(s), &w, &err);
 	atomic_store(&e->only_id, 0);
 	atomic_fetch_add(&e->progress, 1);
 	if (st == LMD_CANCELLED)

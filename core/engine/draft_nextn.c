@@ -57,6 +57,17 @@ void lmi_engine_nextn_close(struct lmi_engine_nextn *m)
 	lmi_free(m);
 }
 
+/* Do the pages of a plan's groups stay as long as the sequence? Draft rows are computed later than those of the
+ * model. */
+static bool pages_stay(const struct lmd_arch_desc *d, uint32_t groups)
+{
+	for (uint32_t g = 0; g < d->n_group; g++)
+		if (groups >> g & 1 && (d->groups[g].kind != LMD_GROUP_PAGED || d->groups[g].window ||
+					d->groups[g].chunk || d->groups[g].ratio > 1))
+			return false;
+	return true;
+}
+
 enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_inst *inst,
 				      uint32_t n_vocab, struct lmd_error *err)
 {
@@ -78,6 +89,10 @@ enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_
 			      inst->n_seq);
 	if (st == LMD_OK)
 		st = lmi_inst_exec(inst, &key, &m->exec, err);
+	if (st == LMD_OK && !pages_stay(&inst->desc, inst->execs[m->exec]->groups))
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "architecture %s: the draft layers do not attend to all tokens",
+			      inst->model->arch);
 	if (st != LMD_OK) {
 		lmi_engine_nextn_close(m);
 		return st;

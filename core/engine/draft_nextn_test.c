@@ -319,6 +319,119 @@ START_TEST(guesses_save_steps)
 }
 END_TEST
 
+/* ---- feeding ---- */
+
+#define N_FED 3
+#define N_ROWS 40
+#define N_GUESS 4
+
+/* Computes the prompts of n sequences, `chunk` rows of each at a time, feeds their drafters, and
+ * lets these guess. */
+static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS + 1], uint32_t n,
+			uint32_t chunk, lmd_token (*out)[N_GUESS])
+{
+	struct lmi_engine_draft_opts o = {.cap = 100, .nextn = inst->nextn};
+	struct lmi_engine_draft_want want[N_FED];
+	struct lmi_engine_rows rows[N_FED];
+	void *drafter[N_FED];
+	struct lmd_error err;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert_int_eq(lmi_engine_drafter_nextn.create(&drafter[i], &o, &err), LMD_OK);
+		rows[i] = (struct lmi_engine_rows){.kv_seq = lmi_kv_open(inst->kv),
+						   .n = chunk,
+						   .tokens = prompts[i]};
+		want[i] = (struct lmi_engine_draft_want){.drafter = drafter[i],
+							 .tokens = prompts[i],
+							 .n_tokens = N_ROWS + 1,
+							 .most = N_GUESS,
+							 .out = out[i],
+							 .kv_seq = rows[i].kv_seq};
+	}
+	for (uint32_t at = 0; at < N_ROWS; at += chunk) {
+		const float *hidden;
+
+		for (uint32_t i = 0; i < n; i++) {
+			rows[i].first = at;
+			ck_assert(lmi_kv_reserve(inst->kv, rows[i].kv_seq, chunk, NULL, 0));
+		}
+		ck_assert_msg(lmi_engine_step_run(inst, 0, rows, n, NULL, &err) == LMD_OK, "%s", err.text);
+		hidden = inst->slot[0].hidden;
+		for (uint32_t i = 0; i < n; i++)
+			lmi_kv_commit(inst->kv, rows[i].kv_seq, chunk);
+		for (uint32_t i = 0; i < n; i++, hidden += (size_t)chunk * LMT_EMBD)
+			lmi_engine_nextn_feed(inst->nextn, 0, drafter[i], &rows[i], chunk, hidden);
+	}
+	lmi_engine_nextn_guess(inst->nextn, 0, want, n);
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(want[i].n, N_GUESS);
+		lmi_engine_drafter_nextn.destroy(drafter[i]);
+		lmi_kv_close(inst->kv, rows[i].kv_seq);
+	}
+}
+
+/* Guesses do not depend on the steps in which a prompt was computed, nor on other sequences in them. */
+START_TEST(guesses_depend_on_the_sequence_alone)
+{
+	static lmd_token prompts[N_FED][N_ROWS + 1];
+	struct lmi_engine_opts o = nextn_opts(N_FED, true);
+	lmd_token want[N_FED][N_GUESS], have[N_FED][N_GUESS];
+	uint64_t rnd = env.seed;
+	struct lmi_inst *inst;
+	struct lmd_error err;
+
+	o.inst.n_batch = N_FED * N_ROWS;
+	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_nextn_open(&inst->nextn, inst, LMT_VOCAB, &err) == LMD_OK, "%s", err.text);
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < N_FED; i++)
+			for (uint32_t k = 0; k <= N_ROWS; k++)
+				prompts[i][k] = (lmd_token)below(&rnd, 95);
+		for (uint32_t i = 0; i < N_FED; i++)
+			guess_after(inst, &prompts[i], 1, N_ROWS, &want[i]);
+		for (uint32_t chunk = 5; chunk <= N_ROWS; chunk *= 2) {
+			guess_after(inst, prompts, N_FED, chunk, have);
+			ck_assert_msg(!memcmp(have, want, sizeof(want)), "round %u, chunks of %u rows",
+				      round, chunk);
+		}
+	}
+	lmi_inst_close(inst);
+}
+END_TEST
+
+/* The first token shifts a prompt that fills the context, and so takes rows away that have just been computed. */
+START_TEST(a_full_prompt_is_shifted)
+{
+	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine_generate cmd;
+	struct lmi_engine *e, *plain;
+	struct story have, want;
+	lmd_token v[128];
+
+	o.inst.n_ctx = LMD_LEN(v);
+	e = story_engine(&o);
+	o.inst.draft_path = NULL;
+	plain = story_engine(&o);
+	for (uint32_t i = 0; i < LMD_LEN(v); i++)
+		v[i] = (lmd_token)(i * 7 % 95);
+	cmd = story_command(1, v, LMD_LEN(v), 150);
+	cmd.shift = true;
+	cmd.n_keep = 5;
+	cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+	cmd.n_draft = 3;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	have = story_generate(e, &cmd);
+	cmd.draft = LMI_ENGINE_DRAFT_OFF;
+	want = story_generate(plain, &cmd);
+	ck_assert_uint_ge(have.last.u.done.n_shift, 2);
+	ck_assert_uint_eq(have.n_tokens, want.n_tokens);
+	ck_assert_mem_eq(have.tokens, want.tokens, want.n_tokens * sizeof(want.tokens[0]));
+	ck_assert_uint_gt(have.last.u.done.n_accepted, 0);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
 /* ---- options ---- */
 
 START_TEST(a_model_without_draft_layers_is_refused)
@@ -376,6 +489,8 @@ int main(void)
 	tcase_add_test(t, draft_rows_equal_the_formula);
 	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
 	tcase_add_test(t, guesses_save_steps);
+	tcase_add_test(t, guesses_depend_on_the_sequence_alone);
+	tcase_add_test(t, a_full_prompt_is_shifted);
 	tcase_add_test(t, a_model_without_draft_layers_is_refused);
 	tcase_add_test(t, the_memory_is_planned);
 	suite_add_tcase(s, t);

@@ -100,9 +100,10 @@ static enum lmd_status check_encoder(const struct lmi_inst *inst,
 	return LMD_OK;
 }
 
-static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_engine_input_seq *in,
+static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_engine_input_seq *all,
 				 uint32_t index, struct lmd_error *err)
 {
+	const struct lmi_engine_input_seq *in = &all[index];
 	enum lmd_status st = check_rows(inst, in, err);
 
 	if (st == LMD_OK)
@@ -121,9 +122,11 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_e
 				"sequence %u cannot fork from sequence %u after %u of its %u "
 				"tokens",
 				index, in->fork_of, in->fork_at, in->n_tokens);
-	if (st == LMD_OK && in->n_pictures && in->fork_of != LMI_ENGINE_NO_FORK)
+	if (st == LMD_OK && in->fork_of != LMI_ENGINE_NO_FORK &&
+	    (in->n_pictures || all[in->fork_of].n_pictures))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"sequence %u: one with pictures cannot fork from another", index);
+				"sequence %u cannot fork from sequence %u: one of them has pictures", index,
+				in->fork_of);
 	if (st == LMD_OK && (in->adapter < 0 || in->adapter >= LMI_ENGINE_N_ADAPTER_SLOT))
 		return lmd_fail(err, LMD_INVALID, "adapter slot %d, must be 0 to %d", in->adapter,
 				LMI_ENGINE_N_ADAPTER_SLOT - 1);
@@ -210,7 +213,7 @@ static enum lmd_status create(struct lmi_engine_job **out, const struct lmi_inst
 		return lmd_fail(err, LMD_INVALID, "%u sequences: a command must have 1 to %u", n,
 				SEQ_MAX);
 	for (uint32_t i = 0; i < n; i++) {
-		enum lmd_status st = check_seq(inst, &in[i], i, err);
+		enum lmd_status st = check_seq(inst, in, i, err);
 
 		if (st != LMD_OK)
 			return st;

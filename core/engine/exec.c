@@ -293,7 +293,7 @@ static enum lmd_status check_memory(const struct lmi_inst_device *d, const struc
 
 	m.weights = d->weight_bytes + n->weights;
 	m.step = d->scratch_bytes + d->link_bytes + more_scratch(d, n->scratch) + n->links;
-	m.results = (d->out_bytes + d->hidden_bytes) * inst->n_slot + d->best_bytes;
+	m.results = d->out_bytes * inst->n_slot + d->hidden_bytes + d->best_bytes;
 	return lmi_engine_memory_check(&m, d->name, inst->n_device, err);
 }
 
@@ -699,7 +699,8 @@ static void discard(struct lmi_engine_exec *e)
 	lmi_plan_destroy(e->plan);
 }
 
-/* Fills in what results take: logits, their best candidates, and hidden rows. */
+/* Fills in what results take: logits, their best candidates, and hidden rows; draft layers read some and put
+ * out others. */
 static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bool draft)
 {
 	struct lmi_inst_device *d;
@@ -707,7 +708,7 @@ static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bo
 
 	inst->sampler = e->segments[e->out_segment].device;
 	d = &inst->devices[inst->sampler];
-	d->estimate.results = (bytes + hidden + (draft ? hidden : 0)) * inst->n_slot;
+	d->estimate.results = (bytes + (draft ? 3 : 1) * hidden) * inst->n_slot;
 	if (e->out_id == LMD_OUT_LOGITS)
 		d->estimate.results += lmi_engine_best_bytes(inst, d, e->out_width);
 }

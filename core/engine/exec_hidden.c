@@ -15,6 +15,21 @@ uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_e
 	return (uint64_t)inst->n_batch * inst->desc.n_embd * sizeof(float);
 }
 
+/* Creates rows of a slot unless another plan has. */
+static enum lmd_status open_rows(struct lmi_inst_device *d, struct lmi_engine_shared *rows, uint64_t bytes,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (rows->bytes)
+		return LMD_OK;
+	st = lmi_engine_shared_create(d, rows, bytes, LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
+				      err);
+	if (st == LMD_OK)
+		d->hidden_bytes += bytes;
+	return st;
+}
+
 enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				   struct lmd_error *err)
 {
@@ -31,24 +46,22 @@ enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_
 				inst->model->arch);
 	device = e->segments[e->hidden_segment].device;
 	d = &inst->devices[device];
+	if (e->key.kind == LMD_PLAN_DRAFT)
+		inst->draft_device = device;
 	for (uint32_t i = 0; i < inst->n_slot && st == LMD_OK; i++) {
 		struct lmi_engine_slot *t = &inst->slot[i];
 
-		if (!d->hidden_bytes)
-			st = lmi_engine_shared_create(d, &t->hidden_rows[device], bytes,
-						      LMI_ENGINE_SHARED_DEVICE |
-							      LMI_ENGINE_SHARED_HOST,
-						      err);
-		if (st == LMD_OK && e->key.kind == LMD_PLAN_DRAFT && !t->before_rows.host)
-			st = lmi_engine_shared_create(d, &t->before_rows, bytes,
-						      LMI_ENGINE_SHARED_DEVICE |
-							      LMI_ENGINE_SHARED_HOST,
-						      err);
+		st = open_rows(d, lmi_engine_hidden_rows(t, e, device), bytes, err);
+		if (st == LMD_OK && e->key.kind == LMD_PLAN_DRAFT)
+			st = open_rows(d, &t->before_rows, bytes, err);
 	}
-	d->hidden_bytes = bytes;
-	if (e->key.kind == LMD_PLAN_DRAFT)
-		inst->draft_device = device;
 	return st;
+}
+
+struct lmi_engine_shared *lmi_engine_hidden_rows(struct lmi_engine_slot *t,
+						 const struct lmi_engine_exec *e, uint32_t device)
+{
+	return e->key.kind == LMD_PLAN_DRAFT ? &t->draft_rows : &t->hidden_rows[device];
 }
 
 uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p)

@@ -7,9 +7,10 @@
 
 #include "core/engine/draft_model.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/tower.h"
 #include "core/worker/worker.h"
 
-#define MAX_FD (2 * LMI_ENGINE_MAX_DEVICE + 1)
+#define MAX_FD (3 * LMI_ENGINE_MAX_DEVICE + 1)
 
 /* Adds the sockets of an instance's workers; returns the number of entries. */
 static nfds_t add_workers(const struct lmi_inst *inst, struct pollfd *p, nfds_t n)
@@ -46,11 +47,14 @@ void lmi_engine_wait_idle(struct lmi_engine *e)
 {
 	struct pollfd p[MAX_FD] = {{.fd = e->commands.fd, .events = POLLIN}};
 	struct lmi_inst *draft = e->inst->draft ? lmi_engine_draft_model_inst(e->inst->draft) : NULL;
+	struct lmi_inst *tower = e->inst->tower ? lmi_engine_tower_inst(e->inst->tower) : NULL;
 	nfds_t n = add_workers(e->inst, p, 1), n_ready = 0;
 	struct lmd_error err = {0};
 
 	if (draft)
 		n = add_workers(draft, p, n);
+	if (tower)
+		n = add_workers(tower, p, n);
 	if (poll(p, n, -1) <= 0)
 		return;
 	for (nfds_t i = 1; i < n; i++)
@@ -61,7 +65,7 @@ void lmi_engine_wait_idle(struct lmi_engine *e)
 		return;
 	if (draft)
 		(void)check_workers(draft, &err); /* it guesses no more */
-	if (check_workers(e->inst, &err) != LMD_OK) {
+	if (check_workers(e->inst, &err) != LMD_OK || (tower && check_workers(tower, &err) != LMD_OK)) {
 		lmi_engine_break(e, &err);
 		lmi_engine_event_ring_wake(&e->events);
 	}

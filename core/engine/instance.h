@@ -122,8 +122,9 @@ struct lmi_engine_slot {
 	 * hidden: those of the last step */
 	struct lmi_engine_shared hidden_rows[LMI_ENGINE_MAX_DEVICE];
 	float *hidden;
-	/* those that a DRAFT plan reads, on its device; host NULL: there is no such plan */
-	struct lmi_engine_shared before_rows;
+	/* those that a DRAFT plan reads, and those that it puts out, on its device; it runs while the hidden rows
+	 * of the model are still read. host NULL: there is no such plan */
+	struct lmi_engine_shared before_rows, draft_rows;
 	/* external rows, [n_batch][n_input_embd], on the device that reads them; ext =
 	 * ext_rows.host, NULL until needed */
 	struct lmi_engine_shared ext_rows;
@@ -162,7 +163,7 @@ struct lmi_inst_device {
 	uint32_t n_scratch;
 	uint64_t out_bytes;    /* of the results of each slot */
 	uint64_t best_bytes;   /* of their best candidates */
-	uint64_t hidden_bytes; /* of hidden rows of each slot */
+	uint64_t hidden_bytes; /* of hidden rows of all slots */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
@@ -425,6 +426,9 @@ uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_e
 /* Creates their memory, unless it exists. LMD_UNSUPPORTED: draft layers on several devices. */
 enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				       struct lmd_error *err);
+/* Returns the hidden rows of a slot that steps of a plan put out on a device. */
+struct lmi_engine_shared *lmi_engine_hidden_rows(struct lmi_engine_slot *t,
+						 const struct lmi_engine_exec *e, uint32_t device);
 /* Returns the groups whose caches a plan uses: bit g. */
 uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p);
 

@@ -253,8 +253,10 @@ static void close_rows(struct lmi_inst *inst, uint32_t device, struct lmi_engine
 
 	lmi_engine_shared_destroy(d, &t->out_rows[device]);
 	lmi_engine_shared_destroy(d, &t->hidden_rows[device]);
-	if (device == inst->draft_device)
-		lmi_engine_shared_destroy(d, &t->before_rows);
+	if (device != inst->draft_device)
+		return;
+	lmi_engine_shared_destroy(d, &t->before_rows);
+	lmi_engine_shared_destroy(d, &t->draft_rows);
 }
 
 void lmi_inst_close(struct lmi_inst *inst)

@@ -311,6 +311,22 @@ START_TEST(refusals)
 	cmd.flags |= LMI_ENGINE_GEN_RESUMABLE;
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_UNSUPPORTED);
 	ck_assert_str_eq(err.text, "durable: not together with pictures");
+	for (uint32_t i = 0; i < 2; i++) { /* which has the picture */
+		struct lmi_engine_input_seq pair[2] = {q, q};
+		const struct lmi_engine_eval fork = {
+			.id = 1, .seqs = pair, .n_seq = 2, .pooling = LMD_POOL_UNSET};
+		struct lmt_rows r;
+
+		p = noise_at(FIRST, 0, false);
+		pair[i] = with_pictures(&p, 1);
+		pair[1 - i].n_pictures = 0;
+		pair[0].fork_of = LMI_ENGINE_NO_FORK;
+		pair[1].fork_of = 0;
+		pair[1].fork_at = N_PROMPT - 1;
+		ck_assert_int_eq(lmt_eval(e, &fork, &r, &err), LMD_UNSUPPORTED);
+		ck_assert_str_eq(err.text,
+				 "sequence 1 cannot fork from sequence 0: one of them has pictures");
+	}
 	lmi_engine_fini(e);
 	e = open_kind(LMT_FULL, "ref", N_ROW + 1); /* beside two other sequences there is no room */
 	p = noise_at(FIRST, 0, true);

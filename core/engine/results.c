@@ -295,6 +295,15 @@ static uint32_t free_slot(const struct lmi_engine *e)
 	return (e->first + e->n_pending) % e->inst->n_slot;
 }
 
+/* Are the rows of a part, of which the first n count, still in memory? Its results may have shifted or cut the
+ * sequence. */
+static bool has_rows(const struct lmi_engine *e, const struct lmi_engine_seq *q,
+		     const struct lmi_engine_rows *r, uint32_t n)
+{
+	return q->handle != LMI_SCHED_NO_SEQ && lmi_sched_kv_seq(e->sched, q->handle) == r->kv_seq &&
+	       lmi_kv_len(e->inst->kv, r->kv_seq) >= r->first + n;
+}
+
 void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pending *p,
 			     const float *hidden)
 {
@@ -303,7 +312,7 @@ void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pendi
 		const struct lmi_engine_seq *q = p->seq[i];
 		void *drafter = q && q->session->gen ? lmi_engine_gen_nextn(q->session->gen) : NULL;
 
-		if (drafter && !planned->encode)
+		if (drafter && !planned->encode && has_rows(e, q, &p->rows[i], planned->n_kept))
 			lmi_engine_nextn_feed(e->inst->nextn, free_slot(e), drafter, &p->rows[i],
 					      planned->n_kept, hidden);
 		hidden += (size_t)planned->n * e->inst->desc.n_embd;

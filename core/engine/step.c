@@ -521,7 +521,8 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	struct lmi_inst_device *d = &inst->devices[s->device];
 	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows[s->device];
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
-	const struct lmi_engine_shared *hidden = &inst->slot[slot].hidden_rows[s->device];
+	const struct lmi_engine_shared *hidden =
+		lmi_engine_hidden_rows(&inst->slot[slot], e, s->device);
 	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
 	bool has_hidden = index == e->hidden_segment;
@@ -637,7 +638,7 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 	t->out = t->out_rows[e->segments[e->out_segment].device].host;
 	t->hidden = e->hidden_segment == LMD_NONE
 			    ? NULL
-			    : t->hidden_rows[e->segments[e->hidden_segment].device].host;
+			    : lmi_engine_hidden_rows(t, e, e->segments[e->hidden_segment].device)->host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);

@@ -18,7 +18,7 @@
 struct kept {
 	uint8_t digest[LMI_SHA256_BYTES];
 	float *rows; /* NULL: free */
-	uint64_t bytes, turn;
+	uint64_t tenant, bytes, turn;
 };
 
 struct lmi_engine_tower {
@@ -65,6 +65,18 @@ static enum lmd_status check(const struct lmi_engine_tower *t, const struct lmi_
 	return LMD_OK;
 }
 
+static void add_key(struct lmi_sha256 *h, const struct lmd_meta *x)
+{
+	lmi_sha256_update(h, x->key, strlen(x->key) + 1);
+	if (x->type < LMD_META_STR)
+		lmi_sha256_update(h, &x->v, sizeof(x->v.u));
+	else if (x->type == LMD_META_STR && x->v.s.len)
+		lmi_sha256_update(h, x->v.s.ptr, x->v.s.len);
+	else if (x->type >= LMD_META_ARR_BOOL && x->type < LMD_META_ARR_STR && x->n)
+		lmi_sha256_update(h, x->v.a,
+				  (size_t)x->n * (x->type == LMD_META_ARR_BOOL ? 1 : sizeof(int64_t)));
+}
+
 /* The digest of keys, shapes and the first numbers of all tensors. */
 static enum lmd_status make_digest(struct lmi_engine_tower *t, struct lmd_error *err)
 {
@@ -73,6 +85,8 @@ static enum lmd_status make_digest(struct lmi_engine_tower *t, struct lmd_error 
 
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	for (uint32_t i = 0; i < m->n_meta; i++)
+		add_key(&h, &m->meta[i]);
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *x = &m->tensors[i];
 
@@ -97,6 +111,7 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 					  .device = opts->device,
 					  .n_thread = opts->n_thread,
 					  .activations = opts->activations,
+					  .deterministic = opts->deterministic,
 					  .n_seq = 1,
 					  .k_dtype = -1,
 					  .v_dtype = -1,
@@ -110,6 +125,8 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 					  .devices = target->set,
 					  .at_once = opts->at_once,
 					  .isolated = opts->isolated,
+					  .isolate_untrusted = opts->isolate_untrusted,
+					  .isolation_timeout_ns = opts->isolation_timeout_ns,
 					  .loss = opts->loss,
 					  .device_list = opts->device_list};
 	struct lmd_plan_key key;
@@ -117,7 +134,7 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 	enum lmd_status st;
 
 	(void)snprintf(label, sizeof(label), "%.100s-mmproj", opts->label ? opts->label : "model");
-	o.label = opts->isolated ? label : NULL; /* names its worker */
+	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
 	st = lmi_inst_open(&t->inst, &o, err);
 	if (st == LMD_OK)
 		st = check(t, target, err);
@@ -126,6 +143,10 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 	t->picture = t->inst->desc.picture;
 	key = lmi_inst_main_key(t->inst);
 	st = lmi_inst_exec(t->inst, &key, &t->exec, err);
+	if (st == LMD_OK && t->inst->execs[t->exec]->out_width != t->inst->desc.n_embd_out)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s makes rows of %u numbers, not %u",
+				t->inst->model->arch, t->inst->execs[t->exec]->out_width,
+				t->inst->desc.n_embd_out);
 	return st == LMD_OK ? lmi_inst_reserve_external_rows(t->inst, err) : st;
 }
 
@@ -182,7 +203,7 @@ enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_
 				  lmi_printable_path(shown, sizeof(shown), opts->mmproj_path), cause.text);
 }
 
-const struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t)
+struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t)
 {
 	return t->inst;
 }
@@ -213,10 +234,11 @@ uint32_t lmi_engine_tower_rows(const struct lmi_engine_tower *t, uint32_t patche
 
 /* ---- kept rows ---- */
 
-static struct kept *find(struct lmi_engine_tower *t, const uint8_t *digest)
+static struct kept *find(struct lmi_engine_tower *t, uint64_t tenant, const uint8_t *digest)
 {
 	for (uint32_t i = 0; i < N_KEPT; i++)
-		if (t->kept[i].rows && !memcmp(t->kept[i].digest, digest, LMI_SHA256_BYTES))
+		if (t->kept[i].rows && t->kept[i].tenant == tenant &&
+		    !memcmp(t->kept[i].digest, digest, LMI_SHA256_BYTES))
 			return &t->kept[i];
 	return NULL;
 }
@@ -243,7 +265,8 @@ static struct kept *oldest(struct lmi_engine_tower *t, bool room)
 }
 
 /* Keeps a copy of the rows, in place of those that were not used for the longest time. */
-static void keep(struct lmi_engine_tower *t, const struct lmi_engine_seq_picture *p, uint64_t bytes)
+static void keep(struct lmi_engine_tower *t, uint64_t tenant, const struct lmi_engine_seq_picture *p,
+		 uint64_t bytes)
 {
 	float *copy = bytes <= KEPT_BYTES ? lmi_alloc(1, (size_t)bytes) : NULL;
 	struct kept *k;
@@ -256,7 +279,7 @@ static void keep(struct lmi_engine_tower *t, const struct lmi_engine_seq_picture
 	k = oldest(t, true);
 	if (k->rows)
 		forget(t, k);
-	*k = (struct kept){.rows = copy, .bytes = bytes, .turn = ++t->turn};
+	*k = (struct kept){.rows = copy, .tenant = tenant, .bytes = bytes, .turn = ++t->turn};
 	memcpy(k->digest, p->digest, LMI_SHA256_BYTES);
 	t->kept_bytes += bytes;
 }
@@ -321,11 +344,12 @@ static enum lmd_status compute(struct lmi_engine_tower *t, const struct lmi_engi
 	return st;
 }
 
-enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engine_seq_picture *p,
+enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, uint64_t tenant,
+				     struct lmi_engine_seq_picture *p,
 				     const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	uint64_t bytes = (uint64_t)p->n * t->inst->desc.n_embd_out * sizeof(*p->rows);
-	struct kept *k = find(t, p->digest);
+	struct kept *k = find(t, tenant, p->digest);
 	float *rows = lmi_alloc(1, (size_t)bytes);
 	enum lmd_status st = LMD_OK;
 
@@ -343,7 +367,7 @@ enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engi
 	}
 	p->rows = rows;
 	if (!k)
-		keep(t, p, bytes);
+		keep(t, tenant, p, bytes);
 	lmi_free(p->patches);
 	p->patches = NULL;
 	return LMD_OK;

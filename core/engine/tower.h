@@ -20,7 +20,7 @@ enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_
 				      const struct lmi_engine_model_opts *opts, struct lmd_error *err);
 /* t may be NULL. */
 void lmi_engine_tower_close(struct lmi_engine_tower *t);
-const struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t);
+struct lmi_inst *lmi_engine_tower_inst(const struct lmi_engine_tower *t);
 /* Returns what it expects of pictures, valid as long as it is open. */
 const struct lmd_picture *lmi_engine_tower_picture(const struct lmi_engine_tower *t);
 /* Returns what digests of pictures depend on besides their pixels. Any thread. */
@@ -30,9 +30,10 @@ const uint8_t *lmi_engine_tower_digest(const struct lmi_engine_tower *t);
  * thread. */
 uint32_t lmi_engine_tower_rows(const struct lmi_engine_tower *t, uint32_t patches_w, uint32_t patches_h);
 
-/* Computes the rows of a picture from its patches, which are freed. No step of the model may be submitted.
- * w may be NULL. LMD_CANCELLED: stopped through w->cancel. */
-enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engine_seq_picture *p,
+/* Computes the rows of a picture from its patches, which are freed, or copies kept ones of the same tenant: the
+ * time it takes tells nothing of others. No step of the model may be submitted. w may be NULL. LMD_CANCELLED: stopped through w->cancel. */
+enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, uint64_t tenant,
+				     struct lmi_engine_seq_picture *p,
 				     const struct lmi_engine_step_watch *w, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_TOWER_H */

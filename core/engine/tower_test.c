@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Vision towers: their rows against those of Hugging Face transformers, for each projector and backend; a
- * generation from patches has the tokens of one from these rows; kept rows; what does not fit. */
+ * generation from patches has the tokens of one from these rows; kept rows; what does not fit; lost workers. */
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tower.h"
+#include "core/worker/worker.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/pictures/expected.gen.h"
@@ -97,8 +100,8 @@ static struct lmi_engine_picture picture_of(struct lmi_engine *e, int k, const u
 		.both_ways = how->flags & LMD_PICTURE_BOTH_WAYS};
 }
 
-/* The tower's rows; free with lmi_free. */
-static float *rows_of(struct lmi_engine *e, int k)
+/* The tower's rows for a tenant from the picture, or from one that is inverted; free with lmi_free. */
+static float *rows_for(struct lmi_engine *e, int k, uint64_t tenant, bool inverted)
 {
 	struct lmi_engine_seq_picture p = {.n = lmi_engine_picture_rows(e, cases[k].w, cases[k].h),
 					   .patches = patches_of(k),
@@ -106,11 +109,18 @@ static float *rows_of(struct lmi_engine *e, int k)
 					   .patches_h = cases[k].h};
 	struct lmd_error err;
 
+	for (uint32_t i = 0; inverted && i < p.patches_w * p.patches_h * 3 * LMT_TOWER_PATCH * LMT_TOWER_PATCH; i++)
+		p.patches[i] ^= 255;
 	p.digest[0] = (uint8_t)k;
 	ck_assert_uint_eq(p.n, cases[k].n_row);
-	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, &p, NULL, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, tenant, &p, NULL, &err) == LMD_OK, "%s", err.text);
 	ck_assert_ptr_null(p.patches);
 	return p.rows;
+}
+
+static float *rows_of(struct lmi_engine *e, int k)
+{
+	return rows_for(e, k, 0, false);
 }
 
 /* _i: projector and backend */
@@ -181,6 +191,24 @@ START_TEST(patches_give_the_tokens_of_their_rows)
 }
 END_TEST
 
+/* Another picture under the digest of one shows whether its rows were kept. */
+START_TEST(rows_are_kept_for_a_tenant)
+{
+	struct lmi_engine *e = open_with(LMT_TOWER_MLP, "ref");
+	float *first = rows_for(e, LMT_TOWER_MLP, 1, false), *kept = rows_for(e, LMT_TOWER_MLP, 1, true),
+	      *other = rows_for(e, LMT_TOWER_MLP, 2, true);
+	size_t n = cases[LMT_TOWER_MLP].n_row * lmi_engine_tower_inst(e->inst->tower)->desc.n_embd_out *
+		   sizeof(*first);
+
+	ck_assert_mem_eq(kept, first, n);
+	ck_assert_mem_ne(other, first, n);
+	lmi_free(first);
+	lmi_free(kept);
+	lmi_free(other);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* A generation is cancelled, and the engine stopped, while it waits for the tower. */
 START_TEST(ends_while_it_waits)
 {
@@ -211,6 +239,36 @@ START_TEST(ends_while_it_waits)
 		story_tell(&s[ev.id - 1], &ev);
 	ck_assert_int_eq(s[1].end, LMI_ENGINE_EV_CANCELLED);
 	lmi_free(patches);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* Each process of an isolated model with a tower that ends while it has nothing to do breaks the engine.
+ * _i: the tower's */
+START_TEST(the_end_of_a_worker_is_noticed)
+{
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine *e;
+	struct lmd_error err;
+	struct pollfd p;
+
+	o.in_line = false;
+	o.inst.backend = "ref";
+	o.inst.mmproj_path = paths[LMT_TOWER_MLP];
+	o.inst.label = "tiny";
+	o.inst.isolated = true;
+	e = story_engine(&o);
+	p = (struct pollfd){.fd = lmi_engine_fd(e), .events = POLLIN};
+	ck_assert_int_eq(
+		kill(lmi_worker_pid((_i ? lmi_engine_tower_inst(e->inst->tower) : e->inst)->devices[0].state),
+		     SIGKILL),
+		0);
+	while (!lmi_engine_is_broken(e, &err)) {
+		ck_assert_int_eq(poll(&p, 1, 60000), 1);
+		lmi_engine_clear_fd(e);
+	}
+	ck_assert_msg(strstr(err.text, _i ? "device ref0@tiny-mmproj was lost" : "device ref0@tiny was lost"),
+		      "%s", err.text);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -259,16 +317,22 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
 	Suite *s = suite_create("vision towers");
 	TCase *t = tcase_create("vision towers");
+	int status;
+
+	if (lmi_worker_main_if_asked(argc, argv, &status))
+		return status;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, rows_are_those_of_transformers, 0, 3 * LMT_N_TOWER);
 	tcase_add_loop_test(t, patches_give_the_tokens_of_their_rows, 0, 3 * LMT_N_TOWER);
+	tcase_add_test(t, rows_are_kept_for_a_tenant);
 	tcase_add_test(t, ends_while_it_waits);
+	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

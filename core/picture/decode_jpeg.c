@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * JPEG through libjpeg, whose errors leave by longjmp: everything that is used afterwards lies in one
- * struct. */
+ * struct, which belongs to the caller of the function that they return to. */
 #include "core/picture/decode.h"
 
 #ifdef LMD_HAVE_JPEG
+#include "core/base/cancel.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 
@@ -50,21 +52,28 @@ static void on_message(j_common_ptr jpeg, int level)
 						"the JPEG file is damaged: it ends too early"));
 }
 
+/* Is called for each line, and for the blocks of up to 16 lines of a scan. */
 static void on_progress(j_common_ptr jpeg)
 {
 	const struct jpeg_decompress_struct *d = &reader_of(jpeg)->jpeg;
 
+	if (!lmi_cancel_step(8ull * d->image_width))
+		leave(reader_of(jpeg),
+		      lmd_fail(reader_of(jpeg)->err, LMD_CANCELLED, "reading a picture was cancelled"));
 	if (jpeg->is_decompressor && d->input_scan_number > LMI_PICTURE_MAX_SCANS)
 		leave(reader_of(jpeg),
 		      lmd_fail(reader_of(jpeg)->err, LMD_INVALID, "the JPEG file has more than %d scans",
 			       LMI_PICTURE_MAX_SCANS));
 }
 
+/* Returns at an error, too: r->status. */
 static void read_lines(struct reader *r, const void *bytes, size_t n)
 {
 	struct jpeg_decompress_struct *d = &r->jpeg;
 	enum lmd_status st;
 
+	if (setjmp(r->back))
+		return;
 	jpeg_create_decompress(d);
 	d->client_data = r;
 	d->progress = &r->progress;
@@ -96,8 +105,7 @@ enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const vo
 	r.jpeg.client_data = &r;
 	r.errors.error_exit = on_error;
 	r.errors.emit_message = on_message;
-	if (!setjmp(r.back))
-		read_lines(&r, bytes, n);
+	read_lines(&r, bytes, n);
 	jpeg_destroy_decompress(&r.jpeg);
 	if (r.status == LMD_OK)
 		*out = r.pixels;

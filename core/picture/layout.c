@@ -8,7 +8,13 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 #include "core/picture/resize.h"
+
+static enum lmd_status cancelled(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_CANCELLED, "cutting a picture was cancelled");
+}
 
 /* ---- patches ---- */
 
@@ -31,6 +37,8 @@ static enum lmd_status cut(struct lmi_picture_part *p, const struct lmi_picture_
 		size_t y = y0 + (size_t)(block / blocks_w * m + at / m) * side;
 		size_t x = x0 + (size_t)(block % blocks_w * m + at % m) * side;
 
+		if (!lmi_cancel_step(bytes))
+			return cancelled(err);
 		for (uint32_t c = 0; c < 3; c++)
 			for (uint32_t k = 0; k < side * side; k++)
 				*to++ = in->rgb[((y + k / side) * in->w + x + k % side) * 3 + c];
@@ -94,12 +102,17 @@ static enum lmd_status pad(struct lmi_picture_layout *out, const struct lmi_pict
 	st = lmi_picture_pixels_init(&square, side, side, err);
 	if (st != LMD_OK)
 		return st;
-	for (size_t i = 0; i < (size_t)side * side * 3; i++)
-		square.rgb[i] = mean_colour(how, (uint32_t)(i % 3));
-	for (size_t y = 0; y < in->h; y++)
-		memcpy(square.rgb + ((y0 + y) * side + x0) * 3, in->rgb + y * in->w * 3,
-		       (size_t)in->w * 3);
-	st = one_part(out, &square, how->size, how->size, how, err);
+	for (size_t y = 0; y < side && st == LMD_OK; y++) {
+		uint8_t *line = square.rgb + y * side * 3;
+
+		for (uint32_t i = 0; i < side * 3; i++)
+			line[i] = mean_colour(how, i % 3);
+		if (y >= y0 && y - y0 < in->h)
+			memcpy(line + (size_t)x0 * 3, in->rgb + (y - y0) * in->w * 3, (size_t)in->w * 3);
+		st = lmi_cancel_step(side * 3ull) ? LMD_OK : cancelled(err);
+	}
+	if (st == LMD_OK)
+		st = one_part(out, &square, how->size, how->size, how, err);
 	lmi_picture_pixels_fini(&square);
 	return st;
 }

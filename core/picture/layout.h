@@ -23,7 +23,8 @@ struct lmi_picture_layout {
 	const char *after; /* text after the last one; belongs to the description */
 };
 
-/* Fits and cuts a picture. LMD_INVALID: its sides are out of proportion; LMD_NOMEM. Any thread. */
+/* Fits and cuts a picture. LMD_INVALID: its sides are out of proportion; LMD_NOMEM, LMD_CANCELLED. Any
+ * thread. */
 enum lmd_status lmi_picture_layout_make(struct lmi_picture_layout *out, const struct lmi_picture_pixels *in,
 					const struct lmd_picture *how, struct lmd_error *err);
 /* l may be zeroed. */

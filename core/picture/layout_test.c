@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/base64.h"
+#include "core/base/cancel.h"
 #include "core/picture/decode.h"
 #include "core/picture/layout.h"
 #include "core/picture/resize.h"
@@ -265,6 +266,41 @@ START_TEST(kinds_of_fitting)
 }
 END_TEST
 
+/* Nothing is left of work that is cancelled, and no call is far from the one before. */
+START_TEST(work_is_cancelled)
+{
+	struct lmi_cancel word = {0};
+	struct lmi_picture_pixels p, out = {0};
+	struct lmi_picture_layout l = {0};
+	struct lmd_error err;
+
+	source(&p, 3000, 1000);
+	(void)lmi_cancel_attach(&word);
+	for (uint32_t fit = 0; fit <= LMD_PICTURE_FREE; fit++) {
+		struct lmd_picture how = how_of(fit);
+
+		lmi_cancel_counts_reset();
+		ck_assert_int_eq(lmi_picture_layout_make(&l, &p, &how, &err), LMD_OK);
+		lmi_picture_layout_fini(&l);
+		ck_assert_uint_gt(lmi_cancel_counts().n_step, 3000u * 1000);
+		ck_assert_uint_lt(lmi_cancel_counts().max_gap, LMI_CANCEL_GAP_MAX);
+		lmi_cancel_set(&word);
+		ck_assert_int_eq(lmi_picture_layout_make(&l, &p, &how, &err), LMD_CANCELLED);
+		ck_assert_ptr_null(l.parts);
+		word = (struct lmi_cancel){0};
+	}
+	lmi_cancel_set(&word);
+	for (size_t i = 0; i < LMD_LEN(files); i++) {
+		if (strncmp(files[i].name, "jpeg", 4) != 0 || !is_built(files[i].name))
+			continue;
+		ck_assert_int_eq(lmi_picture_decode(&out, files[i].bytes, files[i].n, &err), LMD_CANCELLED);
+		ck_assert_ptr_null(out.rgb);
+	}
+	(void)lmi_cancel_attach(NULL);
+	lmi_picture_pixels_fini(&p);
+}
+END_TEST
+
 /* RFC 4648, section 10, and what it leaves open. */
 START_TEST(base64)
 {
@@ -299,6 +335,7 @@ int main(void)
 	tcase_add_test(t, resizes_like_pillow);
 	tcase_add_test(t, patches_in_blocks);
 	tcase_add_test(t, kinds_of_fitting);
+	tcase_add_test(t, work_is_cancelled);
 	tcase_add_test(t, base64);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

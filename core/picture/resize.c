@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -93,25 +94,29 @@ static enum lmd_status pass(uint8_t *out, const uint8_t *in, uint32_t w, uint32_
 {
 	double *block;
 	struct window *v = make_windows(w, to, filter, &block);
+	enum lmd_status st = v ? LMD_OK : LMD_NOMEM;
 
-	if (!v)
-		return LMD_NOMEM;
-	for (uint32_t y = 0; y < h; y++) {
+	for (uint32_t y = 0; y < h && st == LMD_OK; y++) {
 		const uint8_t *line = in + (size_t)y * w * 3;
+		uint64_t n = 0;
 
 		for (uint32_t x = 0; x < to; x++) {
 			double sum[3] = {0};
 
+			n += v[x].n;
 			for (uint32_t k = 0; k < v[x].n; k++)
 				for (int c = 0; c < 3; c++)
 					sum[c] += v[x].weight[k] * line[(v[x].first + k) * 3 + (uint32_t)c];
 			for (int c = 0; c < 3; c++)
 				out[((size_t)x * h + y) * 3 + (uint32_t)c] = round_to_byte(sum[c]);
 		}
+		if (!lmi_cancel_step(n))
+			st = LMD_CANCELLED;
 	}
+	if (v)
+		lmi_free(block);
 	lmi_free(v);
-	lmi_free(block);
-	return LMD_OK;
+	return st;
 }
 
 enum lmd_status lmi_picture_resize(struct lmi_picture_pixels *out, const struct lmi_picture_pixels *in,
@@ -131,7 +136,10 @@ enum lmd_status lmi_picture_resize(struct lmi_picture_pixels *out, const struct 
 	lmi_free(between);
 	if (st != LMD_OK) {
 		lmi_picture_pixels_fini(&result);
-		return lmd_fail(err, st, "no memory to resize a picture to %u x %u pixels", w, h);
+		return lmd_fail(err, st,
+				st == LMD_NOMEM ? "no memory to resize a picture to %u x %u pixels"
+						: "resizing a picture to %u x %u pixels was cancelled",
+				w, h);
 	}
 	*out = result;
 	return LMD_OK;

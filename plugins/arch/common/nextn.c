@@ -38,21 +38,17 @@ static bool has_usual_layers(const struct arch_decoder *d)
 	       !t->between && !t->pos_embd && t->embd_norm == ARCH_EMBD_NORM_NONE;
 }
 
-/* The layer of the trunk that a draft layer is like: the last one that attends to all keys. */
+/* The layer of the trunk that a draft layer is like: the last one that attends to all keys. Without one, draft
+ * layers cannot be run: their rows are computed later than those of the trunk, whose window has moved on then. */
 static const struct arch_layer *like(const struct arch_hparams *hp)
 {
-	const struct arch_layer *any = NULL;
-
 	for (uint32_t il = hp->n_layer; il-- > 0;) {
 		const struct arch_layer *l = &hp->layer[il];
 
-		if (!(l->cls & ARCH_L_ATTN) || l->kv_layer != il)
-			continue;
-		if (!l->window && !l->chunk)
+		if ((l->cls & ARCH_L_ATTN) && l->kv_layer == il && !l->window && !l->chunk)
 			return l;
-		any = any ? any : l;
 	}
-	return any;
+	return NULL;
 }
 
 void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *params)
