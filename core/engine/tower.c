@@ -110,6 +110,9 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 					  .devices = target->set,
 					  .at_once = opts->at_once,
 					  .isolated = opts->isolated,
+					  .isolate_untrusted = opts->isolate_untrusted,
+					  .isolation_timeout_ns = opts->isolation_timeout_ns,
+					  .deterministic = opts->deterministic,
 					  .loss = opts->loss,
 					  .device_list = opts->device_list};
 	struct lmd_plan_key key;
@@ -117,7 +120,7 @@ static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *ta
 	enum lmd_status st;
 
 	(void)snprintf(label, sizeof(label), "%.100s-mmproj", opts->label ? opts->label : "model");
-	o.label = opts->isolated ? label : NULL; /* names its worker */
+	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
 	st = lmi_inst_open(&t->inst, &o, err);
 	if (st == LMD_OK)
 		st = check(t, target, err);
