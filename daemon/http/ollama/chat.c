@@ -8,9 +8,8 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/ollama/ollama_impl.h"
 
-/* Base64 texts; they stand before the text of the message. */
-static void read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
-			struct lmi_wire_chat_message *out)
+void lmi_ollama_read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
+			    struct lmi_wire_chat_message *out)
 {
 	struct lmi_http_content c;
 	size_t n = json_array_size(v);
@@ -35,7 +34,7 @@ static void read_message(struct lmi_http_translation *t, const struct lmi_http_a
 
 	lmi_http_read_message(t, at, v, out);
 	if (json_array_size(images))
-		read_images(t, &at_images, images, out);
+		lmi_ollama_read_images(t, &at_images, images, out);
 	if (!tool)
 		return;
 	out->name = lmi_http_read_line(&t->r, &at_tool, tool, 0, LMI_WIRE_LIMIT_NAME_BYTES);
