@@ -82,7 +82,7 @@ enum lmd_status lmi_ollama_translate_generate(struct lmi_http_generation *out, c
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_prompt)
 		lmi_http_fail(&t.r, &at_prompt, "is missing");
-	make_conversation(&t, system, json_array_size(images) ? images : NULL);
+	make_conversation(&t, system, json_is_array(images) && !json_array_size(images) ? NULL : images);
 	/* in a raw prompt the client wrote the template */
 	t.q->parse_special = t.q->raw;
 	lmi_ollama_end(&t, body);
