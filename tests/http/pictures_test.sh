@@ -41,6 +41,13 @@ for m in sees blind other short; do
 done
 u=http://$http
 
+# what is said of a model that is not in memory: the tower that would be loaded with it
+for m in sees other short; do
+	fetch 200 '"capabilities":\["completion","vision"' -d "{\"model\":\"$m\"}" "$u/api/show"
+	fetch 200 '"vision":true' "$u/props?model=$m"
+done
+fetch 200 '"vision":false' "$u/props?model=blind"
+
 question='{"type":"text","text":"what is it?"}'
 part() { # BASE64: a part of the chat completions API
 	printf '{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}' "$1"
@@ -102,12 +109,17 @@ sed 's/.*"text":"\(\([^"\\]\|\\.\)*\)".*/\1/' "$dir/body" >"$dir/responses"
 holds "responses: the same answer" sh -c 'case $(cat "$1") in "$(cat "$2")"*) ;; *) false ;; esac' - \
 	"$dir/one" "$dir/responses"
 
+# what is said of models in memory
+fetch 200 '"capabilities":\["completion","vision"' -d '{"model":"sees"}' "$u/api/show"
+fetch 200 '"vision":true' "$u/props?model=sees"
+
 # what is refused
 refuse() { # CODE PATTERN MODEL PARTS
 	chat "$3" "$4" >"$dir/body.json"
 	fetch "$1" "$2" -d "@$dir/body.json" "$u/v1/chat/completions"
 }
 refuse 400 'messages: 1 pictures, but .* cannot read pictures: it has no vision tower' blind "$(part "$one"),$question"
+fetch 200 '"vision":false' "$u/props?model=blind"
 refuse 400 'messages\[0\], picture 1: .*neither a PNG or JPEG file nor base64' sees "$(part '!!!'),$question"
 refuse 400 'picture 1: 2 bytes are no picture in a known format' sees "$(part aGk=),$question"
 refuse 400 'picture 1: the PNG file is damaged' sees "$(part iVBORw0KGgoAAAAN),$question"
