@@ -51,6 +51,7 @@ static void encode(void *arg)
 	struct lmi_engine *e = g->encoder->engine;
 	struct lmd_error *err = &g->job_err;
 
+	g->pictures.total = &g->request.svc->picture_bytes;
 	err->status = g->resumes ? find_shown(g, err)
 				 : lmi_svc_prompt_encode(e, q, &g->pictures, &g->tokens,
 							 &g->answer_format, err);
@@ -128,7 +129,7 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 		err.status = lmi_svc_answer_create(&g->answer, &g->answer_format,
 						   g->writer.stream->id, &err);
 	if (err.status != LMD_OK)
-		lmi_svc_gen_fail(g, now, &err, 0);
+		lmi_svc_gen_fail(g, now, &err, err.status == LMD_BUSY ? lmi_svc_retry_ms(g->request.svc) : 0);
 	else
 		lmi_svc_gen_session_restore(g, now);
 }

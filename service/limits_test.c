@@ -9,8 +9,10 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "service/limits.h"
+#include "service/pictures.h"
 #include "service/service_state.h"
 #include "tests/service_fixture.h"
+#include "tests/tiny_tower.h"
 
 #define SECOND (1000 * FX_MS)
 
@@ -329,6 +331,77 @@ START_TEST(age_of_sessions)
 }
 END_TEST
 
+#if LMD_HAVE_PNG
+/* A picture of 12 x 8 pixels; a PNG file. */
+#define PICTURE                                                                                            \
+	"iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14" \
+	"AAAAAElFTkSuQmCC"
+
+/* Asks about a picture; returns the last item of the answer.  *bytes: what its request counts while it waits. */
+static struct lmi_wire_item ask_about_a_picture(uint64_t *bytes)
+{
+	static const struct lmi_wire_picture picture = {.data = {.ptr = PICTURE, .len = sizeof(PICTURE) - 1}};
+	static const struct lmi_wire_chat_message message = {.role = {.ptr = "user", .len = 4},
+							     .content = {.ptr = "abc", .len = 3},
+							     .pictures = &picture,
+							     .n_pictures = 1};
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "", 3);
+	uint64_t before = atomic_load(&fx.svc->picture_bytes);
+	struct fx_answer a = {0};
+	struct lmi_wire_item end;
+	char text[256];
+
+	q.u.generate.has_prompt = false;
+	q.u.generate.has_messages = q.u.generate.has_template = true;
+	q.u.generate.template = (struct lmd_str){.ptr = "chatml", .len = 6};
+	q.u.generate.messages = &message;
+	q.u.generate.n_messages = 1;
+	fx_ask(&fx, &fx_user, &q, &a);
+	while (fx_job(&fx))
+		;
+	*bytes = atomic_load(&fx.svc->picture_bytes) - before;
+	fx_wait(&fx, &a);
+	ck_assert_msg(!a.failed, "%s", a.err.text);
+	end = fx_read(&fx, &fx_user, &a.r.u.generate.id, text, sizeof(text));
+	fx_answer_fini(&a);
+	ck_assert_uint_eq(atomic_load(&fx.svc->picture_bytes), before);
+	return end;
+}
+
+/* Decoded pictures of requests that wait are counted together; a request that is alone may have any number. */
+START_TEST(bytes_of_pictures)
+{
+	char tower[sizeof(fx.model) + 16];
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	uint64_t n, none;
+
+	(void)snprintf(tower, sizeof(tower), "%s.mmproj", fx.model);
+	lmt_tower_write(LMT_TOWER_MLP, tower);
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	q.u.load.mmproj = (struct lmd_str){.ptr = tower, .len = strlen(tower)};
+	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+	id = fx.a.r.u.load.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_admin, &id, NULL, 0).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(ask_about_a_picture(&n).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_uint_gt(n, 0);
+	/* as if others had so many */
+	atomic_store(&fx.svc->picture_bytes, LMI_SVC_PICTURES_BYTES - n);
+	ck_assert_int_eq(ask_about_a_picture(&n).kind, LMI_WIRE_ITEM_DONE);
+	atomic_store(&fx.svc->picture_bytes, LMI_SVC_PICTURES_BYTES - n + 1);
+	{
+		struct lmi_wire_item end = ask_about_a_picture(&none);
+
+		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_ERROR);
+		ck_assert_int_eq(end.u.error.code, LMD_BUSY);
+	}
+	atomic_store(&fx.svc->picture_bytes, 0);
+	(void)remove(tower);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *s = suite_create("limits");
@@ -344,6 +417,9 @@ int main(void)
 	tcase_add_test(t, bytes_of_a_constraint);
 	tcase_add_test(t, depth_of_a_schema);
 	tcase_add_test(t, age_of_sessions);
+#if LMD_HAVE_PNG
+	tcase_add_test(t, bytes_of_pictures);
+#endif
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

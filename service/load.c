@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 #include "service/event.h"
 #include "service/generate.h"
@@ -342,6 +343,7 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_load *q = &a->req->u.load;
+	char shown[160];
 	struct lmi_svc_load l = {.n_ctx = (uint32_t)q->n_ctx,
 				 .n_seq = (uint32_t)q->n_seq,
 				 .n_batch = (uint32_t)q->n_batch,
@@ -369,8 +371,8 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 	copy(l.split, sizeof(l.split), &q->split);
 	copy(l.override_tensor, sizeof(l.override_tensor), &q->override_tensor);
 	if (q->mmproj.len && q->mmproj.ptr[0] != '/')
-		return lmd_fail(err, LMD_INVALID, "mmproj: '%.200s' is not an absolute path",
-				q->mmproj.ptr);
+		return lmd_fail(err, LMD_INVALID, "mmproj: '%s' is not an absolute path",
+				lmi_printable(shown, sizeof(shown), q->mmproj.ptr, q->mmproj.len));
 	copy(l.mmproj_path, sizeof(l.mmproj_path), &q->mmproj);
 	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
 		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",

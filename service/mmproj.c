@@ -14,7 +14,7 @@ static bool is_mmproj(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > 11 && !strncasecmp(name, "mmproj", 6) && !strcasecmp(name + n - 5, ".gguf");
+	return n >= strlen("mmproj.gguf") && !strncasecmp(name, "mmproj", 6) && !strcasecmp(name + n - 5, ".gguf");
 }
 
 bool lmi_svc_mmproj_beside(const char *model, char *out, size_t n)

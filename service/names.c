@@ -76,8 +76,10 @@ static void check_registry(struct lmi_service *svc)
 {
 	uint32_t n = svc->o.store ? lmi_store_n_replaced(svc->o.store) : 0;
 
-	if (n != svc->names_n_replaced)
+	if (n != svc->names_n_replaced) {
 		drop(svc);
+		svc->names_epoch++; /* results that are still to come may be the old one's */
+	}
 	svc->names_n_replaced = n;
 }
 
@@ -202,7 +204,6 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 
 	l->svc = svc;
 	l->err = (struct lmd_error){0};
-	l->epoch = svc->names_epoch;
 	if (svc->o.embedded) {
 		find_file(svc, now, l, name);
 		return;
@@ -216,6 +217,7 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 	memset(l->name, 0, sizeof(l->name));
 	memcpy(l->name, name->ptr, name->len);
 	check_registry(svc);
+	l->epoch = svc->names_epoch;
 	m = find(svc, l->name);
 	if (m) {
 		report(l, now, m);

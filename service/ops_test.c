@@ -322,6 +322,9 @@ START_TEST(loading_with_options)
 	q.u.load.draft_model = str("unknown");
 	REFUSED(&fx_admin, LMD_NOTFOUND, "draft model");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	q.u.load.mmproj = (struct lmd_str){.ptr = "tower and more", .len = 5};
+	REFUSED(&fx_admin, LMD_INVALID, "mmproj: 'tower' is not an absolute path");
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.draft_model = str("tiny");
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	id = fx.a.r.u.load.id;

@@ -83,6 +83,27 @@ static enum lmd_status describe(struct lmi_chat_picture *out, const struct lmi_p
 	return LMD_OK;
 }
 
+/* Counts the bytes of a picture's patches: a small file can become many. */
+static enum lmd_status count_bytes(struct lmi_svc_pictures *p, const struct lmi_picture_layout *l,
+				   const struct lmd_picture *how, struct lmd_error *err)
+{
+	uint64_t n = 0, others;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		n += (uint64_t)l->parts[i].patches_w * l->parts[i].patches_h * 3 * how->patch * how->patch;
+	if (!p->total)
+		return LMD_OK;
+	others = atomic_fetch_add(p->total, n) - p->bytes;
+	p->bytes += n;
+	return !others || others + p->bytes <= LMI_SVC_PICTURES_BYTES
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_BUSY,
+				  "the decoded pictures of waiting requests would take %llu bytes, the maximum is "
+				  "%llu; try again later",
+				  (unsigned long long)(others + p->bytes),
+				  (unsigned long long)LMI_SVC_PICTURES_BYTES);
+}
+
 static enum lmd_status read_one(struct lmi_svc_pictures *p, uint32_t i, struct lmd_str data,
 				const struct lmi_engine *e, struct lmd_error *err)
 {
@@ -94,6 +115,8 @@ static enum lmd_status read_one(struct lmi_svc_pictures *p, uint32_t i, struct l
 	lmi_picture_pixels_fini(&pixels);
 	if (st == LMD_CORRUPT)
 		return LMD_INVALID; /* the client's file, not one of the server's */
+	if (st == LMD_OK)
+		st = count_bytes(p, &p->layouts[i], lmi_engine_picture(e), err);
 	return st == LMD_OK ? describe(&p->chat[i], &p->layouts[i], e, err) : st;
 }
 
@@ -121,7 +144,7 @@ enum lmd_status lmi_svc_pictures_read(struct lmi_svc_pictures *out, const struct
 	uint64_t random[2];
 	enum lmd_status st;
 
-	*out = (struct lmi_svc_pictures){0};
+	*out = (struct lmi_svc_pictures){.total = out->total};
 	if (!n)
 		return LMD_OK;
 	lmi_engine_info(e, &info);
@@ -236,6 +259,8 @@ void lmi_svc_pictures_fini(struct lmi_svc_pictures *p)
 		lmi_picture_layout_fini(&p->layouts[i]);
 		lmi_free(p->chat[i].parts);
 	}
+	if (p->total)
+		atomic_fetch_sub(p->total, p->bytes);
 	lmi_free(p->layouts);
 	lmi_free(p->chat);
 	lmi_free(p->parts);

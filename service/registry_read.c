@@ -11,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/describe.h"
+#include "service/mmproj.h"
 #include "service/model.h"
 #include "service/model_status.h"
 #include "service/names.h"
@@ -34,6 +35,7 @@ struct reading {
 	struct lmi_wire_rep_info info;
 	struct lmd_str template; /* of the configuration; ptr NULL: none */
 	uint32_t caps;		 /* of the chat template, if they are asked for */
+	bool has_mmproj;	 /* the file of a vision tower is beside the model, which is not ready */
 };
 
 static enum lmd_status no_memory(struct lmd_error *err)
@@ -398,11 +400,15 @@ static enum lmd_status reply_info(struct lmi_svc_request *a, const struct readin
 {
 	const struct lmd_str *asked = &a->req->u.info.model;
 	const struct lmi_svc_preset_row *row = lmi_svc_preset_row_find(a->svc, asked->ptr, asked->len);
+	const struct lmi_svc_loaded_model *ready = ready_model(a->svc, model_of(f));
+	const struct lmi_svc_preset *preset = preset_of(a, f);
 	struct lmi_wire_reply r;
 
 	lmi_wire_reply_init(&r, a->req);
 	r.u.info = f->info;
-	lmi_svc_preset_describe_own(preset_of(a, f), &r.u.info);
+	r.u.info.vision = ready ? lmi_engine_picture(ready->engine) != NULL
+				: f->has_mmproj || (preset && preset->mmproj);
+	lmi_svc_preset_describe_own(preset, &r.u.info);
 	r.u.info.has_modelfile = row != NULL;
 	if (row)
 		r.u.info.modelfile = lmi_svc_str(row->text);
@@ -440,6 +446,7 @@ static void run_file(void *arg)
 	const struct lmi_store_model *m = model_of(f);
 	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->request.svc->o.plugins};
 	const char **paths = lmi_svc_model_paths(m, &how.n_files, &c->err);
+	char mmproj[LMI_STORE_PATH_MAX + 1];
 	struct lmi_model *file;
 	enum lmd_status st = LMD_OK;
 
@@ -455,6 +462,7 @@ static void run_file(void *arg)
 		st = describe(&c->request, f, lmi_model_view(file), c->request.arena);
 	if (st != LMD_OK)
 		c->err.status = no_memory(&c->err);
+	f->has_mmproj = lmi_svc_mmproj_beside(m->files[0].path, mmproj, sizeof(mmproj));
 	lmi_model_close(file);
 }
 

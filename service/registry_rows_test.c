@@ -272,6 +272,38 @@ START_TEST(other_names_are_not_looked_up_again)
 }
 END_TEST
 
+/* A name that was looked up in a registry that has been replaced since is looked up again. */
+START_TEST(a_replaced_registry_is_asked_again)
+{
+	struct lmi_wire_request first = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL), second = first;
+	struct fx_answer a = {0}, b = {0};
+
+	first.u.tokenize.text = second.u.tokenize.text = str("a");
+	first.u.tokenize.model = str("tiny");
+	second.u.tokenize.model = str("other");
+	fx_start(&fx);
+	fx_ask(&fx, &fx_user, &first, &a);
+	fx.svc->names_n_replaced--; /* replaced while that look-up runs */
+	fx_ask(&fx, &fx_user, &second, &b);
+	fx_wait(&fx, &a);
+	fx_wait(&fx, &b);
+	ck_assert(!a.failed && !b.failed);
+	tokenize("other", false);
+	fx_answer_fini(&a);
+	fx_ask(&fx, &fx_user, &first, &a);
+	ck_assert_uint_eq(a.n, 0);
+	fx_wait(&fx, &a);
+	tokenize("tiny", false);
+	fx.svc->names_n_replaced--;
+	fx_answer_fini(&a);
+	fx_ask(&fx, &fx_user, &first, &a);
+	ck_assert_uint_eq(a.n, 0);
+	fx_wait(&fx, &a);
+	fx_answer_fini(&a);
+	fx_answer_fini(&b);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("registry_rows");
@@ -285,6 +317,7 @@ int main(void)
 	tcase_add_test(tc, a_loaded_model_is_described_at_once);
 	tcase_add_test(tc, a_change_meets_a_list);
 	tcase_add_test(tc, other_names_are_not_looked_up_again);
+	tcase_add_test(tc, a_replaced_registry_is_asked_again);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -56,6 +56,7 @@ struct lmi_service {
 	struct lmi_svc_preset_row *preset_rows; /* preset_rows.h */
 
 	/* generations */
+	_Atomic uint64_t picture_bytes; /* of pictures that wait for the engine (pictures.h) */
 	struct lmi_svc_generation *generations;              /* all generations */
 	struct lmi_svc_generation *queue;                    /* ready to run, in order of arrival */
 	uint64_t round; /* of starting generations */

@@ -135,7 +135,7 @@ static void run_apply_template(void *arg)
 		generate_request(&c->request.message.u.apply_template);
 	const struct lmi_engine *e = c->loaded->engine;
 	struct lmi_chat_answer_format answer = {0};
-	struct lmi_svc_pictures none;
+	struct lmi_svc_pictures none = {0};
 	struct found *f = c->data;
 
 	c->err.status = lmi_svc_prompt_render(e, &q, &f->text, &c->err);

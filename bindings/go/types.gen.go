@@ -1651,6 +1651,9 @@ type InfoReply struct {
 
 	// Paths of its files in their order, if it has several. Reported to admins only.
 	Files []string `msgpack:"files,omitempty"`
+
+	// It has a vision tower, so that it reads pictures; of a model that is not in memory: a file of one is configured or beside it.
+	Vision bool `msgpack:"vision,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.

@@ -146,7 +146,8 @@ static void put_fields(struct entry *e, const char *text, size_t n, const char *
 	}
 }
 
-/* Sends an entry whose line is "topic: message", of n bytes; body: where its message begins. */
+/* Sends an entry whose line is "topic: message", of n bytes; body: where its message begins. Does not wait
+ * for a journal whose queue is full: it returns false. */
 static bool send_entry(const struct lmi_log *log, const char *topic, int level, const char *line, size_t n,
 		       size_t body, const char *fmt, va_list ap)
 {
@@ -158,7 +159,7 @@ static bool send_entry(const struct lmi_log *log, const char *topic, int level, 
 	put_field(&e, "SYSLOG_IDENTIFIER", "llamad", 6);
 	put_field(&e, "LLAMAD_TOPIC", topic, strnlen(topic, 60));
 	put_fields(&e, line + body, n - body, fmt, ap);
-	return sendto(log->socket, e.text, e.n, MSG_NOSIGNAL, (const struct sockaddr *)&log->address,
+	return sendto(log->socket, e.text, e.n, MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&log->address,
 		      sizeof(log->address)) == (ssize_t)e.n;
 }
 

@@ -35,8 +35,8 @@ void lmi_log_fini(struct lmi_log *log); /* closes the socket, not fd */
 
 /* With `journal`, sends each event to this socket, as an entry in the journal's own protocol: MESSAGE,
  * PRIORITY, SYSLOG_IDENTIFIER, LLAMAD_TOPIC, and LLAMAD_NAME for each word name=VALUE after the last "; " of
- * the format ("model ready; model=%s ms=%llu" has LLAMAD_MODEL and LLAMAD_MS). An event that cannot be sent is
- * written to fd as before. Returns whether there is a socket. To be called before another thread uses the log.
+ * the format ("model ready; model=%s ms=%llu" has LLAMAD_MODEL and LLAMAD_MS). An event that cannot be sent, or
+ * not at once, is written to fd as before. Returns whether there is a socket. To be called before another thread uses the log.
  *
  * Source of the protocol: systemd.io/JOURNAL_NATIVE_PROTOCOL. */
 bool lmi_log_open_socket(struct lmi_log *log, const char *path);

@@ -230,6 +230,37 @@ START_TEST(journal_entries)
 }
 END_TEST
 
+/* A journal that does not read stops nobody: what does not fit into its queue is written as a line. */
+START_TEST(full_journal)
+{
+	enum { N = 3000 };
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/host_test.XXXXXX", line[256];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), saved = dup(STDERR_FILENO);
+	unsigned n_line = 0, n_entry = 0;
+	FILE *f = tmpfile();
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/journal", dir);
+	ck_assert(f && fd >= 0 && saved >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	ck_assert(dup2(fileno(f), STDERR_FILENO) >= 0);
+	lmi_host_set_log_journal(h, true, to.sun_path);
+	for (int i = 0; i < N; i++)
+		h->log(h->ctx, "t", LMD_LOG_WARN, "event; n=%d", i);
+	ck_assert(dup2(saved, STDERR_FILENO) >= 0 && !close(saved));
+	rewind(f);
+	while (fgets(line, sizeof(line), f))
+		n_line += !strncmp(line, "<4>t: event; n=", 15);
+	while (recv(fd, line, sizeof(line), MSG_DONTWAIT) > 0)
+		n_entry++;
+	ck_assert_uint_gt(n_entry, 0);
+	ck_assert_uint_gt(n_line, 0);
+	ck_assert_uint_eq(n_line + n_entry, N);
+	fclose(f);
+	ck_assert(!close(fd) && !unlink(to.sun_path) && !rmdir(dir));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("host");
@@ -243,6 +274,7 @@ int main(void)
 	tcase_add_test(t, team);
 	tcase_add_test(t, log_level);
 	tcase_add_test(t, journal_entries);
+	tcase_add_test(t, full_journal);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

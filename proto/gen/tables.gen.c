@@ -2910,6 +2910,10 @@ static const struct lmi_wire_field fields_rep_info[] = {
 	 .n_at = offsetof(struct lmi_wire_rep_info, n_files),
 	 .max_items = 1024,
 	 .u.s = {0, 4095, ""}},
+	{.name = "vision",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_info, vision)},
 };
 static const struct lmi_wire_struct rep_info = {
 	.name = "info",

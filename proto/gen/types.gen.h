@@ -1572,6 +1572,9 @@ struct lmi_wire_rep_info {
 	/* Paths of its files in their order, if it has several. Reported to admins only. */
 	const struct lmd_str *files;
 	uint32_t n_files;
+	/* It has a vision tower, so that it reads pictures; of a model that is not in memory: a
+	 * file of one is configured or beside it. */
+	bool vision;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */

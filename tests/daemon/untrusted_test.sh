@@ -24,7 +24,8 @@ chmod a+rx "$dir/bin" "$dir/bin"/*
 cp -r "$build/plugins/.libs" "$dir/plugins"
 chmod -R go-w,a+rX "$dir/plugins"
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
-chmod 644 "$dir/full.gguf"
+"$build/tests/mktiny" tower:mlp 0 "$dir/mmproj-full.gguf" || exit 99
+chmod 644 "$dir/full.gguf" "$dir/mmproj-full.gguf"
 [ -z "$as_user" ] || chown -R $uid "$dir/home" "$dir/plugins"
 user="env -u XDG_RUNTIME_DIR -u RUNTIME_DIRECTORY -u STATE_DIRECTORY HOME=$dir/home $as_user"
 $user "$dir/bin/llamactl" --version >/dev/null 2>&1 || cannot "user $uid cannot start programs of $dir"
@@ -35,7 +36,8 @@ ctl() {
 	$user "$dir/bin/llamactl" --socket "ipc://$dir/home/sock" "$@"
 }
 
-# worker KEYS: starts a daemon with these keys of [engine]; leaves the number of the model's process in $pid
+# worker KEYS: starts a daemon with these keys of [engine]; leaves the number of the model's process in $pid, and
+# how many processes the daemon has in $n_process
 worker() {
 	printf '[engine]\nbackend = ref\nthreads = 1\n%s\n[plugins]\nplugin_dir = %s\n' "$1" "$dir/plugins" \
 		>"$dir/conf"
@@ -53,6 +55,7 @@ worker() {
 	ctl ps --json >"$dir/ps"
 	pid=$("$python" -c 'import json, sys
 print(json.load(open(sys.argv[1]))[0]["placement"][0].get("pid", 0))' "$dir/ps")
+	n_process=$(cat /proc/$daemon/task/*/children | wc -w)
 	kill $daemon
 	wait $daemon
 	daemon=
@@ -61,8 +64,10 @@ print(json.load(open(sys.argv[1]))[0]["placement"][0].get("pid", 0))' "$dir/ps")
 added=
 worker ""
 holds "a process of its own: $pid" [ "$pid" -gt 0 ]
+holds "one for its vision tower: $n_process" [ "$n_process" -eq 2 ]
 worker "isolation = off"
 holds "not if that is off: $pid" [ "$pid" = 0 ]
+holds "nor for its vision tower: $n_process" [ "$n_process" -eq 0 ]
 if [ -n "$as_user" ]; then
 	chown -R 0 "$dir/plugins"
 	worker ""

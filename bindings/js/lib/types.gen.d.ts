@@ -1102,6 +1102,8 @@ export interface InfoReply {
   template_caps?: Array<string>;
   /** Paths of its files in their order, if it has several. Reported to admins only. */
   files?: Array<string>;
+  /** It has a vision tower, so that it reads pictures; of a model that is not in memory: a file of one is configured or beside it. */
+  vision?: boolean;
 }
 
 /** Adds an API key whose secret only the client knows. Only on the unix socket. */

@@ -1979,6 +1979,9 @@ class InfoReply(Message):
     template_caps: list[str] = field(default_factory=list, metadata={"wire": "template_caps", "default": []})
     #: Paths of its files in their order, if it has several. Reported to admins only.
     files: list[str] = field(default_factory=list, metadata={"wire": "files", "default": []})
+    #: It has a vision tower, so that it reads pictures; of a model that is not in memory: a file
+    #: of one is configured or beside it.
+    vision: bool = field(default=False, metadata={"wire": "vision", "default": False})
 
 
 @dataclass(kw_only=True, repr=False)

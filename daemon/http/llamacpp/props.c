@@ -68,7 +68,7 @@ static void put_props(struct lmi_json_text *j, struct lmd_str model,
 		lmi_http_json_put_str(j, "system_prompt", info->system);
 	lmi_json_text_key(j, "modalities");
 	lmi_json_text_object(j);
-	lmi_http_json_put_bool(j, "vision", false);
+	lmi_http_json_put_bool(j, "vision", info && info->vision);
 	lmi_http_json_put_bool(j, "audio", false);
 	lmi_json_text_end(j);
 	lmi_http_json_put_bool(j, "endpoint_slots", true);

@@ -8,14 +8,14 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/ollama/ollama_impl.h"
 
-/* Base64 texts; they stand before the text of the message. */
-static void read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
-			struct lmi_wire_chat_message *out)
+void lmi_ollama_read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
+			    struct lmi_wire_chat_message *out)
 {
 	struct lmi_http_content c;
 	size_t n = json_array_size(v);
 
-	if (t->r.status != LMD_OK || !lmi_http_content_begin(t, &c, n + 1))
+	if (t->r.status != LMD_OK || !lmi_http_is_list(&t->r, at, v, 0, SIZE_MAX) || !n ||
+	    !lmi_http_content_begin(t, &c, n + 1))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct lmi_http_at here = {.up = at, .index = i};
@@ -34,8 +34,8 @@ static void read_message(struct lmi_http_translation *t, const struct lmi_http_a
 	const json_t *images = lmi_http_get(v, "images"), *tool = lmi_http_get(v, "tool_name");
 
 	lmi_http_read_message(t, at, v, out);
-	if (json_array_size(images))
-		read_images(t, &at_images, images, out);
+	if (images)
+		lmi_ollama_read_images(t, &at_images, images, out);
 	if (!tool)
 		return;
 	out->name = lmi_http_read_line(&t->r, &at_tool, tool, 0, LMI_WIRE_LIMIT_NAME_BYTES);

@@ -31,7 +31,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "prompt", .wire = "prompt"},
 	{.name = "raw", .wire = "raw"},
 	{.name = "template", .read = read_template},
-	{.name = "system"}, /* read after the others */
+	{.name = "system"}, /* read after the others, as are images */
+	{.name = "images"},
 	{.name = "suffix", .read = read_suffix},
 	{.name = "context", .refused = "is not supported: use /api/chat"},
 };
@@ -42,24 +43,29 @@ static const struct lmi_http_members members = {.v = rows,
 						.clamp = true,
 						.ignore_unknown = true};
 
-/* A system message makes a conversation of the prompt. */
-static void add_system(struct lmi_http_translation *t, const json_t *v)
+/* A system message and pictures make a conversation of the prompt. */
+static void make_conversation(struct lmi_http_translation *t, const json_t *system, const json_t *images)
 {
-	static const struct lmi_http_at at = {.name = "system"};
-	struct lmd_str s = lmi_http_read_str(&t->r, &at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
+	static const struct lmi_http_at at_system = {.name = "system"}, at_images = {.name = "images"};
 	struct lmi_wire_chat_message *m = lmi_http_alloc(&t->r, 2, sizeof(*m));
+	struct lmd_str s = {0};
 
-	if (!s.len || !m)
+	if (system)
+		s = lmi_http_read_str(&t->r, &at_system, system, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
+	if ((!s.len && !images) || !m)
 		return;
-	if (t->q->raw)
-		lmi_http_fail(&t->r, &at, "cannot be given together with raw");
-	m[0].role = lmi_http_str("system");
-	m[0].content = s;
-	m[1].role = lmi_http_str("user");
-	m[1].content = t->q->prompt;
+	if (t->q->raw || (images && t->q->has_suffix))
+		lmi_http_fail(&t->r, images ? &at_images : &at_system, "cannot be given together with %s",
+			      t->q->raw ? "raw" : "suffix");
 	t->q->messages = m;
-	t->q->n_messages = 2;
 	t->q->has_messages = true;
+	if (s.len)
+		m[t->q->n_messages++] =
+			(struct lmi_wire_chat_message){.role = lmi_http_str("system"), .content = s};
+	m += t->q->n_messages++;
+	*m = (struct lmi_wire_chat_message){.role = lmi_http_str("user"), .content = t->q->prompt};
+	if (images)
+		lmi_ollama_read_images(t, &at_images, images, m);
 	t->q->has_prompt = false;
 	t->q->prompt = (struct lmd_str){0};
 }
@@ -70,14 +76,13 @@ enum lmd_status lmi_ollama_translate_generate(struct lmi_http_generation *out, c
 {
 	static const struct lmi_http_at at_prompt = {.name = "prompt"};
 	struct lmi_http_translation t;
-	const json_t *system = lmi_http_get(body, "system");
+	const json_t *system = lmi_http_get(body, "system"), *images = lmi_http_get(body, "images");
 
 	lmi_ollama_begin(&t, out, arena, err, false);
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_prompt)
 		lmi_http_fail(&t.r, &at_prompt, "is missing");
-	if (system)
-		add_system(&t, system);
+	make_conversation(&t, system, json_is_array(images) && !json_array_size(images) ? NULL : images);
 	/* in a raw prompt the client wrote the template */
 	t.q->parse_special = t.q->raw;
 	lmi_ollama_end(&t, body);

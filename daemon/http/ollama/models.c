@@ -231,11 +231,15 @@ static bool has_text(struct lmd_str s, const char *text)
 	return s.len && memmem(s.ptr, s.len, text, strlen(text)) != NULL;
 }
 
-static void put_capabilities(struct lmi_json_text *j, struct lmd_str template)
+static void put_capabilities(struct lmi_json_text *j, const struct lmi_wire_rep_info *info)
 {
+	const struct lmd_str template = info->chat_template;
+
 	lmi_json_text_key(j, "capabilities");
 	lmi_json_text_array(j);
 	lmi_json_text_str(j, "completion");
+	if (info->vision)
+		lmi_json_text_str(j, "vision");
 	if (has_text(template, "tools"))
 		lmi_json_text_str(j, "tools");
 	if (has_text(template, "think"))
@@ -382,7 +386,7 @@ static void reply_show(void *arg, const struct lmi_wire_reply *reply, const stru
 	lmi_http_json_put_str(&j, "template", info->chat_template);
 	lmi_ollama_put_details(&j, info->model.arch, info->model.format, type, info->elements);
 	put_model_info(&j, info, lmi_http_arena(x));
-	put_capabilities(&j, info->chat_template);
+	put_capabilities(&j, info);
 	put_modified(&j, &info->model);
 	lmi_json_text_end(&j);
 	lmi_http_reply(x, 200, &j);

@@ -43,6 +43,9 @@ void lmi_ollama_end(struct lmi_http_translation *t, const json_t *body);
  * Returns milliseconds, -1: for ever. */
 int64_t lmi_ollama_read_keep_alive(struct lmi_http_reader *r, const struct lmi_http_at *at,
 				   const json_t *v);
+/* Reads a list of pictures, base64 texts, which stand before the text of the message. */
+void lmi_ollama_read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
+			    struct lmi_wire_chat_message *out);
 /* Loads or unloads a model for a request without a prompt, and responds. */
 void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/printable.h"
-#include "daemon/http/chat_body.h"
+#include "daemon/http/content.h"
 #include "daemon/http/openai/responses.h"
 
 /* The assistant's message that items are added to. */
@@ -122,6 +122,32 @@ static struct lmd_str read_text(struct lmi_http_translation *t, const struct lmi
 				     : (struct lmd_str){.ptr = ""};
 }
 
+/* Reads the content of a user's message, whose parts may be pictures. */
+static void read_user(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
+		      struct lmi_wire_chat_message *out)
+{
+	size_t n = json_array_size(v);
+	struct lmi_http_content c;
+
+	if (!json_is_array(v)) {
+		out->content = read_text(t, at, v);
+		return;
+	}
+	if (!lmi_http_content_begin(t, &c, n))
+		return;
+	for (size_t i = 0; i < n && t->r.status == LMD_OK; i++) {
+		const struct lmi_http_at here = {.up = at, .index = i},
+					 at_url = {.up = &here, .name = "image_url"};
+		const json_t *part = json_array_get(v, i), *type = lmi_http_get(part, "type");
+
+		if (json_is_string(type) && !strcmp(json_string_value(type), "input_image"))
+			lmi_http_content_add_picture(t, &at_url, &c, lmi_http_get(part, "image_url"));
+		else
+			lmi_http_content_add_text(&c, read_part(t, &here, part));
+	}
+	lmi_http_content_end(t, &c, out);
+}
+
 /* ---- items ---- */
 
 static void read_message(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -131,12 +157,22 @@ static void read_message(struct lmi_http_translation *t, const struct lmi_http_a
 	const struct lmi_http_at at_role = {.up = at, .name = "role"},
 				 at_content = {.up = at, .name = "content"};
 	size_t role = lmi_http_read_word(&t->r, &at_role, lmi_http_get(v, "role"), roles);
-	struct lmd_str text = read_text(t, &at_content, lmi_http_get(v, "content"));
+	const json_t *content = lmi_http_get(v, "content");
+	struct lmi_wire_chat_message *user;
+	struct lmd_str text;
 
+	if (!role) {
+		end_assistant(t, at, a);
+		user = add(t, "user");
+		if (user)
+			read_user(t, &at_content, content, user);
+		return;
+	}
+	text = read_text(t, &at_content, content);
 	if (role != 1) {
 		end_assistant(t, at, a);
 		/* few chat templates know the role developer */
-		lmi_openai_add_message(t, role ? "system" : "user", text);
+		lmi_openai_add_message(t, "system", text);
 		return;
 	}
 	/* a second text, or one after a call, is a message of its own */
