@@ -52,7 +52,8 @@ static void encode(void *arg)
 	struct lmd_error *err = &g->job_err;
 
 	err->status = g->resumes ? find_shown(g, err)
-				 : lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
+				 : lmi_svc_prompt_encode(e, q, &g->pictures, &g->tokens,
+							 &g->answer_format, err);
 	g->n_encoded = g->tokens.n;
 	if (err->status == LMD_OK && q->has_prediction)
 		err->status = lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prediction.ptr,

@@ -5,6 +5,7 @@
 #include "service/generate.h"
 
 #include "core/text/answer/parser.h"
+#include "service/pictures.h"
 #include "service/session_files.h"
 
 /* Returns the length of a conversation, or of what surrounds a gap, in bytes. */
@@ -58,6 +59,18 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 	if (q->has_messages && text_of(q) > l->text_bytes)
 		return lmd_fail(err, LMD_INVALID, "messages: %llu bytes, the maximum is %llu",
 				(unsigned long long)text_of(q), (unsigned long long)l->text_bytes);
+	if (lmi_svc_pictures_count(q) > LMI_SVC_PICTURES_MAX)
+		return lmd_fail(err, LMD_INVALID, "messages: %u pictures, the maximum is %u",
+				lmi_svc_pictures_count(q), LMI_SVC_PICTURES_MAX);
+	if (lmi_svc_pictures_count(q) && (q->durable || q->has_session))
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: not together with pictures",
+				q->durable ? "durable" : "session");
+	if (lmi_svc_pictures_count(q) && (q->prompt_tokens || q->has_prompt_logprobs || q->heal))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: not together with pictures, which are no tokens",
+				q->has_prompt_logprobs ? "prompt_logprobs"
+				: q->prompt_tokens     ? "prompt_tokens"
+						       : "heal");
 	if (q->has_suffix && !q->has_prompt)
 		return lmd_fail(err, LMD_INVALID, "suffix: requires prompt");
 	if (q->n_infill_files && !q->has_suffix)

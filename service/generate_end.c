@@ -17,6 +17,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 		return;
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
+	lmi_svc_pictures_fini(&g->pictures);
 	lmi_text_token_buf_fini(&g->taken);
 	lmi_text_token_buf_fini(&g->rows);
 	lmi_wire_buf_fini(&g->logprobs);

@@ -44,6 +44,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
+				   .pictures = &g->pictures,
 				   .prediction = &g->prediction,
 				   .draft_max = svc->o.draft_max,
 				   .adapter = g->adapter,
@@ -90,6 +91,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	lmi_text_token_buf_fini(&g->tokens);
 	lmi_text_token_buf_fini(&g->prediction);
 	lmi_text_token_buf_fini(&g->taken);
+	lmi_svc_pictures_fini(&g->pictures);
 	g->constraint = NULL;
 	return LMD_OK;
 }

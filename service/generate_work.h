@@ -21,6 +21,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/output.h"
+#include "service/pictures.h"
 #include "service/prefix_tier.h"
 #include "service/request.h"
 #include "service/service_state.h"
@@ -61,6 +62,7 @@ struct lmi_svc_generation {
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_text_token_buf tokens; /* the prompt */
+	struct lmi_svc_pictures pictures; /* in it */
 	size_t n_encoded; /* tokens of the prompt before token healing */
 	struct lmi_text_token_buf prediction; /* of the answer */
 	struct lmi_svc_durable *durable; /* of its stream; or NULL */

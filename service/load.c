@@ -137,6 +137,7 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
 	       !strcmp(a->draft_path, b->draft_path) &&
+	       !strcmp(a->mmproj_path, b->mmproj_path) &&
 	       !strcmp(a->lookup_path, b->lookup_path);
 }
 
@@ -367,6 +368,10 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);
 	copy(l.override_tensor, sizeof(l.override_tensor), &q->override_tensor);
+	if (q->mmproj.len && q->mmproj.ptr[0] != '/')
+		return lmd_fail(err, LMD_INVALID, "mmproj: '%.200s' is not an absolute path",
+				q->mmproj.ptr);
+	copy(l.mmproj_path, sizeof(l.mmproj_path), &q->mmproj);
 	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
 		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",
 			       (int)(q->backend.len < 47 ? q->backend.len : 47), q->backend.ptr);

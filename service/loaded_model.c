@@ -18,6 +18,7 @@
 #include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
+#include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
 #include "service/service_state.h"
@@ -74,7 +75,7 @@ static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct l
 	return lmi_store_model_changed(m, err);
 }
 
-static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
+static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 {
 	const struct lmi_service *svc = r->svc;
 	const struct lmi_svc_load *l = &r->load;
@@ -123,6 +124,12 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.draft_path = NULL;
 	else if (l->draft_path[0])
 		o->inst.draft_path = l->draft_path;
+	o->inst.mmproj_optional = !l->mmproj_path[0] && !o->inst.mmproj_path;
+	if (l->mmproj_path[0])
+		o->inst.mmproj_path = l->mmproj_path;
+	else if (o->inst.mmproj_optional &&
+		 lmi_svc_mmproj_beside(r->record->m.v[0].files[0].path, r->mmproj, sizeof(r->mmproj)))
+		o->inst.mmproj_path = r->mmproj;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;
 	if (l->memory_limit)

@@ -50,6 +50,8 @@ struct lmi_svc_load {
 	char devices[513], gpu_layers[17], split[257], override_tensor[4097];
 	char draft_path[LMI_STORE_PATH_MAX + 1]; /* of the draft model, or LMI_SVC_DRAFT_AUTO; "": the
 						  * service's */
+	char mmproj_path[LMI_STORE_PATH_MAX + 1]; /* of its vision tower; "": the file beside it, if there is
+						   * one */
 	char lookup_path[LMI_STORE_PATH_MAX + 1]; /* of its lookup file; "": the service's */
 	enum lmi_svc_isolation isolation;
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
@@ -66,6 +68,7 @@ struct lmi_svc_loaded_model_events {
 };
 
 struct lmi_svc_loaded_model {
+	char mmproj[LMI_STORE_PATH_MAX + 1]; /* path of the vision tower, while it is opened; "": none */
 	struct lmi_svc_loaded_model *prev, *next; /* list of all loaded models */
 	struct lmi_service *svc;
 	struct lmi_svc_model *model;

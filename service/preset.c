@@ -55,6 +55,8 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 		load->isolation = (enum lmi_svc_isolation)p->isolation;
 	if (!load->draft_path[0] && p->draft_model && !(given && given->draft_path))
 		(void)snprintf(load->draft_path, sizeof(load->draft_path), "%s", p->draft_model);
+	if (!load->mmproj_path[0] && p->mmproj && !(given && given->mmproj_path))
+		(void)snprintf(load->mmproj_path, sizeof(load->mmproj_path), "%s", p->mmproj);
 	if (p->draft_lookup && !(given && given->lookup_path))
 		(void)snprintf(load->lookup_path, sizeof(load->lookup_path), "%s", p->draft_lookup);
 	if (lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, NULL) != LMD_OK)

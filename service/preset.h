@@ -38,6 +38,7 @@ struct lmi_svc_preset {
 	bool has_context_shift, context_shift;
 	bool has_n_keep;
 	int64_t n_keep; /* as in op generate */
+	const char *mmproj; /* path of the vision tower's file; NULL: the one beside the model */
 	const char *draft_model; /* path of the draft model's file; NULL: none */
 	const char *draft_lookup; /* path of a text in which guesses are looked up; NULL: none */
 	int isolation; /* enum lmi_svc_isolation */

@@ -89,6 +89,12 @@ static const struct lmi_opt keys[] = {
 	 .max = 1u << 30,
 	 .doc = "How many tokens at the beginning then stay, for requests that do not say; -1 = the "
 		"whole prompt."},
+	{.name = "mmproj",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "File of the vision tower (GGUF, architecture clip), which lets the model read pictures. "
+		"By default, the file mmproj*.gguf in the model's folder is used, if there is exactly one "
+		"and it fits."},
 	{.name = "draft_model",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE|auto|nextn",
@@ -288,6 +294,8 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		return set_adapters(p, text, arena, err);
 	if (!strcmp(o->name, "adapter"))
 		return set_text(&p->adapter, text, false, arena, err);
+	if (!strcmp(o->name, "mmproj"))
+		return set_path(&p->mmproj, text, arena, err);
 	if (!strcmp(o->name, "draft_model"))
 		return strcmp(text, LMI_SVC_DRAFT_AUTO) && strcmp(text, LMI_ENGINE_DRAFT_OWN)
 			       ? set_path(&p->draft_model, text, arena, err)
@@ -375,7 +383,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
 	       same_text(a->adapters_dir, b->adapters_dir) &&
-	       same_text(a->adapter, b->adapter) && same_text(a->draft_model, b->draft_model) &&
+	       same_text(a->adapter, b->adapter) && same_text(a->mmproj, b->mmproj) &&
+	       same_text(a->draft_model, b->draft_model) &&
 	       same_text(a->draft_lookup, b->draft_lookup) &&
 	       a->isolation == b->isolation && a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
@@ -477,6 +486,7 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
 		if (p->has_n_keep)
 			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
+		print_text(f, "mmproj", p->mmproj);
 		print_text(f, "draft_model", p->draft_model);
 		print_text(f, "draft_lookup", p->draft_lookup);
 		if (p->isolation)

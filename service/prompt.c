@@ -34,6 +34,7 @@ static struct lmd_str optional(bool has, struct lmd_str s)
 }
 
 static enum lmd_status messages(const struct lmi_wire_req_generate *q,
+				const struct lmi_svc_pictures *pictures, char **own_texts,
 				struct lmi_chat_message **out, uint32_t *n, struct lmd_error *err)
 {
 	static const struct lmd_str user = {.ptr = "user", .len = 4};
@@ -44,8 +45,10 @@ static enum lmd_status messages(const struct lmi_wire_req_generate *q,
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u messages", count);
 	if (!q->has_messages)
 		m[0] = (struct lmi_chat_message){.role = user, .content = q->prompt};
+	*out = m;
 	for (uint32_t i = 0; q->has_messages && i < count; i++) {
 		const struct lmi_wire_chat_message *w = &q->messages[i];
+		enum lmd_status st;
 
 		m[i] = (struct lmi_chat_message){
 			.role = w->role,
@@ -55,14 +58,20 @@ static enum lmd_status messages(const struct lmi_wire_req_generate *q,
 			.tool_calls = optional(w->has_tool_calls, w->tool_calls),
 			.tool_call_id = optional(w->has_tool_call_id, w->tool_call_id),
 		};
+		if (!own_texts)
+			continue;
+		st = lmi_svc_pictures_mark(pictures, w, &m[i].content, &own_texts[i], err);
+		if (st != LMD_OK)
+			return st;
 	}
-	*out = m;
 	*n = count;
 	return LMD_OK;
 }
 
-/* Fills *out; the caller frees *own_messages with lmi_free. */
+/* Fills *out; the caller frees *own_messages with lmi_free. own_texts: NULL: there are no pictures;
+ * otherwise it gets the texts of messages that were made here. */
 static enum lmd_status chat_input(const struct lmi_wire_req_generate *q, struct lmi_chat_input *out,
+				  const struct lmi_svc_pictures *pictures, char **own_texts,
 				  struct lmi_chat_message **own_messages, struct lmd_error *err)
 {
 	time_t now = time(NULL);
@@ -75,22 +84,34 @@ static enum lmd_status chat_input(const struct lmi_wire_req_generate *q, struct 
 		.tools = optional(q->has_tools, q->tools),
 	};
 	(void)localtime_r(&now, &out->now); /* fails only for years beyond int */
-	st = messages(q, own_messages, &out->n_messages, err);
+	st = messages(q, pictures, own_texts, own_messages, &out->n_messages, err);
 	out->messages = *own_messages;
 	return st;
 }
 
 static enum lmd_status encode_chat(const struct lmi_engine *e,
 				   const struct lmi_wire_req_generate *q,
-				   struct lmi_text_token_buf *out,
+				   struct lmi_svc_pictures *pictures, struct lmi_text_token_buf *out,
 				   struct lmi_chat_answer_format *answer, struct lmd_error *err)
 {
-	struct lmi_chat_message *own;
+	char **texts = pictures->n ? lmi_alloc(q->n_messages, sizeof(*texts)) : NULL;
+	struct lmi_chat_message *own = NULL;
 	struct lmi_chat_input in;
-	enum lmd_status st = chat_input(q, &in, &own, err);
+	enum lmd_status st = LMD_OK;
 
+	if (pictures->n && !texts)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u messages", q->n_messages);
+	st = chat_input(q, &in, pictures, texts, &own, err);
+	in.pictures = pictures->chat;
+	in.n_pictures = pictures->n;
+	in.picture_mark = (struct lmd_str){.ptr = pictures->mark, .len = strlen(pictures->mark)};
 	if (st == LMD_OK)
 		st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, answer, err);
+	if (st == LMD_OK)
+		st = lmi_svc_pictures_place(pictures, e, err);
+	for (uint32_t i = 0; texts && i < q->n_messages; i++)
+		lmi_free(texts[i]);
+	lmi_free(texts);
 	lmi_free(own);
 	return st;
 }
@@ -102,7 +123,13 @@ enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 	struct lmi_chat_message *own;
 	struct lmi_chat_input in;
 	uint8_t *by_template = NULL;
-	enum lmd_status st = chat_input(q, &in, &own, err);
+	enum lmd_status st;
+
+	if (lmi_svc_pictures_count(q))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"messages: %u pictures, which have no text in a prompt",
+				lmi_svc_pictures_count(q));
+	st = chat_input(q, &in, NULL, NULL, &own, err);
 
 	if (st == LMD_OK)
 		st = lmi_chat_render(lmi_engine_chat(e), &in, out, &by_template, err);
@@ -136,16 +163,18 @@ static enum lmd_status encode_plain(const struct lmi_engine *e,
 
 enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
-				      struct lmi_text_token_buf *out,
+				      struct lmi_svc_pictures *pictures, struct lmi_text_token_buf *out,
 				      struct lmi_chat_answer_format *answer, struct lmd_error *err)
 {
-	enum lmd_status st;
+	enum lmd_status st = lmi_svc_pictures_read(pictures, e, q, err);
 
+	if (st != LMD_OK)
+		return st;
 	if (q->has_parse_format)
 		answer->format = lmi_answer_format_find(q->parse_format);
 	answer->tools = q->has_tools;
 	if (lmi_svc_prompt_is_chat(e, q))
-		return encode_chat(e, q, out, q->parse ? answer : NULL, err);
+		return encode_chat(e, q, pictures, out, q->parse ? answer : NULL, err);
 	st = encode_plain(e, q, out, err);
 	if (st == LMD_OK && q->parse)
 		st = lmi_chat_find_answer_format(lmi_engine_chat(e), q->prompt, answer, err);
@@ -328,6 +357,8 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.seq = {.tokens = p->tokens,
 						.n_tokens = (uint32_t)p->n_tokens,
 						.adapter = p->adapter,
+						.pictures = p->pictures->parts,
+						.n_pictures = p->pictures->n_part,
 						.fork_of = LMI_ENGINE_NO_FORK},
 					.seed = p->seed,
 					.shown = p->shown->id,

@@ -10,15 +10,16 @@
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 #include "service/limits.h"
+#include "service/pictures.h"
 
 /* Returns whether the request needs a chat template and so must be encoded in another thread than
  * the loop's. */
 bool lmi_svc_prompt_is_chat(const struct lmi_engine *e, const struct lmi_wire_req_generate *q);
-/* Tokenises the request's prompt and, if the request has parse, finds the format of the answer.
+/* Reads the pictures of the request's messages, tokenises its prompt and, if the request has parse, finds the format of the answer.
  * Any thread. */
 enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
-				      struct lmi_text_token_buf *out,
+				      struct lmi_svc_pictures *pictures, struct lmi_text_token_buf *out,
 				      struct lmi_chat_answer_format *answer, struct lmd_error *err);
 /* Renders the request's conversation as text; the result replaces the content of `out`.  Any
  * thread. */
@@ -55,6 +56,7 @@ struct lmi_svc_prompt {
 	uint64_t client; /* the user, with whom nobody shares a count of what was served */
 	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
+	const struct lmi_svc_pictures *pictures;
 	const struct lmi_text_token_buf *prediction;
 	uint32_t draft_max; /* unless the request says otherwise */
 	struct lmi_engine_constraint *constraint;

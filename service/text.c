@@ -135,11 +135,12 @@ static void run_apply_template(void *arg)
 		generate_request(&c->request.message.u.apply_template);
 	const struct lmi_engine *e = c->loaded->engine;
 	struct lmi_chat_answer_format answer = {0};
+	struct lmi_svc_pictures none;
 	struct found *f = c->data;
 
 	c->err.status = lmi_svc_prompt_render(e, &q, &f->text, &c->err);
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_svc_prompt_encode(e, &q, &f->tokens, &answer, &c->err);
+		c->err.status = lmi_svc_prompt_encode(e, &q, &none, &f->tokens, &answer, &c->err);
 	lmi_chat_answer_format_fini(&answer);
 	if (c->err.status == LMD_OK && f->text.n + 5 * f->tokens.n > TEXT_BYTES_MAX)
 		c->err.status = lmd_fail(&c->err, LMD_INVALID,

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 10
+	Revision = 11
 )
 
 // ID is the id of a stream.
@@ -232,25 +232,13 @@ const (
 	LimitReplyTextBytes    = 1048576
 )
 
-// ChatMessage: One message of a conversation.
-type ChatMessage struct {
-	// Role of the author: system, developer, user, assistant, tool or function.
-	Role string `msgpack:"role"`
+// Picture: A picture in a message.
+type Picture struct {
+	// A PNG or JPEG file; or its base64 text, also as a data: URI.
+	Data []byte `msgpack:"data"`
 
-	// Text of the message.
-	Content Text `msgpack:"content,omitempty"`
-
-	// The assistant's reasoning before this message.
-	Reasoning *Text `msgpack:"reasoning,omitempty"`
-
-	// Name of the tool or of the author.
-	Name *Text `msgpack:"name,omitempty"`
-
-	// Tool calls of the assistant, as a JSON array.
-	ToolCalls *Text `msgpack:"tool_calls,omitempty"`
-
-	// The tool call that a tool's message answers.
-	ToolCallID *Text `msgpack:"tool_call_id,omitempty"`
+	// The byte of the message's text before which it stands; more than its length = at the end.
+	At int64 `msgpack:"at,omitempty"`
 }
 
 // Limit: One limit.
@@ -704,6 +692,30 @@ type ErrorInfo struct {
 
 	// This connection is not authenticated. Send hello with a valid key, then repeat the request.
 	Hello bool `msgpack:"hello,omitempty"`
+}
+
+// ChatMessage: One message of a conversation.
+type ChatMessage struct {
+	// Role of the author: system, developer, user, assistant, tool or function.
+	Role string `msgpack:"role"`
+
+	// Text of the message.
+	Content Text `msgpack:"content,omitempty"`
+
+	// The assistant's reasoning before this message.
+	Reasoning *Text `msgpack:"reasoning,omitempty"`
+
+	// Name of the tool or of the author.
+	Name *Text `msgpack:"name,omitempty"`
+
+	// Tool calls of the assistant, as a JSON array.
+	ToolCalls *Text `msgpack:"tool_calls,omitempty"`
+
+	// The tool call that a tool's message answers.
+	ToolCallID *Text `msgpack:"tool_call_id,omitempty"`
+
+	// Pictures in the text, in order. The model needs a vision tower.
+	Pictures []Picture `msgpack:"pictures,omitempty"`
 }
 
 // Metric: One metric of the server.
@@ -1804,6 +1816,9 @@ type LoadRequest struct {
 
 	// Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration.
 	DraftModel *Text `msgpack:"draft_model,omitempty"`
+
+	// File of the vision tower, which lets the model read pictures; empty = that of the configuration, or the file mmproj*.gguf beside the model.
+	Mmproj *Text `msgpack:"mmproj,omitempty"`
 
 	// The process of the model's backend. Nil means auto.
 	Isolation *Text `msgpack:"isolation,omitempty"`

@@ -220,6 +220,10 @@ static enum lmd_status say(struct lmi_ctl_chat *c, const char *text, size_t n,
 						  c->attached.n, err);
 		c->attached.n = 0;
 	}
+	if (st == LMD_OK && c->n_picture) {
+		st = lmi_ctl_messages_set_pictures(&c->messages, c->pictures, c->n_picture, err);
+		c->n_picture = 0;
+	}
 	c->answer = st == LMD_OK;
 	return st;
 }
@@ -314,7 +318,7 @@ static enum lmd_status take_message(struct lmi_ctl_chat *c, const char *text, si
 		st = lmi_ctl_messages_save(&c->messages, c->session, lmi_arg_pos(&c->g->ctl->args, 0), err);
 	if (st == LMD_CANCELLED && lmi_ctl_interrupt_signal() == SIGINT)
 		return LMD_OK; /* Ctrl-C ended this answer only */
-	if (st == LMD_INVALID && isatty(STDIN_FILENO)) {
+	if ((st == LMD_INVALID || st == LMD_UNSUPPORTED) && isatty(STDIN_FILENO)) {
 		fprintf(stderr, "%s\n", err->text);
 		*err = (struct lmd_error){0};
 		return LMD_OK;
@@ -398,6 +402,7 @@ enum lmd_status lmi_ctl_chat(struct lmi_ctl_generation *g, const char *first, st
 	lmi_ctl_line_editor_close(c.editor);
 	lmi_ctl_messages_fini(&c.messages);
 	lmi_text_token_buf_fini(&c.tokens);
+	lmi_ctl_chat_drop_files(&c);
 	lmi_text_byte_buf_fini(&c.attached);
 	return st;
 }

@@ -257,8 +257,38 @@ static enum lmd_status cmd_clear(struct lmi_ctl_chat *c, const char *rest, struc
 	(void)rest;
 	(void)err;
 	lmi_ctl_messages_cut(&c->messages, lmi_ctl_messages_system(&c->messages) ? 1 : 0);
-	c->tokens.n = c->attached.n = 0;
+	c->tokens.n = 0;
+	lmi_ctl_chat_drop_files(c);
 	fputs("a new conversation\n", stderr);
+	return LMD_OK;
+}
+
+void lmi_ctl_chat_drop_files(struct lmi_ctl_chat *c)
+{
+	for (uint32_t i = 0; i < c->n_picture; i++)
+		lmi_free((void *)(uintptr_t)c->pictures[i].data.ptr);
+	c->n_picture = 0;
+	c->attached.n = 0;
+}
+
+/* Does a file begin like a PNG or JPEG picture? */
+static bool is_picture(const char *bytes, size_t n)
+{
+	return (n > 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) ||
+	       (n > 3 && !memcmp(bytes, "\xff\xd8\xff", 3));
+}
+
+/* Takes the bytes of a picture. */
+static enum lmd_status attach_picture(struct lmi_ctl_chat *c, const char *path, char *own_bytes, size_t n,
+				      struct lmd_error *err)
+{
+	if (c->n_picture == LMI_CTL_CHAT_PICTURES) {
+		lmi_free(own_bytes);
+		return lmd_fail(err, LMD_INVALID, "%.200s: a message has at most %d pictures", path,
+				LMI_CTL_CHAT_PICTURES);
+	}
+	c->pictures[c->n_picture++] = (struct lmi_wire_picture){.data = {.ptr = own_bytes, .len = n}};
+	fprintf(stderr, "%s (a picture, %zu bytes) goes with the next message\n", path, n);
 	return LMD_OK;
 }
 
@@ -271,6 +301,8 @@ static enum lmd_status cmd_file(struct lmi_ctl_chat *c, const char *rest, struct
 	if (!*rest)
 		return lmd_fail(err, LMD_INVALID, "/file FILE: a file is missing");
 	st = lmi_file_read_all(rest, ATTACHED_MAX, &text, &n, err);
+	if (st == LMD_OK && is_picture(text, n))
+		return attach_picture(c, rest, text, n, err);
 	if (st == LMD_OK && n && memchr(text, 0, n))
 		st = lmd_fail(err, LMD_INVALID, "%.200s: not a text", rest);
 	(void)snprintf(head, sizeof(head), "File %s:\n```\n", rest);
@@ -327,7 +359,7 @@ static const struct command {
 	 "markdown, reasoning",
 	 cmd_set, false},
 	{"system", "[TEXT|off]", "set the system message, or show it", cmd_system, true},
-	{"file", "FILE", "put a text file in front of the next message", cmd_file, true},
+	{"file", "FILE", "put a text file or a picture (PNG, JPEG) in front of the next message", cmd_file, true},
 	{"tools", "[FILE|off]", "let the model call the tools of a JSON file", cmd_tools, true},
 	{"retry", "", "answer the last message again", cmd_retry, true},
 	{"undo", "", "take back the last message and its answer", cmd_undo, true},

@@ -38,6 +38,9 @@ void lmi_ctl_messages_cut(struct lmi_ctl_messages *m, uint32_t n)
 		free_text(&last->name);
 		free_text(&last->tool_calls);
 		free_text(&last->tool_call_id);
+		for (uint32_t i = 0; i < last->n_pictures; i++)
+			lmi_free((void *)(uintptr_t)last->pictures[i].data.ptr);
+		lmi_free((void *)(uintptr_t)last->pictures);
 	}
 }
 
@@ -88,6 +91,25 @@ enum lmd_status lmi_ctl_messages_set_result_of(struct lmi_ctl_messages *m, struc
 		st = copy_text(&last->name, name.ptr, name.len, err);
 	last->has_tool_call_id = id.len > 0;
 	return st == LMD_OK && id.len ? copy_text(&last->tool_call_id, id.ptr, id.len, err) : st;
+}
+
+enum lmd_status lmi_ctl_messages_set_pictures(struct lmi_ctl_messages *m, struct lmi_wire_picture *own_v,
+					      uint32_t n, struct lmd_error *err)
+{
+	struct lmi_wire_chat_message *last = &m->v[m->n - 1];
+	struct lmi_wire_picture *v = lmi_alloc(n, sizeof(*v));
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (v)
+			v[i] = own_v[i];
+		else
+			lmi_free((void *)(uintptr_t)own_v[i].data.ptr);
+	}
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u pictures", n);
+	last->pictures = v;
+	last->n_pictures = n;
+	return LMD_OK;
 }
 
 static bool has_role(const struct lmi_wire_chat_message *m, const char *role)
@@ -179,7 +201,12 @@ enum lmd_status lmi_ctl_messages_save(const struct lmi_ctl_messages *m, const ch
 	enum lmd_status st = list ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the messages");
 
 	for (uint32_t i = 0; i < m->n && st == LMD_OK; i++)
-		if (json_array_append_new(list, message_json(&m->v[i])))
+		if (m->v[i].n_pictures)
+			st = lmd_fail(err, LMD_UNSUPPORTED,
+				      "message %u has pictures, which are not saved: /undo it, or go on "
+				      "without saving",
+				      i + 1);
+		else if (json_array_append_new(list, message_json(&m->v[i])))
 			st = lmd_fail(err, LMD_INVALID, "message %u is not UTF-8", i + 1);
 	if (st != LMD_OK) {
 		json_decref(list);

@@ -22,6 +22,10 @@ enum lmd_status lmi_ctl_messages_set_calls(struct lmi_ctl_messages *m, const cha
 					   struct lmd_error *err);
 enum lmd_status lmi_ctl_messages_set_result_of(struct lmi_ctl_messages *m, struct lmd_str name,
 					       struct lmd_str id, struct lmd_error *err);
+/* Gives the last message pictures, which stand before its text. Takes the data of each, which was allocated
+ * with lmi_alloc. */
+enum lmd_status lmi_ctl_messages_set_pictures(struct lmi_ctl_messages *m, struct lmi_wire_picture *own_v,
+					      uint32_t n, struct lmd_error *err);
 /* Replaces or adds the system message at the beginning; NULL or "": removes it. */
 enum lmd_status lmi_ctl_messages_set_system(struct lmi_ctl_messages *m, const char *text,
 					    struct lmd_error *err);
@@ -32,7 +36,7 @@ uint32_t lmi_ctl_messages_last_question(const struct lmi_ctl_messages *m);
 /* Keeps the first n messages. */
 void lmi_ctl_messages_cut(struct lmi_ctl_messages *m, uint32_t n);
 
-/* Writes them as JSON to a file of mode 0600, or replaces them by those of such a file. */
+/* Writes them as JSON to a file of mode 0600 (LMD_UNSUPPORTED: there are pictures), or replaces them by those of such a file. */
 enum lmd_status lmi_ctl_messages_save(const struct lmi_ctl_messages *m, const char *path,
 				      const char *model, struct lmd_error *err);
 enum lmd_status lmi_ctl_messages_load(struct lmi_ctl_messages *m, const char *path,

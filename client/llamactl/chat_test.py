@@ -4,6 +4,7 @@
 
     chat_test.py LLAMACTL SOURCE DIR HAS_LIBEDIT
 """
+import base64
 import json
 import os
 import signal
@@ -53,6 +54,23 @@ class Chat(Terminal):
         self.type(b"\x04")
         status = self.end()
         check("Ctrl-D leaves", status == 0, (status, self.seen[-200:]))
+
+
+def pictures():
+    with open(f"{DIR}/one.png", "wb") as f:
+        f.write(base64.b64decode(
+            "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14AAAAAElFTkSuQmCC"))
+    t = Chat("yes", "--mmproj", f"{DIR}/tower.gguf")
+    t.say(f"/file {DIR}/one.png".encode(), b"a picture, 84 bytes")
+    t.say(b"what is it", b"yes")
+    t.say(f"/save {DIR}/p.json".encode(), b"message 1 has pictures")
+    t.say(b"/undo", b"taken back")
+    t.say(f"/save {DIR}/p.json".encode(), b"saved")
+    t.leave()
+    t = Chat("yes")
+    t.say(f"/file {DIR}/one.png".encode(), b"a picture, 84 bytes")
+    t.say(b"what is it", b"it has no vision tower")
+    t.leave()
 
 
 def commands():
@@ -210,6 +228,6 @@ def interrupted():
     check("without a history no file", not os.path.exists(f"{DIR}/.local"))
 
 
-for part in commands, messages_of_several_lines, editing, markdown, reasoning_and_calls, interrupted:
+for part in commands, pictures, messages_of_several_lines, editing, markdown, reasoning_and_calls, interrupted:
     part()
 finish("chat")

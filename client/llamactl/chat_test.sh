@@ -7,6 +7,7 @@ if ! command -v python3 >/dev/null; then
 fi
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
+"$build/tests/mktiny" tower:mlp 0 "$dir/tower.gguf" || exit 99
 edit=no
 grep -q '^EDIT_LIBS = .*-ledit' "$build/Makefile" && edit=yes
 python3 "$src/client/llamactl/chat_test.py" "$build/llamactl" "$src" "$dir" "$edit"

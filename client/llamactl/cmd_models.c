@@ -326,6 +326,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_text(m, types.k, "kv_type_k");
 	give_text(m, types.v, "kv_type_v");
 	give_text(m, lmi_ctl_draft_model(a), "draft_model");
+	give_str(m, a, "mmproj", "mmproj");
 	if (lmi_arg_int(a, "activations"))
 		give_str(m, a, "activations", "activations");
 	give_int(m, a, "keep-alive", "keep_alive_ms");

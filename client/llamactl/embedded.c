@@ -219,10 +219,10 @@ enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ct
 		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
 }
 
-/* draft_path: of a draft model; NULL: none */
+/* draft_path, mmproj: of a draft model and a vision tower; NULL: none */
 static enum lmd_status open_client(struct lmi_ctl *ctl, const struct lmi_embedded_name *named,
-				   const char *config, const char *draft_path, uint32_t n_seq,
-				   struct lmd_error *err)
+				   const char *config, const char *draft_path, const char *mmproj,
+				   uint32_t n_seq, struct lmd_error *err)
 {
 	struct lmi_engine_opts engine;
 	struct lmi_embedded_opts o;
@@ -237,6 +237,7 @@ static enum lmd_status open_client(struct lmi_ctl *ctl, const struct lmi_embedde
 				       .model = engine.inst};
 	o.model.n_seq = n_seq;
 	o.model.draft_path = draft_path;
+	o.model.mmproj_path = mmproj;
 	/* rows of logits in a step, and those of guessed tokens; 0: any */
 	o.model.n_out = n_seq ? n_seq + LMI_ENGINE_DRAFT_MAX : 0;
 	return lmi_embedded_open(&ctl->client, &o, err);
@@ -246,7 +247,7 @@ enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct 
 {
 	const struct lmi_embedded_name file = {.path = path};
 
-	return open_client(ctl, &file, NULL, NULL, 0, err);
+	return open_client(ctl, &file, NULL, NULL, NULL, 0, err);
 }
 
 /* Returns the file with the sections [model NAME], or NULL.  One that this user may not read is the
@@ -264,7 +265,8 @@ enum lmd_status lmi_ctl_load_named(struct lmi_ctl *ctl, const struct lmi_embedde
 	const struct lmi_args *a = &ctl->args;
 	const char *model = named->name ? named->name : named->path;
 	enum lmd_status st =
-		open_client(ctl, named, config_file(a), lmi_ctl_draft_model(a), 1, err);
+		open_client(ctl, named, config_file(a), lmi_ctl_draft_model(a),
+			    lmi_arg_given(a, "mmproj") ? lmi_arg_str(a, "mmproj") : NULL, 1, err);
 
 	if (st != LMD_OK)
 		return st;

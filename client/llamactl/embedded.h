@@ -111,6 +111,11 @@ struct lmi_embedded_name;
 	 .doc = "Speculative decoding: a smaller model with the same vocabulary, which guesses "   \
 		"tokens; the answers stay the same. nextn: its own draft layers. Also -md."},      \
 		{.name = "model-draft", .type = LMI_OPT_STR, .value = "MODEL"},                    \
+		{.name = "mmproj",                                                                 \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "FILE",                                                                  \
+		 .doc = "File of the vision tower, which lets the model read pictures (default "   \
+			"mmproj*.gguf beside the model)."},                                        \
 	{                                                                                          \
 		.name = "md", .type = LMI_OPT_STR, .value = "MODEL"                                \
 	}

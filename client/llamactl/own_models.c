@@ -20,6 +20,7 @@
 #define TRIES 100
 
 struct lmi_ctl_own_models {
+	struct lmi_ctl_own_models *before; /* of an earlier model, whose links are in use until the end */
 	struct lmi_store *store;
 	struct lmi_hub_opts hub;
 	struct lmi_ctl_hub_paths hub_paths;
@@ -97,6 +98,7 @@ static enum lmd_status open_own(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the models");
+	m->before = ctl->own;
 	ctl->own = m;
 	lmi_ctl_hub_opts(&m->hub, &m->hub_paths);
 	st = open_store(m, err);
@@ -277,13 +279,10 @@ void lmi_ctl_own_models_close(struct lmi_ctl *ctl)
 	ctl->own->store = NULL;
 }
 
-void lmi_ctl_own_models_fini(struct lmi_ctl *ctl)
+static void destroy(struct lmi_ctl_own_models *m)
 {
-	struct lmi_ctl_own_models *m = ctl->own;
 	char path[PATH_MAX];
 
-	if (!m)
-		return;
 	for (uint32_t i = 0; i < m->n_link; i++) {
 		(void)snprintf(path, sizeof(path), "%s/model-%05u-of-%05u.gguf", m->links, i + 1,
 			       m->n_link);
@@ -297,5 +296,14 @@ void lmi_ctl_own_models_fini(struct lmi_ctl *ctl)
 	free(m->path);
 	free(m->modelfile);
 	lmi_free(m);
-	ctl->own = NULL;
+}
+
+void lmi_ctl_own_models_fini(struct lmi_ctl *ctl)
+{
+	while (ctl->own) {
+		struct lmi_ctl_own_models *m = ctl->own;
+
+		ctl->own = m->before;
+		destroy(m);
+	}
 }

@@ -169,6 +169,7 @@ START_TEST(every_reader)
 		{"x.imatrix", NULL, open_imatrix},
 		{"tokenizer.json", "tok", open_tokenizer},
 	};
+	static const char nonsense[] = "GGUF\xff\xff\xff\xff nonsense, but long enough";
 
 	for (size_t i = 0; i < LMD_LEN(table); i++) {
 		const char *folder = table[i].folder;
@@ -180,7 +181,7 @@ START_TEST(every_reader)
 			ck_assert_int_eq(mkdir(temp_path(folder), 0700), 0);
 		snprintf(name, sizeof(name), "%s%s%s", folder ? folder : "", folder ? "/" : "",
 			 table[i].name);
-		temp_write(name, "GGUF\xff\xff\xff\xff nonsense, but long enough", 40);
+		temp_write(name, nonsense, sizeof(nonsense));
 		snprintf(path, sizeof(path), "%s", temp_path(folder ? folder : name));
 		st = table[i].open(path, &err);
 		ck_assert_msg(st == LMD_DENIED, "%s: %s: %s", name, lmd_status_text((int)st),

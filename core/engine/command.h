@@ -38,6 +38,7 @@ struct lmi_engine_picture {
 	 * by line; 0: they are numbered like tokens. */
 	uint32_t grid_w, grid_h;
 	bool both_ways; /* its rows see each other; otherwise each row sees those before it */
+	const uint8_t *digest; /* [32] by lmi_engine_picture_digest; NULL: it is computed */
 };
 
 /* One sequence: tokens, among which there may be pictures, or rows of numbers in their place. */

@@ -245,6 +245,8 @@ static struct lmi_engine_job *oldest_looking(const struct lmi_engine *e)
 
 bool lmi_engine_look(struct lmi_engine *e)
 {
+	const struct lmi_engine_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
+						.progress = (volatile uint32_t *)&e->progress};
 	struct lmi_engine_job *s = oldest_looking(e);
 	struct lmd_error err = {0};
 	enum lmd_status st;
@@ -255,7 +257,13 @@ bool lmi_engine_look(struct lmi_engine *e)
 	s = oldest_looking(e); /* if the device was lost, all have ended */
 	if (!s)
 		return true;
-	st = lmi_engine_tower_run(e->inst->tower, next_picture(s), &err);
+	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
+	atomic_store(&e->only_id, s->id);
+	st = lmi_engine_tower_run(e->inst->tower, next_picture(s), &w, &err);
+	atomic_store(&e->only_id, 0);
+	atomic_fetch_add(&e->progress, 1);
+	if (st == LMD_CANCELLED)
+		return true; /* the cancelling command is in the queue */
 	if (st == LMD_DEVICE || st == LMD_IO)
 		lmi_engine_break(e, &err);
 	else if (st != LMD_OK)

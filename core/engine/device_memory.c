@@ -18,6 +18,24 @@ static enum lmd_status no_memory(uint64_t bytes, struct lmd_error *err)
 			(unsigned long long)bytes);
 }
 
+/* Are the host's rows and those of the device the same memory? */
+static bool is_one(const struct lmi_engine_shared *m)
+{
+	return m->device && m->host && !m->pinned && !m->own;
+}
+
+/* A worker that computes in host memory needs no copies. LMD_UNSUPPORTED: the device is none. */
+static enum lmd_status create_one(struct lmi_inst_device *d, struct lmi_engine_shared *m,
+				  struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!d->open->isolated)
+		return LMD_UNSUPPORTED;
+	st = d->ops->buffer_create(d->state, m->bytes, LMD_BUF_HOST_VISIBLE, NULL, &m->device, err);
+	return st == LMD_OK ? d->ops->buffer_map(d->state, m->device, &m->host, err) : st;
+}
+
 static enum lmd_status create(struct lmi_inst_device *d, struct lmi_engine_shared *m,
 			      uint32_t sides, struct lmd_error *err)
 {
@@ -26,6 +44,12 @@ static enum lmd_status create(struct lmi_inst_device *d, struct lmi_engine_share
 	if (lmi_inst_device_in_host_memory(d)) {
 		m->host = m->own = lmi_alloc((size_t)m->bytes, 1);
 		return m->host ? LMD_OK : no_memory(m->bytes, err);
+	}
+	if (sides == (LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST)) {
+		st = create_one(d, m, err);
+		if (st != LMD_UNSUPPORTED)
+			return st;
+		st = LMD_OK;
 	}
 	if (sides & LMI_ENGINE_SHARED_DEVICE)
 		st = d->ops->buffer_create(d->state, m->bytes, LMD_BUF_DEVICE, NULL, &m->device,
@@ -58,6 +82,8 @@ void lmi_engine_shared_destroy(struct lmi_inst_device *d, struct lmi_engine_shar
 {
 	if (m->pinned && m->host)
 		d->ops->buffer_unmap(d->state, m->pinned);
+	if (is_one(m))
+		d->ops->buffer_unmap(d->state, m->device);
 	if (m->pinned)
 		d->ops->buffer_destroy(d->state, m->pinned);
 	if (m->device)
@@ -70,7 +96,7 @@ enum lmd_status lmi_engine_shared_upload(struct lmi_inst_device *d,
 					 const struct lmi_engine_shared *m, uint64_t bytes,
 					 struct lmd_error *err)
 {
-	if (!m->device || !bytes)
+	if (!m->device || !bytes || is_one(m))
 		return LMD_OK;
 	return d->ops->buffer_copy(d->state, d->queue, m->device, NULL, 0, m->pinned,
 				   m->pinned ? NULL : m->host, 0, bytes, NULL, err);
@@ -80,7 +106,7 @@ enum lmd_status lmi_engine_shared_download(struct lmi_inst_device *d,
 					   const struct lmi_engine_shared *m, uint64_t from,
 					   uint64_t bytes, struct lmd_error *err)
 {
-	if (!m->device || !bytes)
+	if (!m->device || !bytes || is_one(m))
 		return LMD_OK;
 	return d->ops->buffer_copy(d->state, d->queue, m->pinned, m->pinned ? NULL : m->host, from,
 				   m->device, NULL, from, bytes, NULL, err);

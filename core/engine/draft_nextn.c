@@ -205,7 +205,7 @@ void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *draf
 {
 	struct nextn_drafter *d = drafter;
 
-	d->off |= r->ext || r->pos[0];
+	d->off |= r->ext || r->n_picture || r->pos[0];
 	if (d->off || m->failed || !n_kept)
 		return;
 	if (d->kv_seq != r->kv_seq || !d->n || d->first + d->n != r->first) {

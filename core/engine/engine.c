@@ -166,6 +166,22 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 	return LMD_OK;
 }
 
+static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_model_opts *o,
+				  struct lmd_error *err)
+{
+	const struct lmd_host *host = e->inst->host;
+	struct lmd_error why = {0};
+	enum lmd_status st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
+
+	if (st == LMD_OK)
+		return lmi_inst_reserve_external_rows(e->inst, err);
+	if (!o->mmproj_optional || st == LMD_CANCELLED || st == LMD_DEVICE)
+		return lmd_fail(err, st, "%s", why.text);
+	host->log(host->ctx, "engine", LMD_LOG_INFO, "%s reads no pictures: %s", e->inst->model->name,
+		  why.text);
+	return LMD_OK;
+}
+
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
 				struct lmd_error *err)
 {
@@ -223,9 +239,7 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	if (st == LMD_OK && e->tok)
 		st = open_draft(e, &o->inst, err);
 	if (st == LMD_OK && o->inst.mmproj_path)
-		st = lmi_engine_tower_open(&e->inst->tower, e->inst, &o->inst, err);
-	if (st == LMD_OK && e->inst->tower)
-		st = lmi_inst_reserve_external_rows(e->inst, err);
+		st = open_tower(e, &o->inst, err);
 	if (st == LMD_OK && o->vocab_digest && e->tok)
 		st = lmi_engine_vocab_digest(e->tok, e->vocab_digest, err);
 	if (st == LMD_OK && e->tok && !e->inst->draft && !e->inst->nextn &&
@@ -326,6 +340,14 @@ const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e)
 uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h)
 {
 	return e->inst->tower ? lmi_engine_tower_rows(e->inst->tower, patches_w, patches_h) : 0;
+}
+
+enum lmd_status lmi_engine_picture_digest(const struct lmi_engine *e, const struct lmi_engine_picture *p,
+					  uint8_t out[LMI_SHA256_BYTES], struct lmd_error *err)
+{
+	return lmi_engine_picture_digest_of(e->inst, p, out)
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_CANCELLED, "the digest of a picture was not computed");
 }
 
 const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e)

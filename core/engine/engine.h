@@ -139,6 +139,7 @@ struct lmi_engine_model_opts {
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
+	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
@@ -293,6 +294,11 @@ const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
 const struct lmd_picture *lmi_engine_picture(const struct lmi_engine *e);
 /* Returns the number of rows of a picture of so many patches; 0: none that the tower computes. */
 uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w, uint32_t patches_h);
+
+/* Computes the digest of a picture's content, all members of which but `digest` and `first` are set, so that
+ * submitting it takes less time. LMD_NOMEM, LMD_CANCELLED. Any thread. */
+enum lmd_status lmi_engine_picture_digest(const struct lmi_engine *e, const struct lmi_engine_picture *p,
+					  uint8_t out[32], struct lmd_error *err);
 
 struct lmi_sampler_scalars; /* sample.h */
 /* Returns the sampling parameters that the model's file recommends, valid as long as e. */

@@ -27,7 +27,7 @@
 /* Rows that host and device exchange.  On a device in host memory `host` is all there is. */
 struct lmi_engine_shared {
 	struct lmd_buffer *device; /* what bindings name */
-	struct lmd_buffer *pinned; /* host memory that the device provided; NULL: `own` */
+	struct lmd_buffer *pinned; /* host memory that the device provided; NULL: `own`, or mapped `device` */
 	void *host;
 	void *own;
 	uint64_t bytes;

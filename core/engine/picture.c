@@ -89,13 +89,17 @@ static size_t bytes_of(const struct lmi_inst *inst, const struct lmi_engine_pict
 				 lmi_engine_tower_inst(inst->tower)->desc.n_input_embd;
 }
 
-static bool digest_of(const struct lmi_inst *inst, const struct lmi_engine_picture *p,
-		      uint8_t out[LMI_SHA256_BYTES])
+bool lmi_engine_picture_digest_of(const struct lmi_inst *inst, const struct lmi_engine_picture *p,
+				  uint8_t out[LMI_SHA256_BYTES])
 {
 	const uint32_t head[] = {p->n,	    p->rows ? p->width : 0, p->grid_w, p->grid_h, p->both_ways,
 				 p->patches_w, p->patches_h};
 	struct lmi_sha256 h = {0};
 
+	if (p->digest) {
+		memcpy(out, p->digest, LMI_SHA256_BYTES);
+		return true;
+	}
 	if (!lmi_sha256_init(&h))
 		return false;
 	lmi_sha256_update(&h, head, sizeof(head));
@@ -157,7 +161,7 @@ enum lmd_status lmi_engine_pictures_copy(struct lmi_engine_seq_picture **out,
 						       .patches = p->rows ? NULL : copy};
 		if (p->both_ways)
 			x[(*n_span)++] = (struct lmi_sched_span){p->first, p->first + p->n};
-		ok = copy && digest_of(inst, p, v[i].digest) && number_rows(&v[i], tokens);
+		ok = copy && lmi_engine_picture_digest_of(inst, p, v[i].digest) && number_rows(&v[i], tokens);
 	}
 	if (!ok || !*n_span) {
 		lmi_free(x);

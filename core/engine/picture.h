@@ -44,6 +44,10 @@ enum lmd_status lmi_engine_pictures_copy(struct lmi_engine_seq_picture **out,
 					 const struct lmi_engine_input_seq *in, lmd_token *tokens,
 					 struct lmi_sched_span **spans, uint32_t *n_span,
 					 struct lmd_error *err);
+/* Computes the digest of a picture's content, or copies the one that it has. Returns false if memory ran out or
+ * the work was cancelled. */
+bool lmi_engine_picture_digest_of(const struct lmi_inst *inst, const struct lmi_engine_picture *p,
+				  uint8_t out[LMI_SHA256_BYTES]);
 /* Returns the next picture whose rows the tower has yet to compute; NULL: there is none. */
 struct lmi_engine_seq_picture *lmi_engine_pictures_next(struct lmi_engine_seq_picture *v, uint32_t n);
 /* v may be NULL. */

@@ -8,7 +8,6 @@
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
-#include "core/engine/step.h"
 
 /* Bytes of rows that are kept, and the number of pictures. */
 #define KEPT_BYTES (64ull << 20)
@@ -298,7 +297,8 @@ static void normalise(struct lmi_engine_tower *t, const uint8_t *v, uint32_t n)
 }
 
 static enum lmd_status compute(struct lmi_engine_tower *t, const struct lmi_engine_seq_picture *p,
-			       float *rows, struct lmd_error *err)
+			       const struct lmi_engine_step_watch *w, float *rows,
+			       struct lmd_error *err)
 {
 	const struct lmi_inst *inst = t->inst;
 	uint32_t n_first = t->picture->n_first, n = n_first + p->patches_w * p->patches_h;
@@ -314,7 +314,7 @@ static enum lmd_status compute(struct lmi_engine_tower *t, const struct lmi_engi
 		part.pos[k] = t->pos + inst->n_batch;
 	fill_positions(t, p);
 	normalise(t, p->patches, n - n_first);
-	st = lmi_engine_step_run(t->inst, t->exec, &part, 1, NULL, err);
+	st = lmi_engine_step_run(t->inst, t->exec, &part, 1, w, err);
 	if (st == LMD_OK)
 		memcpy(rows, inst->slot[0].out + (size_t)n_first * width,
 		       (size_t)p->n * width * sizeof(*rows));
@@ -322,7 +322,7 @@ static enum lmd_status compute(struct lmi_engine_tower *t, const struct lmi_engi
 }
 
 enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engine_seq_picture *p,
-				     struct lmd_error *err)
+				     const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	uint64_t bytes = (uint64_t)p->n * t->inst->desc.n_embd_out * sizeof(*p->rows);
 	struct kept *k = find(t, p->digest);
@@ -335,7 +335,7 @@ enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engi
 		memcpy(rows, k->rows, (size_t)bytes);
 		k->turn = ++t->turn;
 	} else {
-		st = compute(t, p, rows, err);
+		st = compute(t, p, w, rows, err);
 	}
 	if (st != LMD_OK) {
 		lmi_free(rows);

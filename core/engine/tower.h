@@ -10,6 +10,7 @@
 #define LLAMAD_CORE_ENGINE_TOWER_H
 
 #include "core/engine/picture.h"
+#include "core/engine/step.h"
 
 struct lmi_engine_tower;
 
@@ -29,8 +30,9 @@ const uint8_t *lmi_engine_tower_digest(const struct lmi_engine_tower *t);
  * thread. */
 uint32_t lmi_engine_tower_rows(const struct lmi_engine_tower *t, uint32_t patches_w, uint32_t patches_h);
 
-/* Computes the rows of a picture from its patches, which are freed. No step of the model may be submitted. */
+/* Computes the rows of a picture from its patches, which are freed. No step of the model may be submitted.
+ * w may be NULL. LMD_CANCELLED: stopped through w->cancel. */
 enum lmd_status lmi_engine_tower_run(struct lmi_engine_tower *t, struct lmi_engine_seq_picture *p,
-				     struct lmd_error *err);
+				     const struct lmi_engine_step_watch *w, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_TOWER_H */

@@ -108,7 +108,7 @@ static float *rows_of(struct lmi_engine *e, int k)
 
 	p.digest[0] = (uint8_t)k;
 	ck_assert_uint_eq(p.n, cases[k].n_row);
-	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, &p, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_tower_run(e->inst->tower, &p, NULL, &err) == LMD_OK, "%s", err.text);
 	ck_assert_ptr_null(p.patches);
 	return p.rows;
 }

@@ -3,6 +3,7 @@
  * Plugins that come, go and change while the process runs: references, generations, replacement by
  * rename and by cp, removal, shadowing, several registries, threads, allocation failures. */
 #include "core/plugin/plugin_test.h"
+#include "core/plugin/self_test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -234,6 +235,22 @@ START_TEST(no_descriptor_for_the_self_test)
 	ck_assert_ptr_nonnull(strstr(err.text, "no pipe"));
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+static enum lmd_status no_memory(void *arg, struct lmd_error *err)
+{
+	(void)arg;
+	return lmd_fail(err, LMD_NOMEM, "no memory for 3 factories");
+}
+
+/* A plugin whose test runs out of memory is not rejected, which would be for good. */
+START_TEST(no_memory_in_the_self_test)
+{
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_plugin_self_test(no_memory, NULL, &err), LMD_NOMEM);
+	ck_assert_str_eq(err.text, "self-test: no memory for 3 factories");
 }
 END_TEST
 
@@ -752,6 +769,7 @@ int main(void)
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
 	tcase_add_test(t, no_descriptor_for_the_self_test);
+	tcase_add_test(t, no_memory_in_the_self_test);
 	tcase_add_test(t, changed_without_a_rescan);
 	tcase_add_test(t, out_of_descriptors);
 	tcase_add_test(t, rescan_of_one_file);

@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 /* Exit statuses of the child: its own ones are not those of ld.so (127) or exit(0). */
-#define CHILD_GOOD 57
-#define CHILD_BAD  58
+#define CHILD_GOOD  57
+#define CHILD_BAD   58
+#define CHILD_NOMEM 59 /* says nothing about the plugin */
 
 /* What ld.so does when its lists are inconsistent, and how often a child is then run again. */
 #define LD_SO_FAILED 127
@@ -43,6 +44,7 @@ static void child(int fd, pid_t parent, enum lmd_status (*run)(void *arg, struct
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT,
 				      SIGHUP,  SIGPIPE};
 	struct lmd_error err = {0};
+	enum lmd_status st;
 	sigset_t none;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -54,10 +56,11 @@ static void child(int fd, pid_t parent, enum lmd_status (*run)(void *arg, struct
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)dup2(fd, STDERR_FILENO);
-	if (run(arg, &err) == LMD_OK)
+	st = run(arg, &err);
+	if (st == LMD_OK)
 		_exit(CHILD_GOOD);
 	(void)!write(fd, err.text, strlen(err.text));
-	_exit(CHILD_BAD);
+	_exit(st == LMD_NOMEM ? CHILD_NOMEM : CHILD_BAD);
 }
 
 /* Reads what the child writes until it ends; returns false if it takes too long. */
@@ -96,6 +99,8 @@ static enum lmd_status judge(int status, bool in_time, char *text, struct lmd_er
 		return LMD_OK;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_BAD)
 		return lmd_fail(err, LMD_INVALID, "%.300s", text);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_NOMEM)
+		return lmd_fail(err, LMD_NOMEM, "self-test: %.300s", text);
 	if (WIFSIGNALED(status))
 		return lmd_fail(err, LMD_CORRUPT,
 				"self-test: its code crashed (signal %d, %s); the file may be damaged",

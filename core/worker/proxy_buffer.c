@@ -32,7 +32,8 @@ enum lmd_status lmi_worker_buffer_create(void *state, uint64_t bytes, uint32_t f
 	enum lmd_status st = LMD_OK;
 	int fd = -1;
 
-	if (import || (flags != LMD_BUF_DEVICE && flags != LMD_BUF_PINNED))
+	if (import || (flags != LMD_BUF_DEVICE && flags != LMD_BUF_PINNED &&
+		       (flags != LMD_BUF_HOST_VISIBLE || w->own_memory)))
 		return lmd_fail(err, LMD_UNSUPPORTED, "worker: a buffer with flags %#x", flags);
 	b = lmi_alloc(1, sizeof(*b));
 	if (!b)

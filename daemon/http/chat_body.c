@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/printable.h"
+#include "daemon/http/content.h"
 
 /* ---- simple members ---- */
 
@@ -123,9 +124,8 @@ struct lmd_str lmi_http_join(struct lmi_http_translation *t, const struct lmd_st
 	return out;
 }
 
-/* Reads a part; parts with a refusal of the model count as its text. */
-static struct lmd_str read_part(struct lmi_http_translation *t, const struct lmi_http_at *at,
-				const json_t *v)
+struct lmd_str lmi_http_read_part(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				  const json_t *v)
 {
 	const struct lmi_http_at at_type = {.up = at, .name = "type"},
 				 at_text = {.up = at, .name = "text"},
@@ -161,7 +161,7 @@ struct lmd_str lmi_http_read_content(struct lmi_http_translation *t, const struc
 	for (size_t i = 0; texts && i < n; i++) {
 		const struct lmi_http_at here = {.up = at, .index = i};
 
-		texts[i] = read_part(t, &here, json_array_get(v, i));
+		texts[i] = lmi_http_read_part(t, &here, json_array_get(v, i));
 	}
 	return t->r.status == LMD_OK ? lmi_http_join(t, texts, (uint32_t)n)
 				     : (struct lmd_str){.ptr = ""};
@@ -219,7 +219,7 @@ void lmi_http_read_message(struct lmi_http_translation *t, const struct lmi_http
 	content = lmi_http_get(v, "content");
 	calls = lmi_http_get(v, "tool_calls");
 	if (content)
-		out->content = lmi_http_read_content(t, &at_content, content);
+		lmi_http_read_message_content(t, &at_content, content, out);
 	else if (!assistant)
 		lmi_http_fail(&t->r, &at_content, "is missing");
 	for (size_t i = 0; assistant && i < LMD_LEN(reasonings) && !out->has_reasoning; i++) {

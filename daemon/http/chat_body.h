@@ -65,6 +65,9 @@ void lmi_http_set_effort(struct lmi_http_translation *t, const char *effort);
  * are refused. */
 struct lmd_str lmi_http_read_content(struct lmi_http_translation *t, const struct lmi_http_at *at,
 				     const json_t *v);
+/* Reads a part that is a text, or a refusal of the model, which counts as its text. */
+struct lmd_str lmi_http_read_part(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				  const json_t *v);
 /* Joins texts by newlines; the result is in the arena if there is more than one. */
 struct lmd_str lmi_http_join(struct lmi_http_translation *t, const struct lmd_str *texts,
 			     uint32_t n);

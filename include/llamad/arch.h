@@ -154,7 +154,7 @@ struct lmd_arch_desc {
 	const uint32_t *x_ratio;
 	const struct lmd_picture *picture; /* TOWER; otherwise NULL.  Since ABI 0.12. */
 	/* Draft blocks that DRAFT plans can run: at most as many as lmd_arch_params.n_draft asks for.
-	 * Their caches follow those of the trunk.  Since ABI 0.12. */
+	 * Their caches follow those of the trunk.  Since ABI 0.13. */
 	uint32_t n_draft;
 	uint32_t reserved0;
 	uint64_t reserved[5];
@@ -166,7 +166,7 @@ struct lmd_arch_params {
 				    * 0 = n_ctx_train */
 	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
 	uint32_t rank, n_rank;     /* as in lmd_plan_key */
-	uint32_t n_draft;          /* draft blocks that will be run; since ABI 0.12 */
+	uint32_t n_draft;          /* draft blocks that will be run; since ABI 0.13 */
 	uint32_t reserved[2];
 };
 

@@ -135,7 +135,7 @@ struct lmd_open_params {
 	uint32_t activations;     /* enum lmd_activations */
 	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling thread */
 	uint32_t attention;       /* enum lmd_attention; since ABI 0.2 */
-	uint32_t deterministic;   /* enum lmd_deterministic; since ABI 0.12 */
+	uint32_t deterministic;   /* enum lmd_deterministic; since ABI 0.13 */
 };
 
 /* ---- memory ---- */

@@ -212,7 +212,7 @@ enum lmd_pooling {
 #define LMD_PLAN_KEEP   8u /* no value shares memory with another */
 #define LMD_PLAN_TREE   16u /* steps have a tree, which ATTN with tree = 1 uses as a mask */
 /* output LMD_OUT_TAP: the hidden rows that DRAFT plans read, [TOKENS, n_embd], the stream after the last
- * norm; since ABI 0.12 */
+ * norm; since ABI 0.13 */
 #define LMD_PLAN_HIDDEN 32u
 struct lmd_plan_key {
 	uint32_t struct_size;

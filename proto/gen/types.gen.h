@@ -255,24 +255,13 @@ enum lmi_wire_metric_kind {
 };
 extern const struct lmi_wire_words lmi_wire_words_metric_kind;
 
-/* One message of a conversation. */
-struct lmi_wire_chat_message {
-	/* Role of the author: system, developer, user, assistant, tool or function. */
-	struct lmd_str role;
-	/* Text of the message. */
-	struct lmd_str content;
-	/* The assistant's reasoning before this message. */
-	bool has_reasoning;
-	struct lmd_str reasoning;
-	/* Name of the tool or of the author. */
-	bool has_name;
-	struct lmd_str name;
-	/* Tool calls of the assistant, as a JSON array. */
-	bool has_tool_calls;
-	struct lmd_str tool_calls;
-	/* The tool call that a tool's message answers. */
-	bool has_tool_call_id;
-	struct lmd_str tool_call_id;
+/* A picture in a message. */
+struct lmi_wire_picture {
+	/* A PNG or JPEG file; or its base64 text, also as a data: URI. */
+	struct lmd_str data;
+	/* The byte of the message's text before which it stands; more than its length = at the
+	 * end. (0..16777216; default 0) */
+	int64_t at;
 };
 
 /* One limit. */
@@ -635,6 +624,29 @@ struct lmi_wire_error {
 	/* This connection is not authenticated. Send hello with a valid key, then repeat the
 	 * request. */
 	bool hello;
+};
+
+/* One message of a conversation. */
+struct lmi_wire_chat_message {
+	/* Role of the author: system, developer, user, assistant, tool or function. */
+	struct lmd_str role;
+	/* Text of the message. */
+	struct lmd_str content;
+	/* The assistant's reasoning before this message. */
+	bool has_reasoning;
+	struct lmd_str reasoning;
+	/* Name of the tool or of the author. */
+	bool has_name;
+	struct lmd_str name;
+	/* Tool calls of the assistant, as a JSON array. */
+	bool has_tool_calls;
+	struct lmd_str tool_calls;
+	/* The tool call that a tool's message answers. */
+	bool has_tool_call_id;
+	struct lmd_str tool_call_id;
+	/* Pictures in the text, in order. The model needs a vision tower. */
+	const struct lmi_wire_picture *pictures;
+	uint32_t n_pictures;
 };
 
 /* One metric of the server. */
@@ -1703,6 +1715,9 @@ struct lmi_wire_req_load {
 	 * otherwise the smallest model in memory that has the same vocabulary and at most a
 	 * quarter of the weights; empty = none, or that of the configuration. */
 	struct lmd_str draft_model;
+	/* File of the vision tower, which lets the model read pictures; empty = that of the
+	 * configuration, or the file mmproj*.gguf beside the model. */
+	struct lmd_str mmproj;
 	/* The process of the model's backend. (default auto) */
 	enum lmi_wire_isolation isolation;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;

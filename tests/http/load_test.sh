@@ -46,10 +46,10 @@ does generate echo -p "still here"
 holds "an answer afterwards" grep -q 'still here' "$dir/out"
 
 # ready is who would serve: not while an answer is the last thing that is waited for
-curl -s -N -o "$dir/endless" -d '{"messages":[{"role":"user","content":"again"}],"stream":true,"ignore_eos":true}' \
-	"http://$http/v1/chat/completions" &
+curl -s -N -o /dev/null -D "$dir/began" -d '{"messages":[{"role":"user","content":"again"}],"stream":true,
+	"ignore_eos":true,"context_shift":true,"max_tokens":100000000}' "http://$http/v1/chat/completions" &
 endless=$!
-until [ -s "$dir/endless" ]; do
+until [ -s "$dir/began" ]; do
 	sleep 0.05 # asks again; nothing depends on its length
 done
 fetch 200 ok "http://$http/readyz"

@@ -13,20 +13,12 @@ export interface Sampler {
   [parameter: string]: unknown;
 }
 
-/** One message of a conversation. */
-export interface ChatMessage {
-  /** Role of the author: system, developer, user, assistant, tool or function. */
-  role: string;
-  /** Text of the message. */
-  content?: Text;
-  /** The assistant's reasoning before this message. */
-  reasoning?: Text;
-  /** Name of the tool or of the author. */
-  name?: string;
-  /** Tool calls of the assistant, as a JSON array. */
-  tool_calls?: Text;
-  /** The tool call that a tool's message answers. */
-  tool_call_id?: string;
+/** A picture in a message. */
+export interface Picture {
+  /** A PNG or JPEG file; or its base64 text, also as a data: URI. */
+  data: Text;
+  /** The byte of the message's text before which it stands; more than its length = at the end. */
+  at?: number;
 }
 
 /** One limit. */
@@ -375,6 +367,24 @@ export interface Error {
   retry_ms?: number;
   /** This connection is not authenticated. Send hello with a valid key, then repeat the request. */
   hello?: boolean;
+}
+
+/** One message of a conversation. */
+export interface ChatMessage {
+  /** Role of the author: system, developer, user, assistant, tool or function. */
+  role: string;
+  /** Text of the message. */
+  content?: Text;
+  /** The assistant's reasoning before this message. */
+  reasoning?: Text;
+  /** Name of the tool or of the author. */
+  name?: string;
+  /** Tool calls of the assistant, as a JSON array. */
+  tool_calls?: Text;
+  /** The tool call that a tool's message answers. */
+  tool_call_id?: string;
+  /** Pictures in the text, in order. The model needs a vision tower. */
+  pictures?: Array<Picture>;
 }
 
 /** One metric of the server. */
@@ -1204,6 +1214,8 @@ export interface LoadRequest {
   override_tensor?: string;
   /** Speculative decoding: name of a smaller model with the same vocabulary, which guesses tokens; nextn = the draft layers of the model itself; auto = those if it has any, otherwise the smallest model in memory that has the same vocabulary and at most a quarter of the weights; empty = none, or that of the configuration. */
   draft_model?: string;
+  /** File of the vision tower, which lets the model read pictures; empty = that of the configuration, or the file mmproj*.gguf beside the model. */
+  mmproj?: string;
   /** The process of the model's backend. Default: "auto". */
   isolation?: "auto" | "off" | "process";
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */

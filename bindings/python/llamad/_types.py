@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 10
+REVISION = 11
 
 
 M = TypeVar("M", bound="Message")
@@ -170,21 +170,14 @@ LIMITS: dict[str, int] = {
 
 
 @dataclass(kw_only=True, repr=False)
-class ChatMessage(Message):
-    """One message of a conversation."""
+class Picture(Message):
+    """A picture in a message."""
 
-    #: Role of the author: system, developer, user, assistant, tool or function.
-    role: str = field(metadata={"wire": "role"})
-    #: Text of the message.
-    content: Union[str, bytes] = field(default='', metadata={"wire": "content", "default": ''})
-    #: The assistant's reasoning before this message.
-    reasoning: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "reasoning"})
-    #: Name of the tool or of the author.
-    name: Union[str, None] = field(default=None, metadata={"wire": "name"})
-    #: Tool calls of the assistant, as a JSON array.
-    tool_calls: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tool_calls"})
-    #: The tool call that a tool's message answers.
-    tool_call_id: Union[str, None] = field(default=None, metadata={"wire": "tool_call_id"})
+    #: A PNG or JPEG file; or its base64 text, also as a data: URI.
+    data: bytes = field(metadata={"wire": "data", "bytes": True})
+    #: The byte of the message's text before which it stands; more than its length = at the end.
+    #: (at least 0, at most 16777216)
+    at: int = field(default=0, metadata={"wire": "at", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -596,6 +589,26 @@ class Error(Message):
     retry_ms: Union[int, None] = field(default=None, metadata={"wire": "retry_ms"})
     #: This connection is not authenticated. Send hello with a valid key, then repeat the request.
     hello: bool = field(default=False, metadata={"wire": "hello", "default": False})
+
+
+@dataclass(kw_only=True, repr=False)
+class ChatMessage(Message):
+    """One message of a conversation."""
+
+    #: Role of the author: system, developer, user, assistant, tool or function.
+    role: str = field(metadata={"wire": "role"})
+    #: Text of the message.
+    content: Union[str, bytes] = field(default='', metadata={"wire": "content", "default": ''})
+    #: The assistant's reasoning before this message.
+    reasoning: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "reasoning"})
+    #: Name of the tool or of the author.
+    name: Union[str, None] = field(default=None, metadata={"wire": "name"})
+    #: Tool calls of the assistant, as a JSON array.
+    tool_calls: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tool_calls"})
+    #: The tool call that a tool's message answers.
+    tool_call_id: Union[str, None] = field(default=None, metadata={"wire": "tool_call_id"})
+    #: Pictures in the text, in order. The model needs a vision tower.
+    pictures: list[Picture] = field(default_factory=list, metadata={"wire": "pictures", "default": [], "make": "Picture", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2203,6 +2216,9 @@ class LoadRequest(Request[LoadReply]):
     #: the smallest model in memory that has the same vocabulary and at most a quarter of the
     #: weights; empty = none, or that of the configuration.
     draft_model: str = field(default='', metadata={"wire": "draft_model", "default": ''})
+    #: File of the vision tower, which lets the model read pictures; empty = that of the
+    #: configuration, or the file mmproj*.gguf beside the model.
+    mmproj: str = field(default='', metadata={"wire": "mmproj", "default": ''})
     #: The process of the model's backend.
     isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
@@ -2254,6 +2270,9 @@ class LoadParams(TypedDict, total=False):
     #: the smallest model in memory that has the same vocabulary and at most a quarter of the
     #: weights; empty = none, or that of the configuration.
     draft_model: str
+    #: File of the vision tower, which lets the model read pictures; empty = that of the
+    #: configuration, or the file mmproj*.gguf beside the model.
+    mmproj: str
     #: The process of the model's backend.
     isolation: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
@@ -3112,22 +3131,22 @@ __all__ = [
     "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
     "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
     "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
-    "NextRequest", "PauseReply", "PauseRequest", "Phase", "PingReply", "PingRequest", "Placement",
-    "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsParams",
-    "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
-    "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "ReplayInfoReply",
-    "ReplayInfoRequest", "ReplayReply", "ReplayRequest", "Request", "RerankParams", "RerankReply",
-    "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "RunningGeneration",
-    "SchemaModel", "ServerEvent", "ServerState", "Session", "SessionForkReply",
-    "SessionForkRequest", "SessionReadParams", "SessionReadReply", "SessionReadRequest",
-    "SessionRmReply", "SessionRmRequest", "SessionWriteParams", "SessionWriteReply",
-    "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
-    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
-    "UnloadRequest", "UnpauseReply", "UnpauseRequest", "UsageParams", "UsageReply", "UsageRequest",
-    "UsageRow", "V_MAX", "V_MIN"
+    "NextRequest", "PauseReply", "PauseRequest", "Phase", "Picture", "PingReply", "PingRequest",
+    "Placement", "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply",
+    "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem",
+    "PromptTokenItem", "PsParams", "PsReply", "PsRequest", "PullParams", "PullReply",
+    "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest",
+    "ReplayInfoReply", "ReplayInfoRequest", "ReplayReply", "ReplayRequest", "Request",
+    "RerankParams", "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
+    "RunningGeneration", "SchemaModel", "ServerEvent", "ServerState", "Session",
+    "SessionForkReply", "SessionForkRequest", "SessionReadParams", "SessionReadReply",
+    "SessionReadRequest", "SessionRmReply", "SessionRmRequest", "SessionWriteParams",
+    "SessionWriteReply", "SessionWriteRequest", "SessionsReply", "SessionsRequest", "Setting",
+    "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply",
+    "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind", "StreamState",
+    "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem", "TokenItem",
+    "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest", "UnknownItem",
+    "UnloadParams", "UnloadReply", "UnloadRequest", "UnpauseReply", "UnpauseRequest",
+    "UsageParams", "UsageReply", "UsageRequest", "UsageRow", "V_MAX", "V_MIN"
 ]

@@ -11,6 +11,7 @@
 #include "core/base/arena.h"
 #include "core/text/answer/formats.h"
 #include "core/text/chat/control_tokens.h"
+#include "core/text/chat/pictures.h"
 #include "core/text/chat/template_vars.h"
 #include "core/jinja/template.h"
 
@@ -243,13 +244,17 @@ enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_
 
 	out->n = 0;
 	if (st == LMD_OK)
-		st = lmi_text_control_tokens_encode_prompt(c->controls, c->tok, text.p, own, text.n,
-							   out, err);
+		st = in->n_pictures ? lmi_chat_encode_pictures(in, c->controls, c->tok, &text, own, out, err)
+				    : lmi_text_control_tokens_encode_prompt(c->controls, c->tok, text.p,
+									    own, text.n, out, err);
 	if (st == LMD_OK && begin && info->add_bos && bos >= 0 && (!out->n || out->id[0] != bos)) {
 		st = lmi_text_token_buf_append(out, &bos, 1, err);
 		if (st == LMD_OK) {
 			memmove(out->id + 1, out->id, (out->n - 1) * sizeof(*out->id));
 			out->id[0] = bos;
+			for (uint32_t i = 0; i < in->n_pictures; i++)
+				for (uint32_t k = 0; k < in->pictures[i].n; k++)
+					in->pictures[i].parts[k].first++;
 		}
 	}
 	if (st == LMD_OK && answer) {

@@ -56,6 +56,20 @@ struct lmi_chat_message {
 	struct lmd_str tool_call_id; /* the call that a tool message answers */
 };
 
+/* A picture as it stands in the prompt: one or more parts, each a text, which may have control tokens, and
+ * the rows after it. */
+struct lmi_chat_picture_part {
+	const char *before;
+	uint32_t n_row;
+	uint32_t first; /* set by lmi_chat_encode: its rows are the tokens [first, first + n_row), which are
+			 * 0 */
+};
+struct lmi_chat_picture {
+	struct lmi_chat_picture_part *parts; /* [n] */
+	uint32_t n;
+	const char *after; /* text after the last part */
+};
+
 struct lmi_chat_input {
 	const struct lmi_chat_message *messages; /* [n_messages], at least 1 */
 	uint32_t n_messages;
@@ -65,6 +79,11 @@ struct lmi_chat_input {
 	 * template, or a built-in one.  Anything that contains "{": the text of a template. */
 	struct lmd_str template;
 	struct tm now; /* current time, for templates that print the date */
+	/* [n_pictures] in order; lmi_chat_encode puts them where the contents of messages have this text,
+	 * which nobody outside can know */
+	struct lmi_chat_picture *pictures;
+	uint32_t n_pictures;
+	struct lmd_str picture_mark;
 };
 
 /* A model's chat template and control tokens.  Immutable; may be used by any number of threads. */

@@ -9,7 +9,7 @@
 
 #include "core/base/printable.h"
 #include "daemon/http/anthropic/anthropic_impl.h"
-#include "daemon/http/chat_body.h"
+#include "daemon/http/content.h"
 
 /* The messages of the request as they grow; q->messages points to them. */
 static struct lmi_wire_chat_message *add_message(struct lmi_http_translation *t, const char *role)
@@ -45,6 +45,18 @@ static void add_text(struct lmi_http_translation *t, const char *role, const str
 
 	if (m)
 		m->content = lmi_http_join(t, texts, n);
+}
+
+/* Adds a message of the parts that were read, if there are any, and forgets them. */
+static void add_parts(struct lmi_http_translation *t, const char *role, struct lmi_http_content *c)
+{
+	struct lmi_wire_chat_message *m = c->n_text || c->n_picture ? add_message(t, role) : NULL;
+
+	if (m)
+		lmi_http_content_end(t, c, m);
+	c->texts += c->n_text; /* the rest of the memory is for the next message */
+	c->pictures += c->n_picture;
+	c->n_text = c->n_picture = 0;
 }
 
 static struct lmd_str read_type(struct lmi_http_translation *t, const struct lmi_http_at *up,
@@ -94,14 +106,29 @@ static void read_tool_result(struct lmi_http_translation *t, const struct lmi_ht
 		m->content = lmi_http_read_content(t, &at_content, content);
 }
 
+static void read_image(struct lmi_http_translation *t, const struct lmi_http_at *up, const json_t *v,
+		       struct lmi_http_content *c)
+{
+	static const char *const types[] = {"base64", NULL};
+	const struct lmi_http_at at = {.up = up, .name = "source"}, at_type = {.up = &at, .name = "type"},
+				 at_data = {.up = &at, .name = "data"};
+	const json_t *source = lmi_http_get(v, "source");
+
+	if (!lmi_http_is_object(&t->r, &at, source))
+		return;
+	(void)lmi_http_read_word(&t->r, &at_type, lmi_http_get(source, "type"), types);
+	lmi_http_content_add_picture(t, &at_data, c, lmi_http_get(source, "data"));
+}
+
 static void read_user(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
 		      const char *role)
 {
 	size_t n = json_array_size(v);
-	struct lmd_str *texts = lmi_http_alloc(&t->r, n, sizeof(*texts));
-	uint32_t n_text = 0;
+	struct lmi_http_content c;
 
-	for (size_t i = 0; texts && t->r.status == LMD_OK && i < n; i++) {
+	if (!lmi_http_content_begin(t, &c, n))
+		return;
+	for (size_t i = 0; t->r.status == LMD_OK && i < n; i++) {
 		const struct lmi_http_at here = {.up = at, .index = i};
 		const json_t *block = json_array_get(v, i);
 		struct lmd_str type = read_type(t, &here, block);
@@ -109,17 +136,18 @@ static void read_user(struct lmi_http_translation *t, const struct lmi_http_at *
 		if (t->r.status != LMD_OK)
 			return;
 		if (!strcmp(type.ptr, "text")) {
-			texts[n_text++] = read_text(t, &here, block, "text");
+			lmi_http_content_add_text(&c, read_text(t, &here, block, "text"));
+		} else if (!strcmp(type.ptr, "image") && !strcmp(role, "user")) {
+			read_image(t, &here, block, &c);
 		} else if (!strcmp(type.ptr, "tool_result") && !strcmp(role, "user")) {
-			add_text(t, role, texts, n_text);
-			n_text = 0;
+			add_parts(t, role, &c);
 			read_tool_result(t, &here, block);
 		} else {
 			refuse_type(t, &here, type);
 		}
 	}
 	if (t->r.status == LMD_OK)
-		add_text(t, role, texts, n_text);
+		add_parts(t, role, &c);
 }
 
 /* ---- assistant ---- */

@@ -4,9 +4,27 @@
  * tool: they become the form that chat templates know. */
 #include <string.h>
 
-#include "daemon/http/chat_body.h"
+#include "daemon/http/content.h"
 #include "daemon/http/exchange.h"
 #include "daemon/http/ollama/ollama_impl.h"
+
+/* Base64 texts; they stand before the text of the message. */
+static void read_images(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v,
+			struct lmi_wire_chat_message *out)
+{
+	struct lmi_http_content c;
+	size_t n = json_array_size(v);
+
+	if (t->r.status != LMD_OK || !lmi_http_content_begin(t, &c, n + 1))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct lmi_http_at here = {.up = at, .index = i};
+
+		lmi_http_content_add_picture(t, &here, &c, json_array_get(v, i));
+	}
+	lmi_http_content_add_text(&c, out->content);
+	lmi_http_content_end(t, &c, out);
+}
 
 static void read_message(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			 const json_t *v, struct lmi_wire_chat_message *out)
@@ -17,7 +35,7 @@ static void read_message(struct lmi_http_translation *t, const struct lmi_http_a
 
 	lmi_http_read_message(t, at, v, out);
 	if (json_array_size(images))
-		lmi_http_fail(&t->r, &at_images, "images are not supported");
+		read_images(t, &at_images, images, out);
 	if (!tool)
 		return;
 	out->name = lmi_http_read_line(&t->r, &at_tool, tool, 0, LMI_WIRE_LIMIT_NAME_BYTES);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JPEG through libjpeg, whose errors leave by longjmp: everything that is used afterwards lies in one
+ * struct. */
+#include "core/picture/decode.h"
+
+#if LMD_HAVE_JPEG
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+struct reader {
+	struct jpeg_decompress_struct jpeg;
+	struct jpeg_error_mgr errors;
+	struct jpeg_progress_mgr progress;
+	jmp_buf back;
+	struct lmi_picture_pixels pixels;
+	enum lmd_status status;
+	struct lmd_error *err;
+};
+
+static struct reader *reader_of(j_common_ptr jpeg)
+{
+	return (struct reader *)jpeg->client_data;
+}
+
+static _Noreturn void leave(struct reader *r, enum lmd_status st)
+{
+	r->status = st;
+	longjmp(r->back, 1);
+}
+
+static _Noreturn void on_error(j_common_ptr jpeg)
+{
+	struct reader *r = reader_of(jpeg);
+	char text[JMSG_LENGTH_MAX];
+
+	jpeg->err->format_message(jpeg, text);
+	leave(r, lmd_fail(r->err, LMD_CORRUPT, "the JPEG file is damaged: %.120s", text));
+}
+
+/* Of warnings, only that of a truncated file ends the work. */
+static void on_message(j_common_ptr jpeg, int level)
+{
+	if (level < 0 && jpeg->err->msg_code == JWRN_JPEG_EOF)
+		leave(reader_of(jpeg), lmd_fail(reader_of(jpeg)->err, LMD_CORRUPT,
+						"the JPEG file is damaged: it ends too early"));
+}
+
+static void on_progress(j_common_ptr jpeg)
+{
+	const struct jpeg_decompress_struct *d = &reader_of(jpeg)->jpeg;
+
+	if (jpeg->is_decompressor && d->input_scan_number > LMI_PICTURE_MAX_SCANS)
+		leave(reader_of(jpeg),
+		      lmd_fail(reader_of(jpeg)->err, LMD_INVALID, "the JPEG file has more than %d scans",
+			       LMI_PICTURE_MAX_SCANS));
+}
+
+static void read_lines(struct reader *r, const void *bytes, size_t n)
+{
+	struct jpeg_decompress_struct *d = &r->jpeg;
+	enum lmd_status st;
+
+	jpeg_create_decompress(d);
+	d->client_data = r;
+	d->progress = &r->progress;
+	r->progress.progress_monitor = on_progress;
+	jpeg_mem_src(d, bytes, (unsigned long)n);
+	(void)jpeg_read_header(d, TRUE);
+	if (d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK)
+		leave(r, lmd_fail(r->err, LMD_UNSUPPORTED,
+				  "the JPEG file has four colours (CMYK); convert it to RGB"));
+	d->out_color_space = JCS_RGB;
+	st = lmi_picture_pixels_init(&r->pixels, d->image_width, d->image_height, r->err);
+	if (st != LMD_OK)
+		leave(r, st);
+	(void)jpeg_start_decompress(d);
+	while (d->output_scanline < d->output_height) {
+		JSAMPROW line = r->pixels.rgb + (size_t)d->output_scanline * r->pixels.w * 3;
+
+		(void)jpeg_read_scanlines(d, &line, 1);
+	}
+	(void)jpeg_finish_decompress(d);
+}
+
+enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const void *bytes, size_t n,
+					struct lmd_error *err)
+{
+	struct reader r = {.err = err};
+
+	r.jpeg.err = jpeg_std_error(&r.errors);
+	r.jpeg.client_data = &r;
+	r.errors.error_exit = on_error;
+	r.errors.emit_message = on_message;
+	if (!setjmp(r.back))
+		read_lines(&r, bytes, n);
+	jpeg_destroy_decompress(&r.jpeg);
+	if (r.status == LMD_OK)
+		*out = r.pixels;
+	else
+		lmi_picture_pixels_fini(&r.pixels);
+	return r.status;
+}
+#else
+enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const void *bytes, size_t n,
+					struct lmd_error *err)
+{
+	(void)out;
+	(void)bytes;
+	(void)n;
+	return lmd_fail(err, LMD_UNSUPPORTED, "the picture is a JPEG file, and llamad was built without libjpeg");
+}
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/mmproj.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Folders with more entries than this are not searched to their end. */
+#define MAX_ENTRIES 4096
+
+static bool is_mmproj(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 11 && !strncasecmp(name, "mmproj", 6) && !strcasecmp(name + n - 5, ".gguf");
+}
+
+bool lmi_svc_mmproj_beside(const char *model, char *out, size_t n)
+{
+	const char *base = strrchr(model, '/');
+	uint32_t n_found = 0, n_seen = 0;
+	const struct dirent *entry;
+	char folder[4096];
+	DIR *d;
+
+	if (!base || is_mmproj(base + 1) || (size_t)(base - model) >= sizeof(folder))
+		return false;
+	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(base - model), model);
+	d = opendir(*folder ? folder : "/");
+	if (!d)
+		return false;
+	while (n_found < 2 && n_seen++ < MAX_ENTRIES && (entry = readdir(d))) {
+		if (!is_mmproj(entry->d_name))
+			continue;
+		n_found++;
+		if ((size_t)snprintf(out, n, "%s/%s", folder, entry->d_name) >= n)
+			n_found = 2;
+	}
+	(void)closedir(d);
+	return n_found == 1;
+}
