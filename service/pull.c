@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "hub/hub.h"
 #include "service/import_job.h"
@@ -132,6 +133,49 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 	return st;
 }
 
+/* Where the store has the vision tower of a model whose first file has this digest. */
+static const char *tower_path(const struct lmi_svc_import *w, const char *digest)
+{
+	return lmi_arena_printf(w->request.arena, "%s/models/sha256-%s" LMI_STORE_TOWER_SUFFIX,
+				lmi_store_dir(w->request.svc->o.store), digest);
+}
+
+/* Fetches the vision tower into the folder, unless the store has it. */
+static enum lmd_status fetch_tower(struct lmi_svc_import *w, const struct lmi_hub_model *m,
+				       const char *folder, const char *digest)
+{
+	const struct lmi_hub_transfer t = {.progress = on_piece, .arg = w};
+	const struct lmi_store_work work = {.cancel = &w->cancelled};
+	const struct lmi_service_opts *o = &w->request.svc->o;
+	const char *there = tower_path(w, digest);
+	const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->tower->name);
+	struct lmi_store_file is;
+	char ignored[LMI_SHA256_HEX];
+	struct lmd_error err;
+
+	if (!there || !path)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	if (*m->tower->sha256 && lmi_store_digest_file(&is, there, &work, &err) == LMD_OK &&
+	    !strcmp(is.digest, m->tower->sha256))
+		return LMD_OK;
+	return o->hub->fetch(m->tower, path, o->hub_opts, &t, ignored, &w->err);
+}
+
+/* Moves the vision tower beside the first file of the model. */
+static enum lmd_status adopt_tower(struct lmi_svc_import *w, const struct lmi_hub_model *m,
+				       const char *folder, const char *digest)
+{
+	const char *to = tower_path(w, digest);
+	const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->tower->name);
+
+	if (!to || !path)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	if (rename(path, to) < 0 && errno != ENOENT) /* it is there already */
+		return lmd_fail(&w->err, LMD_IO, "%.300s: %s", to, strerror(errno));
+	lmi_file_sync_folder(to);
+	return LMD_OK;
+}
+
 /* Moves the files, which are in the order of the parts, to the store. */
 static enum lmd_status adopt(struct lmi_svc_import *w, char (*digests)[LMI_SHA256_HEX])
 {
@@ -174,6 +218,8 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 		return lmd_fail(&w->err, LMD_NOMEM, "no memory for %u files", m->n_files);
 	if (st == LMD_OK)
 		st = fetch(w, m, folder, digests);
+	if (st == LMD_OK && m->tower)
+		st = fetch_tower(w, m, folder, digests[0]);
 	if (st != LMD_OK)
 		return st;
 	first = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[0].name);
@@ -184,6 +230,8 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 		st = check_digest(w, m->n_files, digests);
 	if (st == LMD_OK)
 		st = adopt(w, digests);
+	if (st == LMD_OK && m->tower)
+		st = adopt_tower(w, m, folder, digests[0]);
 	if (st == LMD_OK)
 		st = lmi_svc_import_keep_manifest(w, first);
 	/* complete files that are no model, or not the expected one, are of no use any more */

@@ -110,9 +110,12 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 	bool replace = lmi_arg_flag(&ctl->args, "replace");
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < m->n_files + (m->manifest != NULL) && st == LMD_OK; i++) {
-		bool is_manifest = i == m->n_files;
-		struct lmi_hub_file f = is_manifest ? *m->manifest : m->files[i];
+	const struct lmi_hub_file *more[] = {m->tower ? m->tower : m->manifest, m->manifest};
+	uint32_t n_more = (m->tower != NULL) + (m->manifest != NULL);
+
+	for (uint32_t i = 0; i < m->n_files + n_more && st == LMD_OK; i++) {
+		bool is_part = i < m->n_files;
+		struct lmi_hub_file f = is_part ? m->files[i] : *more[i - m->n_files];
 		char path[PATH_MAX], digest[LMI_SHA256_HEX], shown[160];
 		struct stat sb;
 
@@ -121,7 +124,7 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 		if (!replace && stat(path, &sb) == 0)
 			return lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
 					lmi_printable_path(shown, sizeof(shown), path));
-		if (!is_manifest)
+		if (is_part)
 			st = check_digest(&ctl->args, m, &f, err);
 		if (st == LMD_OK)
 			st = lmi_hub_fetch(&f, path, o, &t, digest, err);
@@ -218,7 +221,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_pull = {
 	       "hf:USER/REPO[:QUANTISATION or :FILE] on Hugging Face, where Q4_K_M is preferred if "
 	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; a URL; or the path of a GGUF file on "
 	       "the daemon's machine, which is copied. The daemon "
-	       "downloads the GGUF file, with all its parts, checks its digest, and keeps it in its "
+	       "downloads the GGUF file, with all its parts and the vision tower beside it, checks its digest, and keeps it in its "
 	       "own store; if no daemon answers, llamactl does the same in the store of the user's "
 	       "own daemon. After an interruption the same command continues. Prints the "
 	       "model's name, or with --to the paths.\n\nThe proxy variables of curl(1), such as "

@@ -106,6 +106,12 @@ def split():
     check("their bytes", all(read(out(n)) == FILES[n[:-5]] for n in names))
 
 
+def tower():
+    r = local("hf:u/seen-GGUF", folder="seen")
+    want = [f"{DIR}/seen/seen-F32.gguf", f"{DIR}/seen/mmproj-seen-F16.gguf"]
+    check("a vision tower beside its model", r.stdout.split() == want and read(want[1]) == FILES["plain"], r)
+
+
 def checkpoint():
     """A repository with safetensors: what is needed to load it, and nothing else."""
     want = ["config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
@@ -320,6 +326,14 @@ def through(d):
     check("safetensors need a folder", r.returncode == 1 and "pull hf:u/plain --to" in r.stderr, r)
     r = d.ctl("pull", "hf:u/one", "--name", "noise")
     check("a file that is no model", r.returncode == 1 and "noise" not in d.models(), r)
+    tower = f"{DIR}/state/models/sha256-{hashlib.sha256(read(f'{DIR}/third.gguf')).hexdigest()}.mmproj"
+    r = d.ctl("pull", "hf:u/seen-GGUF")
+    check("the store has the vision tower", r.stdout == "seen\n" and read(tower) == FILES["plain"], r)
+    log()
+    r = d.ctl("pull", "hf:u/seen-GGUF")
+    check("which is not transferred again", r.returncode == 0 and not [x for x in log() if "/cdn/" in x], r)
+    r = d.ctl("rm", "seen")
+    check("which is removed with the model", r.returncode == 0 and not os.path.exists(tower), r)
     here = f"{DIR}/Here-Q4_0.gguf"
     shutil.copy(TINY, here)
     r = d.ctl("pull", here)
@@ -345,7 +359,7 @@ def through(d):
     check("no downloads are left", os.listdir(f"{DIR}/state/downloads") == [],
           os.listdir(f"{DIR}/state/downloads"))
     names = d.models()
-    check("one blob for each content", len(os.listdir(f"{DIR}/state/models")) ==
+    check("one blob for each content", len([n for n in os.listdir(f"{DIR}/state/models") if "." not in n]) ==
           len({m["digest"] for m in names.values()}), names)
     split_model(d)
     ollama_api()
@@ -502,7 +516,8 @@ for i in (1, 2, 3):
     FILES[name] = rng.randbytes(50000 * i)
     put(f"{ROOT}/hf/u/split/sub/{name}.gguf", FILES[name])
 put(f"{ROOT}/hf/u/one/README.md", b"#")
-put(f"{ROOT}/hf/u/one/mmproj-one-F16.gguf", b"x")
+put(f"{ROOT}/hf/u/one/more/mmproj-one-F16.gguf", b"x")
+put(f"{ROOT}/hf/u/seen-GGUF/mmproj-seen-F16.gguf", FILES["plain"])
 put(f"{ROOT}/hf/u/large/large-Q4_0.gguf", FILES["large"])
 put(f"{ROOT}/hf/u/long/long-F32.gguf", FILES["long"])
 put(f"{ROOT}/files/plain.gguf", FILES["plain"])
@@ -512,6 +527,8 @@ put(f"{ROOT}/hf/u/tiny-GGUF/tiny-F32.gguf", read(TINY))
 put(f"{ROOT}/registry/library/tiny/v1/tiny.gguf", read(TINY))
 put(f"{ROOT}/registry/library/tiny/v1/template", b"{{ .Prompt }}")
 subprocess.run([f"{BUILD}/tests/mktiny", "full", "6", f"{DIR}/second.gguf"], check=True)
+subprocess.run([f"{BUILD}/tests/mktiny", "full", "7", f"{DIR}/third.gguf"], check=True)
+put(f"{ROOT}/hf/u/seen-GGUF/seen-F32.gguf", read(f"{DIR}/third.gguf"))
 put(f"{ROOT}/hf/u/other-GGUF/other-F32.gguf", read(f"{DIR}/second.gguf"))
 put(f"{DIR}/catalogue", b"# names\nshort hf:u/tiny-GGUF:tiny-F32.gguf\n")
 KEY = hashlib.sha256(b"hf:u/large:large-Q4_0.gguf").hexdigest()[:32]
@@ -520,7 +537,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, interrupted, \
+    for part in one_file, split, tower, checkpoint, tokens, registry, urls, troubles, interrupted, \
             full_disk, daemon, killed_daemon, signed:
         part()
 finally:
