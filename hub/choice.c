@@ -26,7 +26,6 @@ static bool contains(const char *text, const char *word)
 	return false;
 }
 
-/* Projectors of pictures, drafts and importance matrices stand beside models. */
 static bool is_gguf(const char *path)
 {
 	size_t n = strlen(path);
@@ -34,6 +33,7 @@ static bool is_gguf(const char *path)
 	return n > 5 && !strcasecmp(path + n - 5, ".gguf");
 }
 
+/* Vision towers and importance matrices stand beside models. */
 static bool is_model(const char *path)
 {
 	const char *base = lmi_file_base_name(path);
@@ -207,19 +207,20 @@ static size_t rank_of(const char *path)
 
 uint32_t lmi_hub_choose_tower(const struct lmi_hub_entry *e, uint32_t n, uint32_t first)
 {
-	const char *base = lmi_file_base_name(e[first].path);
-	size_t folder = (size_t)(base - e[first].path);
 	uint32_t best = n;
+	size_t deepest = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const char *path = e[i].path, *name = lmi_file_base_name(path);
+		size_t folder = (size_t)(name - path); /* with its slash */
 
-		if (!is_gguf(path) || strncasecmp(name, "mmproj", 6) != 0 || (size_t)(name - path) != folder ||
-		    memcmp(path, e[first].path, folder) != 0)
+		if (!is_gguf(path) || strncasecmp(name, "mmproj", 6) != 0 ||
+		    strncmp(path, e[first].path, folder) != 0 || (best < n && folder < deepest))
 			continue;
-		if (best == n || rank_of(path) < rank_of(e[best].path) ||
+		if (best == n || folder > deepest || rank_of(path) < rank_of(e[best].path) ||
 		    (rank_of(path) == rank_of(e[best].path) && strcmp(path, e[best].path) < 0))
 			best = i;
+		deepest = folder;
 	}
 	return best;
 }

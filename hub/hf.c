@@ -127,9 +127,9 @@ static enum lmd_status find_manifest(struct lmi_hub_model *m, const char *base, 
 	return f->url ? LMD_OK : no_memory(err);
 }
 
-/* Finds the vision tower beside the first file of a model. */
+/* Finds the vision tower of a model. */
 static enum lmd_status find_tower(struct lmi_hub_model *m, const char *base, uint32_t first,
-				      const struct listing *l, struct lmd_error *err)
+				  const struct listing *l, struct lmd_error *err)
 {
 	uint32_t i = lmi_hub_choose_tower(l->e, l->n, first);
 	struct lmi_hub_file *f;

@@ -259,18 +259,23 @@ static enum lmd_status choose(const char *want, uint32_t *first, uint32_t *n)
 
 START_TEST(the_vision_tower)
 {
+	static const struct lmi_hub_entry deep[] = {{.path = "a/model.gguf"}, {.path = "b/mmproj.gguf"},
+						    {.path = "a/b/mmproj.gguf"}, {.path = "a/mmproj.bin"},
+						    {.path = "a/model-mmproj.gguf"},
+						    {.path = "a/b/c/model.gguf"}};
 	static const struct {
 		const char *want, *tower;
-	} t[] = {{"Q4_K_M", "mmproj-model-f16.gguf"}, {"Q8_0", "big/mmproj.gguf"}, {"Q6_K", NULL}};
+	} t[] = {{"Q4_K_M", "mmproj-model-f16.gguf"}, {"Q8_0", "big/mmproj.gguf"}};
 	uint32_t first, n, at;
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
 		OK(choose(t[i].want, &first, &n));
 		at = lmi_hub_choose_tower(entries, LMD_LEN(entries), first);
-		ck_assert(t[i].tower ? at < LMD_LEN(entries) : at == LMD_LEN(entries));
-		if (t[i].tower)
-			ck_assert_str_eq(entries[at].path, t[i].tower);
+		ck_assert_uint_lt(at, LMD_LEN(entries));
+		ck_assert_str_eq(entries[at].path, t[i].tower);
 	}
+	ck_assert_uint_eq(lmi_hub_choose_tower(deep, LMD_LEN(deep), 0), LMD_LEN(deep));
+	ck_assert_uint_eq(lmi_hub_choose_tower(deep, LMD_LEN(deep), 5), 2);
 }
 END_TEST
 

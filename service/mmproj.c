@@ -28,8 +28,7 @@ bool lmi_svc_mmproj_beside(const char *model, char *out, size_t n)
 	char folder[4096];
 	DIR *d;
 
-	/* that of a downloaded model, in the store */
-	if (base && (size_t)snprintf(out, n, "%s" LMI_STORE_TOWER_SUFFIX, model) < n && !access(out, F_OK))
+	if (base && (size_t)snprintf(out, n, "%s" LMI_STORE_TOWER_SUFFIX, model) < n && access(out, F_OK) == 0)
 		return true;
 	if (!base || is_mmproj(base + 1) || (size_t)(base - model) >= sizeof(folder))
 		return false;
