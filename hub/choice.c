@@ -26,14 +26,19 @@ static bool contains(const char *text, const char *word)
 	return false;
 }
 
-/* Projectors of pictures, drafts and importance matrices stand beside models. */
-static bool is_model(const char *path)
+static bool is_gguf(const char *path)
 {
 	size_t n = strlen(path);
+
+	return n > 5 && !strcasecmp(path + n - 5, ".gguf");
+}
+
+/* Vision towers and importance matrices stand beside models. */
+static bool is_model(const char *path)
+{
 	const char *base = lmi_file_base_name(path);
 
-	return n > 5 && !strcasecmp(path + n - 5, ".gguf") && !contains(base, "mmproj") &&
-	       !contains(base, "imatrix");
+	return is_gguf(path) && !contains(base, "mmproj") && !contains(base, "imatrix");
 }
 
 /* "NAME-00002-of-00005.gguf": sets the numbers, and the length of NAME.  Otherwise *n_part is 1. */
@@ -185,6 +190,39 @@ enum lmd_status lmi_hub_choose(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_pa
 	if (i == n)
 		return no_match(e, n, want ? want : "", repo, err);
 	return find_parts(parts, n_parts, e, n, i, err);
+}
+
+/* ---- vision towers ---- */
+
+/* The place of a vision tower's type among those that are preferred. */
+static size_t rank_of(const char *path)
+{
+	static const char *const types[] = {"F16", "BF16", "Q8_0", "F32"};
+	size_t i = 0;
+
+	while (i < LMD_LEN(types) && !has_quantisation(lmi_file_base_name(path), types[i]))
+		i++;
+	return i;
+}
+
+uint32_t lmi_hub_choose_tower(const struct lmi_hub_entry *e, uint32_t n, uint32_t first)
+{
+	uint32_t best = n;
+	size_t deepest = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *path = e[i].path, *name = lmi_file_base_name(path);
+		size_t folder = (size_t)(name - path); /* with its slash */
+
+		if (!is_gguf(path) || strncasecmp(name, "mmproj", 6) != 0 ||
+		    strncmp(path, e[first].path, folder) != 0 || (best < n && folder < deepest))
+			continue;
+		if (best == n || folder > deepest || rank_of(path) < rank_of(e[best].path) ||
+		    (rank_of(path) == rank_of(e[best].path) && strcmp(path, e[best].path) < 0))
+			best = i;
+		deepest = folder;
+	}
+	return best;
 }
 
 /* ---- folders ---- */

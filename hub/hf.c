@@ -127,6 +127,28 @@ static enum lmd_status find_manifest(struct lmi_hub_model *m, const char *base, 
 	return f->url ? LMD_OK : no_memory(err);
 }
 
+/* Finds the vision tower of a model. */
+static enum lmd_status find_tower(struct lmi_hub_model *m, const char *base, uint32_t first,
+				  const struct listing *l, struct lmd_error *err)
+{
+	uint32_t i = lmi_hub_choose_tower(l->e, l->n, first);
+	struct lmi_hub_file *f;
+
+	if (i == l->n)
+		return LMD_OK;
+	f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	if (!f)
+		return no_memory(err);
+	*f = (struct lmi_hub_file){.name = lmi_file_base_name(l->e[i].path),
+				   .url = lmi_hub_url(m->arena, base, l->e[i].path),
+				   .size = l->e[i].size,
+				   .with_token = m->files[0].with_token};
+	memcpy(f->sha256, l->e[i].sha256, sizeof(f->sha256));
+	m->tower = f;
+	m->size += f->size;
+	return f->url ? LMD_OK : no_memory(err);
+}
+
 static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				const struct lmi_hub_opts *o, const struct listing *l,
 				const uint32_t *parts, struct lmd_error *err)
@@ -137,6 +159,7 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 					    r->version);
 	const char *first = e[parts[0]].path;
 	bool is_main = !strcmp(r->version, "main");
+	enum lmd_status st;
 
 	if (!f || !base)
 		return no_memory(err);
@@ -156,7 +179,10 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 				     m->is_folder ? "" : first);
 	if (!m->source)
 		return no_memory(err);
-	return m->is_folder ? LMD_OK : find_manifest(m, base, first, l, err);
+	if (m->is_folder)
+		return LMD_OK;
+	st = find_manifest(m, base, first, l, err);
+	return st == LMD_OK ? find_tower(m, base, parts[0], l, err) : st;
 }
 
 enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,

@@ -55,7 +55,10 @@ struct lmi_hub_model {
 	/* The signed manifest beside the first file, NAME.sig (docs/signatures.md); NULL: the source
 	 * has none, or cannot tell. */
 	const struct lmi_hub_file *manifest;
-	uint64_t size;                    /* bytes of all files; 0: unknown */
+	/* The vision tower of the model, a GGUF file whose name begins with "mmproj"; NULL: the source has none,
+	 * or cannot tell. */
+	const struct lmi_hub_file *tower;
+	uint64_t size;                    /* bytes of all files and the tower; 0: unknown */
 	bool is_folder;                   /* a checkpoint with safetensors: the files need their
 					   * names and a folder of their own */
 	struct lmd_arena *arena;          /* holds it all */

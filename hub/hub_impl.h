@@ -73,6 +73,10 @@ enum lmd_status lmi_hub_choose(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_pa
 			       const struct lmi_hub_entry *e, uint32_t n, const char *want,
 			       const char *repo, struct lmd_error *err);
 
+/* Chooses the vision tower for the model whose first file is e[first]: in the same folder, or the nearest one
+ * above it that has some, and of a type that loses little and has no needless bits.  Returns n if there is none. */
+uint32_t lmi_hub_choose_tower(const struct lmi_hub_entry *e, uint32_t n, uint32_t first);
+
 /* Chooses what a repository with safetensors needs to be loaded: weights, configuration, tokenizer
  * and chat template at its top.  Returns false if it has no safetensors or no configuration. */
 bool lmi_hub_choose_folder(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_parts,

@@ -8,6 +8,8 @@
 #include "hub/http.h"
 #include "hub/hub_impl.h"
 
+#define TOWER_TYPE "application/vnd.ollama.image.projector"
+
 #define ACCEPT                                                                          \
 	"application/vnd.docker.distribution.manifest.v2+json, "                        \
 	"application/vnd.oci.image.manifest.v1+json, "                                  \
@@ -100,6 +102,20 @@ static enum lmd_status add_signature(struct lmi_hub_model *m, const struct lmi_h
 	return st;
 }
 
+/* A layer with a vision tower, of Ollama's registry: the first one is the model's. */
+static enum lmd_status add_tower(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				 const json_t *layer, struct lmd_error *err)
+{
+	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	enum lmd_status st = f ? add_layer(m, f, r, layer, err) : no_memory(err);
+
+	if (st != LMD_OK)
+		return st;
+	f->name = lmi_arena_printf(m->arena, "mmproj-%s.gguf", f->name);
+	m->tower = f;
+	return f->name ? LMD_OK : no_memory(err);
+}
+
 static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				     const json_t *manifest, struct lmd_error *err)
 {
@@ -119,6 +135,8 @@ static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_h
 
 		if (!strcmp(text_of(layer, "mediaType"), LMI_HUB_SIGNATURE_TYPE))
 			st = add_signature(m, r, layer, err);
+		else if (!strcmp(text_of(layer, "mediaType"), TOWER_TYPE))
+			st = m->tower ? LMD_OK : add_tower(m, r, layer, err);
 		else if (is_gguf(layer))
 			st = add_layer(m, &f[m->n_files++], r, layer, err);
 		else

@@ -22,8 +22,8 @@ static enum lmd_status find_files(struct lmi_hub_model *m, const struct lmi_hub_
 /* A name of a file that comes from elsewhere becomes one of this machine. */
 static enum lmd_status check_names(const struct lmi_hub_model *m, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < m->n_files; i++) {
-		const char *name = m->files[i].name;
+	for (uint32_t i = 0; i < m->n_files + (m->tower != NULL); i++) {
+		const char *name = i < m->n_files ? m->files[i].name : m->tower->name;
 
 		if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 240)
 			return lmd_fail(err, LMD_INVALID, "%.200s: not a name for a file", name);

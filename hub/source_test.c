@@ -241,6 +241,10 @@ static struct lmi_hub_entry entries[] = {
 	{.path = "big/model-Q8_0-00002-of-00003.gguf"},
 	{.path = "other/model-Q6_K-00001-of-00002.gguf"},
 	{.path = "model.imatrix.gguf"},
+	{.path = "mmproj-F32.gguf"},
+	{.path = "mmproj-model-f16.gguf"},
+	{.path = "big/mmproj.gguf"},
+	{.path = "big/mmproj-BF16.safetensors"},
 };
 
 static enum lmd_status choose(const char *want, uint32_t *first, uint32_t *n)
@@ -252,6 +256,28 @@ static enum lmd_status choose(const char *want, uint32_t *first, uint32_t *n)
 	*first = parts[0];
 	return st;
 }
+
+START_TEST(the_vision_tower)
+{
+	static const struct lmi_hub_entry deep[] = {{.path = "a/model.gguf"}, {.path = "b/mmproj.gguf"},
+						    {.path = "a/b/mmproj.gguf"}, {.path = "a/mmproj.bin"},
+						    {.path = "a/model-mmproj.gguf"},
+						    {.path = "a/b/c/model.gguf"}};
+	static const struct {
+		const char *want, *tower;
+	} t[] = {{"Q4_K_M", "mmproj-model-f16.gguf"}, {"Q8_0", "big/mmproj.gguf"}};
+	uint32_t first, n, at;
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		OK(choose(t[i].want, &first, &n));
+		at = lmi_hub_choose_tower(entries, LMD_LEN(entries), first);
+		ck_assert_uint_lt(at, LMD_LEN(entries));
+		ck_assert_str_eq(entries[at].path, t[i].tower);
+	}
+	ck_assert_uint_eq(lmi_hub_choose_tower(deep, LMD_LEN(deep), 0), LMD_LEN(deep));
+	ck_assert_uint_eq(lmi_hub_choose_tower(deep, LMD_LEN(deep), 5), 2);
+}
+END_TEST
 
 START_TEST(the_file_of_a_quantisation)
 {
@@ -355,6 +381,7 @@ int main(void)
 	tcase_add_test(t, short_names);
 	tcase_add_test(t, the_catalogue_of_the_tree);
 	tcase_add_test(t, the_file_of_a_quantisation);
+	tcase_add_test(t, the_vision_tower);
 	tcase_add_test(t, choices_that_do_not_exist);
 	tcase_add_test(t, proposed_names);
 	suite_add_tcase(s, t);

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
+#include "store/import.h"
 
 /* Folders with more entries than this are not searched to their end. */
 #define MAX_ENTRIES 4096
@@ -25,6 +28,8 @@ bool lmi_svc_mmproj_beside(const char *model, char *out, size_t n)
 	char folder[4096];
 	DIR *d;
 
+	if (base && (size_t)snprintf(out, n, "%s" LMI_STORE_TOWER_SUFFIX, model) < n && access(out, F_OK) == 0)
+		return true;
 	if (!base || is_mmproj(base + 1) || (size_t)(base - model) >= sizeof(folder))
 		return false;
 	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(base - model), model);

@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "hub/hub.h"
 #include "service/import_job.h"
 #include "service/ops.h"
 #include "service/service_state.h"
+#include "store/import.h"
 
 #define FOLDER "downloads"
 
@@ -103,6 +105,63 @@ static bool have_already(struct lmi_svc_import *w, const struct lmi_hub_file *f,
 	return true;
 }
 
+/* Returns whether a file has the announced size and digest. */
+static bool has_content(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *path)
+{
+	const struct lmi_store_work work = {.cancel = &w->cancelled};
+	struct lmi_store_file is;
+	struct lmd_error err;
+	struct stat sb;
+
+	return *f->sha256 && !lstat(path, &sb) && (uint64_t)sb.st_size == f->size &&
+	       lmi_store_digest_file(&is, path, &work, &err) == LMD_OK && !strcmp(is.digest, f->sha256);
+}
+
+/* If a model of the store has the same vision tower, makes a second name for that file. */
+static bool share_tower(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *path)
+{
+	const size_t n_end = strlen(LMI_STORE_TOWER_SUFFIX);
+	char models[PATH_MAX], there[PATH_MAX + 257];
+	struct dirent *e;
+	bool shared = false;
+	DIR *d;
+
+	(void)snprintf(models, sizeof(models), "%s/models", lmi_store_dir(w->request.svc->o.store));
+	d = *f->sha256 ? opendir(models) : NULL;
+	while (d && !shared && !atomic_load(&w->cancelled) && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n <= n_end || strcmp(e->d_name + n - n_end, LMI_STORE_TOWER_SUFFIX) != 0)
+			continue;
+		(void)snprintf(there, sizeof(there), "%s/%s", models, e->d_name);
+		if (has_content(w, f, there)) {
+			(void)unlink(path);
+			shared = !link(there, path);
+		}
+	}
+	if (d)
+		closedir(d);
+	return shared;
+}
+
+/* Gets the vision tower into the folder: before the model, since a complete file of the folder is recognised,
+ * and it is the smaller one. */
+static enum lmd_status fetch_tower(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *folder)
+{
+	const struct lmi_hub_transfer t = {.progress = on_piece, .arg = w};
+	const struct lmi_service_opts *o = &w->request.svc->o;
+	const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, f->name);
+	char digest[LMI_SHA256_HEX];
+	enum lmd_status st = LMD_OK;
+
+	if (!path)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	if (!has_content(w, f, path) && !share_tower(w, f, path))
+		st = o->hub->fetch(f, path, o->hub_opts, &t, digest, &w->err);
+	w->done_before += f->size;
+	return st;
+}
+
 static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_model *m,
 			     const char *folder, char (*digests)[LMI_SHA256_HEX])
 {
@@ -112,6 +171,8 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 	enum lmd_status st = LMD_OK;
 
 	w->n_bytes = m->size;
+	if (m->tower)
+		st = fetch_tower(w, m->tower, folder);
 	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
 		const char *path = lmi_arena_printf(w->request.arena, "%s/%s", folder, m->files[i].name);
 
@@ -130,6 +191,22 @@ static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_mode
 		st = o->hub->fetch(m->manifest, path, o->hub_opts, &t, manifest, &w->err);
 	}
 	return st;
+}
+
+/* Moves the vision tower, which is in the folder, beside the first file of the model. */
+static enum lmd_status adopt_tower(struct lmi_svc_import *w, const char *folder, const struct lmi_hub_file *f,
+				   const char *digest)
+{
+	const char *from = lmi_arena_printf(w->request.arena, "%s/%s", folder, f->name);
+	const char *to = lmi_arena_printf(w->request.arena, "%s/models/sha256-%s" LMI_STORE_TOWER_SUFFIX,
+					  lmi_store_dir(w->request.svc->o.store), digest);
+
+	if (!from || !to)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	if (rename(from, to) < 0)
+		return lmd_fail(&w->err, LMD_IO, "%.300s: %s", to, strerror(errno));
+	lmi_file_sync_folder(to);
+	return LMD_OK;
 }
 
 /* Moves the files, which are in the order of the parts, to the store. */
@@ -184,6 +261,8 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 		st = check_digest(w, m->n_files, digests);
 	if (st == LMD_OK)
 		st = adopt(w, digests);
+	if (st == LMD_OK && m->tower)
+		st = adopt_tower(w, folder, m->tower, digests[0]);
 	if (st == LMD_OK)
 		st = lmi_svc_import_keep_manifest(w, first);
 	/* complete files that are no model, or not the expected one, are of no use any more */

@@ -45,7 +45,7 @@ uint32_t lmi_store_blob_sweep(int dir_fd);
 /* The ending of the signed manifest of a file. */
 #define LMI_STORE_BLOB_MANIFEST ".sig"
 
-/* Removes models/sha256-HEX, and its manifest.  A failure is ignored and leaves the file. */
+/* Removes models/sha256-HEX, its manifest and its vision tower.  A failure is ignored and leaves the file. */
 void lmi_store_blob_remove(int dir_fd, const char *digest);
 
 #endif /* LLAMAD_STORE_BLOB_H */

@@ -71,7 +71,7 @@ uint32_t lmi_store_blob_sweep(int dir_fd)
 
 void lmi_store_blob_remove(int dir_fd, const char *digest)
 {
-	static const char *const endings[] = {"", LMI_STORE_BLOB_MANIFEST};
+	static const char *const endings[] = {"", LMI_STORE_BLOB_MANIFEST, LMI_STORE_TOWER_SUFFIX};
 	char name[LMI_STORE_BLOB_NAME], path[sizeof(LMI_STORE_BLOB_FOLDER "/") + sizeof(name) + 8];
 	struct lmd_error err;
 	int fd;

@@ -30,4 +30,8 @@ LMD_NODISCARD enum lmd_status lmi_store_adopt(struct lmi_store_file *out, const 
 					      const struct lmi_store_work *work,
 					      struct lmd_error *err);
 
+/* The ending of the vision tower of a model, after the path of its first file DIR/models/sha256-HEX.  It goes
+ * with that file; towers with the same content may be names of one file. */
+#define LMI_STORE_TOWER_SUFFIX ".mmproj"
+
 #endif /* LLAMAD_STORE_IMPORT_H */

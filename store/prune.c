@@ -14,6 +14,7 @@
 #include "core/base/sha256.h"
 #include "store/blob.h"
 #include "store/db.h"
+#include "store/import.h"
 
 #define DOWNLOADS "downloads"
 
@@ -90,7 +91,7 @@ static struct dirent *next_entry(struct prune *p, DIR *d, const char *folder)
 	return e;
 }
 
-/* Returns whether it is the name of an imported file or of its manifest; copies the digest. */
+/* Returns whether it is the name of an imported file or of what belongs to it; copies the digest. */
 static bool is_blob(const char *name, char digest[LMI_SHA256_HEX])
 {
 	if (strncmp(name, "sha256-", 7) != 0)
@@ -98,7 +99,8 @@ static bool is_blob(const char *name, char digest[LMI_SHA256_HEX])
 	(void)snprintf(digest, LMI_SHA256_HEX, "%s", name + 7);
 	return lmi_sha256_is_hex(digest) &&
 	       (!name[6 + LMI_SHA256_HEX] ||
-		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_BLOB_MANIFEST));
+		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_BLOB_MANIFEST) ||
+		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_TOWER_SUFFIX));
 }
 
 /* A file in models/ is also used by a model that was added in place from there. Its path may have

@@ -16,6 +16,7 @@
 #include "core/base/cancel.h"
 #include "core/base/printable.h"
 #include "hub/hub.h"
+#include "store/import.h"
 
 /* ---- by the daemon ---- */
 
@@ -102,40 +103,93 @@ static enum lmd_status check_digest(const struct lmi_args *a, const struct lmi_h
 	return LMD_OK;
 }
 
+static enum lmd_status path_in_folder(char path[PATH_MAX], const struct lmi_args *a, const struct lmi_hub_file *f,
+				      struct lmd_error *err)
+{
+	return (size_t)snprintf(path, PATH_MAX, "%s/%s", lmi_arg_str(a, "to"), f->name) < PATH_MAX
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_INVALID, "--to: the path is too long");
+}
+
+/* Returns whether the folder has the file: the vision tower of one quantisation is that of the others. */
+static bool is_there(const char *path, const struct lmi_hub_file *f)
+{
+	struct lmi_store_file is;
+	struct lmd_error err;
+	struct stat sb;
+
+	return *f->sha256 && stat(path, &sb) == 0 && (uint64_t)sb.st_size == f->size &&
+	       lmi_store_digest_file(&is, path, NULL, &err) == LMD_OK && !strcmp(is.digest, f->sha256);
+}
+
+static enum lmd_status fetch_file(struct lmi_ctl *ctl, struct local *l, const struct lmi_hub_file *f,
+				  const struct lmi_hub_opts *o, char digest[LMI_SHA256_HEX],
+				  struct lmd_error *err)
+{
+	const struct lmi_hub_transfer t = {.progress = on_progress, .arg = l};
+	char path[PATH_MAX], shown[160];
+	struct stat sb;
+	enum lmd_status st = path_in_folder(path, &ctl->args, f, err);
+
+	if (st == LMD_OK && !lmi_arg_flag(&ctl->args, "replace") && stat(path, &sb) == 0)
+		st = lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
+			      lmi_printable_path(shown, sizeof(shown), path));
+	if (st == LMD_OK)
+		st = lmi_hub_fetch(f, path, o, &t, digest, err);
+	l->before += f->size;
+	if (st == LMD_OK)
+		lmi_ctl_progress_end(&l->bar);
+	return st;
+}
+
+static enum lmd_status print_file(struct lmi_ctl *ctl, const struct lmi_hub_file *f, const char *digest,
+				  struct lmd_error *err)
+{
+	char path[PATH_MAX];
+	enum lmd_status st = path_in_folder(path, &ctl->args, f, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_ctl_remote_print(json_pack("{s:s, s:s}", "path", path, "digest", digest));
+	else
+		puts(path);
+	return LMD_OK;
+}
+
+/* Fetches the vision tower before the model: an interruption leaves at most a tower, which is recognised. */
+static enum lmd_status fetch_tower(struct lmi_ctl *ctl, struct local *l, const struct lmi_hub_file *f,
+				   const struct lmi_hub_opts *o, char digest[LMI_SHA256_HEX],
+				   struct lmd_error *err)
+{
+	char path[PATH_MAX];
+	enum lmd_status st = path_in_folder(path, &ctl->args, f, err);
+
+	if (st != LMD_OK || !is_there(path, f))
+		return st == LMD_OK ? fetch_file(ctl, l, f, o, digest, err) : st;
+	memcpy(digest, f->sha256, LMI_SHA256_HEX);
+	l->before += f->size;
+	return LMD_OK;
+}
+
 static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const struct lmi_hub_model *m,
 				 const struct lmi_hub_opts *o, struct lmd_error *err)
 {
-	const struct lmi_hub_transfer t = {.progress = on_progress, .arg = l};
-	const char *folder = lmi_arg_str(&ctl->args, "to");
-	bool replace = lmi_arg_flag(&ctl->args, "replace");
-	enum lmd_status st = LMD_OK;
+	char digest[LMI_SHA256_HEX], tower[LMI_SHA256_HEX];
+	enum lmd_status st = m->tower ? fetch_tower(ctl, l, m->tower, o, tower, err) : LMD_OK;
 
 	for (uint32_t i = 0; i < m->n_files + (m->manifest != NULL) && st == LMD_OK; i++) {
 		bool is_manifest = i == m->n_files;
 		struct lmi_hub_file f = is_manifest ? *m->manifest : m->files[i];
-		char path[PATH_MAX], digest[LMI_SHA256_HEX], shown[160];
-		struct stat sb;
 
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, f.name) >= sizeof(path))
-			return lmd_fail(err, LMD_INVALID, "--to: the path is too long");
-		if (!replace && stat(path, &sb) == 0)
-			return lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
-					lmi_printable_path(shown, sizeof(shown), path));
 		if (!is_manifest)
 			st = check_digest(&ctl->args, m, &f, err);
 		if (st == LMD_OK)
-			st = lmi_hub_fetch(&f, path, o, &t, digest, err);
-		l->before += f.size;
-		if (st != LMD_OK)
-			return st;
-		lmi_ctl_progress_end(&l->bar);
-		if (lmi_arg_flag(&ctl->args, "json"))
-			lmi_ctl_remote_print(json_pack("{s:s, s:s}", "path", path, "digest",
-						       digest));
-		else
-			puts(path);
+			st = fetch_file(ctl, l, &f, o, digest, err);
+		if (st == LMD_OK)
+			st = print_file(ctl, &f, digest, err);
 	}
-	return st;
+	return st == LMD_OK && m->tower ? print_file(ctl, m->tower, tower, err) : st;
 }
 
 static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -218,9 +272,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_pull = {
 	       "hf:USER/REPO[:QUANTISATION or :FILE] on Hugging Face, where Q4_K_M is preferred if "
 	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; a URL; or the path of a GGUF file on "
 	       "the daemon's machine, which is copied. The daemon "
-	       "downloads the GGUF file, with all its parts, checks its digest, and keeps it in its "
-	       "own store; if no daemon answers, llamactl does the same in the store of the user's "
-	       "own daemon. After an interruption the same command continues. Prints the "
+	       "downloads the GGUF file, with all its parts and the vision tower that the source has for it, "
+	       "checks the digests, and keeps them in its own store; if no daemon answers, llamactl does the same "
+	       "in the store of the user's own daemon. After an interruption the same command continues. Prints the "
 	       "model's name, or with --to the paths.\n\nThe proxy variables of curl(1), such as "
 	       "https_proxy, apply to the process that downloads. With --json: the model's row of "
 	       "`list`, or with --to an object with path and digest for each file.",

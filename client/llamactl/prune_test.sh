@@ -16,6 +16,9 @@ holds "one file is imported: $kept" [ "$(echo "$kept" | wc -l)" -eq 1 ]
 prints '^0 files removed: 0' prune --state-dir "$state"
 lost=$state/models/sha256-$(printf %064d 7)
 echo lost >"$lost"
+echo "its vision tower" >"$lost.mmproj"
+echo "not ours" >"$lost.mmproj.more"
+echo "a vision tower" >"$state/models/$kept.mmproj"
 mkdir -p "$state/downloads/one" "$state/downloads/two"
 echo part >"$state/downloads/one/m.gguf.partial"
 echo part >"$state/downloads/one/m.gguf.partial.journal"
@@ -24,14 +27,17 @@ folder() {
 	(cd "$state" && find . -printf '%p %s %m %T@\n' | sort && cat registry.*)
 }
 folder >"$dir/before"
-prints '^3 files can be removed: ' prune --state-dir "$state" --dry-run
+prints '^4 files can be removed: ' prune --state-dir "$state" --dry-run
 folder >"$dir/after"
 holds "a dry run changes the folder: $(diff "$dir/before" "$dir/after")" cmp -s "$dir/before" "$dir/after"
 holds "a dry run removes nothing" [ -f "$lost" ]
 prints '"path": "models/sha256-0*7"' prune --state-dir "$state" --dry-run --json
 prints ' downloads/one/m.gguf.partial$' prune --state-dir "$state"
-holds "the sum: $(cat "$dir/out")" grep -q '^3 files removed: ' "$dir/out"
+holds "the sum: $(cat "$dir/out")" grep -q '^4 files removed: ' "$dir/out"
 holds "the lost file is there" [ ! -e "$lost" ]
+holds "its vision tower is there" [ ! -e "$lost.mmproj" ]
+holds "the vision tower of the imported file is gone" [ -f "$state/models/$kept.mmproj" ]
+rm "$state/models/$kept.mmproj" "$lost.mmproj.more"
 holds "the downloads are there: $(ls "$state/downloads")" [ -z "$(ls "$state/downloads")" ]
 holds "the imported file is gone" [ -f "$state/models/$kept" ]
 holds "another's file is gone" [ -f "$state/models/readme" ]

@@ -5,7 +5,7 @@
     hub.py FOLDER PORTFILE
 
 FOLDER/hf/USER/REPO/...        the files of a repository
-FOLDER/registry/REPO/TAG/...   the layers of a model; *.gguf is the model
+FOLDER/registry/REPO/TAG/...   the layers of a model; *.gguf is the model, mmproj* its vision tower
 FOLDER/files/...               plain files
 FOLDER/faults.json             what goes wrong; read at each request, keys:
     cut        bytes after which a transfer of a file is cut off, [least, most]
@@ -157,8 +157,9 @@ class Hub(Uploads, http.server.BaseHTTPRequestHandler):
             return self.reply(200, json.dumps({"manifests": rows}).encode())
         top, layers = f"{ROOT}/registry/{repo}/{tag}", []
         for name in sorted(os.listdir(top)):
-            kind = "model" if name.endswith(".gguf") else "template"
-            layers.append({"mediaType": f"application/vnd.ollama.image.{kind}",
+            kind = ("image.projector" if name.startswith("mmproj") else
+                    "image.model" if name.endswith(".gguf") else "image.template")
+            layers.append({"mediaType": f"application/vnd.ollama.{kind}",
                            "digest": "sha256:" + digest(f"{top}/{name}"),
                            "size": os.path.getsize(f"{top}/{name}")})
         return self.reply(200, json.dumps({"schemaVersion": 2, "layers": layers}).encode())

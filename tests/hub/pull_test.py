@@ -20,6 +20,8 @@ sys.path.insert(0, f"{SRC}/tests")
 from tally import check, finish  # noqa: E402
 
 ROOT = f"{DIR}/hub"
+PICTURE = ("iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14AAAA"
+           "AElFTkSuQmCC")  # a PNG file of 12 x 8 pixels
 LONG = os.environ.get("LMD_TEST_LONG") == "1"
 N_INTERRUPTED, N_KILLED_DAEMON = (200, 50) if LONG else (12, 2)
 PATIENCE = 120  # seconds; nothing waits so long unless it hangs
@@ -104,6 +106,26 @@ def split():
     names = [f"big-Q4_0-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
     check("all parts", r.stdout.split() == [out(n) for n in names], r)
     check("their bytes", all(read(out(n)) == FILES[n[:-5]] for n in names))
+
+
+def tower():
+    def paths(*names):
+        return [f"{DIR}/seen/{n}" for n in names]
+
+    first = paths("seen-F32.gguf", "mmproj-seen-F16.gguf")
+    r = local("hf:u/seen-GGUF:F32", folder="seen")
+    check("a vision tower with its model", r.stdout.split() == first and read(first[1]) == TOWER, r)
+    log()
+    r = local("hf:u/seen-GGUF:Q8_0", folder="seen")
+    check("and with another quantisation", r.stdout.split() == paths("seen-Q8_0.gguf", "mmproj-seen-F16.gguf"), r)
+    check("is transferred once", not [x for x in log() if "mmproj" in x])
+    put(first[1], b"another's")
+    os.remove(first[0])
+    r = local("hf:u/seen-GGUF:F32", folder="seen")
+    check("a file with its name is kept", r.returncode == 1 and "mmproj-seen-F16.gguf exists" in r.stderr and
+          read(first[1]) == b"another's" and not os.path.exists(first[0]), r)
+    r = local("hf:u/seen-GGUF:F32", "--replace", "--json", folder="seen")
+    check("--replace", read(first[1]) == TOWER and hashlib.sha256(TOWER).hexdigest() in r.stdout, r)
 
 
 def checkpoint():
@@ -294,7 +316,7 @@ class Daemon:
 
 
 def daemon():
-    d = Daemon()
+    d = Daemon(settings="".join(f"[model {m}]\ntemplate = chatml\n" for m in ("seen", "seen8", "twin", "mine2")))
     try:
         through(d)
     finally:
@@ -320,6 +342,7 @@ def through(d):
     check("safetensors need a folder", r.returncode == 1 and "pull hf:u/plain --to" in r.stderr, r)
     r = d.ctl("pull", "hf:u/one", "--name", "noise")
     check("a file that is no model", r.returncode == 1 and "noise" not in d.models(), r)
+    towers(d)
     here = f"{DIR}/Here-Q4_0.gguf"
     shutil.copy(TINY, here)
     r = d.ctl("pull", here)
@@ -345,12 +368,92 @@ def through(d):
     check("no downloads are left", os.listdir(f"{DIR}/state/downloads") == [],
           os.listdir(f"{DIR}/state/downloads"))
     names = d.models()
-    check("one blob for each content", len(os.listdir(f"{DIR}/state/models")) ==
+    check("one blob for each content", len([n for n in os.listdir(f"{DIR}/state/models") if "." not in n]) ==
           len({m["digest"] for m in names.values()}), names)
     split_model(d)
     ollama_api()
     cancelled(d)
     d.stop()
+
+
+def tower_of(model):
+    """Where the store has the vision tower of a model, given its bytes."""
+    return f"{DIR}/state/models/sha256-{hashlib.sha256(model).hexdigest()}.mmproj"
+
+
+def transfers():
+    return [x for x in log() if "/cdn/" in x or "/blobs/" in x]
+
+
+def sees(model):
+    """Whether the model reads a picture: 4 x 4 patches, which count as 16 tokens of the prompt."""
+    count = []
+    for images in [], [PICTURE]:
+        question = {"role": "user", "content": "what is it?", "images": images}
+        code, lines = post("/api/chat", {"model": model, "messages": [question], "stream": False,
+                                         "options": {"num_predict": 2}})
+        if code != 200:
+            return False, (code, lines)
+        count.append(lines[0]["prompt_eval_count"])
+    return count[1] - count[0] == 16, count
+
+
+def remove(d, model):
+    d.ctl("unload", model)
+    return d.ctl("rm", model)
+
+
+def towers(d):
+    one, two = tower_of(read(f"{DIR}/third.gguf")), tower_of(read(f"{DIR}/fourth.gguf"))
+    faults(wrong=True)
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32")
+    check("a vision tower with wrong bytes", r.returncode == 1 and "digest" in r.stderr and
+          "mmproj" in r.stderr and not os.path.exists(one) and "seen:F32" not in d.models(), r)
+    faults(cut=[len(TOWER) // 3, len(TOWER) // 2])
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32", "--name", "seen")
+    check("cut off and continued", r.returncode == 0 and read(one) == TOWER, r)
+    faults()
+    remove(d, "seen")
+    check("rm", not os.path.exists(one))
+    faults(status=[0, 404])
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32", "--name", "seen")
+    check("a model that fails after its vision tower", r.returncode == 1 and "404" in r.stderr, r)
+    faults()
+    log()
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32", "--name", "seen")
+    check("the vision tower is not transferred again", r.returncode == 0 and read(one) == TOWER and
+          not [x for x in log() if "mmproj" in x], r)
+    check("the model reads pictures", *sees("seen"))
+    transfers()
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32", "--name", "seen")
+    check("again: nothing is transferred", r.returncode == 0 and not transfers(), r)
+    r = d.ctl("pull", "hf:u/seen-GGUF:Q8_0", "--name", "seen8")
+    check("another quantisation", r.returncode == 0 and read(two) == TOWER, r)
+    check("shares the file", os.path.samefile(one, two) and not [x for x in log() if "mmproj" in x])
+    r = d.ctl("cp", "seen", "alias")
+    check("cp", r.returncode == 0, r)
+    check("the alias reads pictures", *sees("alias"))
+    r = d.ctl("rm", "alias")
+    check("rm of the alias", r.returncode == 0 and os.path.exists(one), r)
+    r = d.ctl("pull", "hf:u/seen-GGUF:F32", "--name", "twin")
+    check("the same model with another name", r.returncode == 0 and not transfers(), r)
+    r = remove(d, "seen")
+    check("rm of one of two names", r.returncode == 0 and read(one) == TOWER, r)
+    check("the other one reads pictures", *sees("twin"))
+    r = remove(d, "twin")
+    check("rm of the last name", r.returncode == 0 and not os.path.exists(one) and read(two) == TOWER, r)
+    check("the other quantisation reads pictures", *sees("seen8"))
+    remove(d, "seen8")
+    r = d.ctl("pull", "ollama:seen:v1", "--name", "mine2")
+    check("ollama's registry has a vision tower", r.returncode == 0 and read(one) == TOWER, r)
+    check("the model reads pictures", *sees("mine2"))
+    remove(d, "mine2")
+    check("no vision tower is left", not [n for n in os.listdir(f"{DIR}/state/models") if "mmproj" in n])
+    r = d.ctl("pull", "hf:u/blind-GGUF", "--name", "blind")
+    check("a vision tower that is none", r.returncode == 0 and os.path.exists(one), r)
+    r = d.ctl("generate", "blind", "-n", "4", "--raw", "-p", "x")
+    check("the model works", r.returncode == 0, r)
+    remove(d, "blind")
 
 
 def post(path, body, method="POST"):
@@ -502,7 +605,7 @@ for i in (1, 2, 3):
     FILES[name] = rng.randbytes(50000 * i)
     put(f"{ROOT}/hf/u/split/sub/{name}.gguf", FILES[name])
 put(f"{ROOT}/hf/u/one/README.md", b"#")
-put(f"{ROOT}/hf/u/one/mmproj-one-F16.gguf", b"x")
+put(f"{ROOT}/hf/u/one/more/mmproj-one-F16.gguf", b"x")
 put(f"{ROOT}/hf/u/large/large-Q4_0.gguf", FILES["large"])
 put(f"{ROOT}/hf/u/long/long-F32.gguf", FILES["long"])
 put(f"{ROOT}/files/plain.gguf", FILES["plain"])
@@ -512,6 +615,16 @@ put(f"{ROOT}/hf/u/tiny-GGUF/tiny-F32.gguf", read(TINY))
 put(f"{ROOT}/registry/library/tiny/v1/tiny.gguf", read(TINY))
 put(f"{ROOT}/registry/library/tiny/v1/template", b"{{ .Prompt }}")
 subprocess.run([f"{BUILD}/tests/mktiny", "full", "6", f"{DIR}/second.gguf"], check=True)
+subprocess.run([f"{BUILD}/tests/mktiny", "full", "7", f"{DIR}/third.gguf"], check=True)
+subprocess.run([f"{BUILD}/tests/mktiny", "full", "8", f"{DIR}/fourth.gguf"], check=True)
+subprocess.run([f"{BUILD}/tests/mktiny", "tower:mlp", "0", f"{DIR}/tower.gguf"], check=True)
+TOWER = read(f"{DIR}/tower.gguf")
+for name in "hf/u/seen-GGUF/mmproj-seen-F16.gguf", "registry/library/seen/v1/mmproj.gguf":
+    put(f"{ROOT}/{name}", TOWER)
+for name in "hf/u/seen-GGUF", "hf/u/blind-GGUF", "registry/library/seen/v1":
+    put(f"{ROOT}/{name}/seen-F32.gguf", read(f"{DIR}/third.gguf"))
+put(f"{ROOT}/hf/u/seen-GGUF/seen-Q8_0.gguf", read(f"{DIR}/fourth.gguf"))
+put(f"{ROOT}/hf/u/blind-GGUF/mmproj.gguf", FILES["plain"])
 put(f"{ROOT}/hf/u/other-GGUF/other-F32.gguf", read(f"{DIR}/second.gguf"))
 put(f"{DIR}/catalogue", b"# names\nshort hf:u/tiny-GGUF:tiny-F32.gguf\n")
 KEY = hashlib.sha256(b"hf:u/large:large-Q4_0.gguf").hexdigest()[:32]
@@ -520,7 +633,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, interrupted, \
+    for part in one_file, split, tower, checkpoint, tokens, registry, urls, troubles, interrupted, \
             full_disk, daemon, killed_daemon, signed:
         part()
 finally:
