@@ -17,6 +17,7 @@
 #define LMI_PICTURE_MAX_SIDE   16384u
 #define LMI_PICTURE_MAX_PIXELS (40u << 20)
 #define LMI_PICTURE_MAX_SCANS  64
+#define LMI_PICTURE_MAX_WORK   (10ull * LMI_PICTURE_MAX_PIXELS) /* scans times pixels */
 
 /* 8 bits for each of red, green and blue, line by line from the top. */
 struct lmi_picture_pixels {

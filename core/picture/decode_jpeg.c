@@ -64,6 +64,12 @@ static void on_progress(j_common_ptr jpeg)
 		leave(reader_of(jpeg),
 		      lmd_fail(reader_of(jpeg)->err, LMD_INVALID, "the JPEG file has more than %d scans",
 			       LMI_PICTURE_MAX_SCANS));
+	if (jpeg->is_decompressor &&
+	    (uint64_t)d->input_scan_number * d->image_width * d->image_height > LMI_PICTURE_MAX_WORK)
+		leave(reader_of(jpeg),
+		      lmd_fail(reader_of(jpeg)->err, LMD_INVALID,
+			       "the JPEG file has %d or more scans of %u x %u pixels; all together may have %llu",
+			       d->input_scan_number, d->image_width, d->image_height, LMI_PICTURE_MAX_WORK));
 }
 
 /* Returns at an error, too: r->status. */

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef LMD_HAVE_JPEG
+#include <jpeglib.h>
+#endif
+
 #include "core/base/alloc.h"
 #include "core/base/base64.h"
 #include "core/base/cancel.h"
@@ -302,6 +306,74 @@ START_TEST(work_is_cancelled)
 END_TEST
 
 /* RFC 4648, section 10, and what it leaves open. */
+#ifdef LMD_HAVE_JPEG
+/* Encodes a grey square of so many pixels a side, once as the mean and once for each of n - 1 coefficients; with
+ * colours, these come once more for each of the other two. */
+static unsigned char *progressive(int side, int n, bool colours, unsigned long *bytes)
+{
+	static jpeg_scan_info scans[3 * 64];
+	struct jpeg_compress_struct c;
+	struct jpeg_error_mgr errors;
+	unsigned char *out = NULL, *line = calloc((size_t)side, 3);
+	int n_scan = 0, n_colour = colours ? 3 : 1;
+
+	ck_assert_ptr_nonnull(line);
+	c.err = jpeg_std_error(&errors);
+	jpeg_create_compress(&c);
+	jpeg_mem_dest(&c, &out, bytes);
+	c.image_width = c.image_height = (JDIMENSION)side;
+	c.input_components = n_colour;
+	c.in_color_space = colours ? JCS_RGB : JCS_GRAYSCALE;
+	jpeg_set_defaults(&c);
+	scans[n_scan++] = (jpeg_scan_info){.comps_in_scan = n_colour, .component_index = {0, 1, 2}};
+	for (int i = 0; i < n_colour; i++)
+		for (int k = 1; k < n; k++)
+			scans[n_scan++] = (jpeg_scan_info){
+				.comps_in_scan = 1, .component_index = {i}, .Ss = k, .Se = k};
+	c.scan_info = scans;
+	c.num_scans = n_scan;
+	jpeg_start_compress(&c, TRUE);
+	while (c.next_scanline < c.image_height)
+		(void)jpeg_write_scanlines(&c, &line, 1);
+	jpeg_finish_compress(&c);
+	jpeg_destroy_compress(&c);
+	free(line);
+	return out;
+}
+
+/* Each scan of a progressive file costs a pass over all pixels. */
+START_TEST(scans_are_bounded)
+{
+	static const struct {
+		int side, n;
+		bool colours;
+		const char *error;
+	} cases[] = {
+		{64, LMI_PICTURE_MAX_SCANS, false, NULL},
+		{64, LMI_PICTURE_MAX_SCANS, true, "the JPEG file has more than 64 scans"},
+		{4096, 25, false, NULL},
+		{4096, 26, false,
+		 "the JPEG file has 26 or more scans of 4096 x 4096 pixels; all together may have 419430400"},
+	};
+	struct lmi_picture_pixels p = {0};
+	struct lmd_error err = {0};
+	unsigned long n = 0;
+	unsigned char *bytes =
+		progressive(cases[_i].side, cases[_i].n, cases[_i].colours, &n);
+	enum lmd_status st = lmi_picture_decode(&p, bytes, n, &err);
+
+	if (cases[_i].error) {
+		ck_assert_int_eq(st, LMD_INVALID);
+		ck_assert_str_eq(err.text, cases[_i].error);
+	} else {
+		ck_assert_msg(st == LMD_OK, "%s", err.text);
+		lmi_picture_pixels_fini(&p);
+	}
+	free(bytes);
+}
+END_TEST
+#endif
+
 START_TEST(base64)
 {
 	static const struct {
@@ -336,6 +408,9 @@ int main(void)
 	tcase_add_test(t, patches_in_blocks);
 	tcase_add_test(t, kinds_of_fitting);
 	tcase_add_test(t, work_is_cancelled);
+#ifdef LMD_HAVE_JPEG
+	tcase_add_loop_test(t, scans_are_bounded, 0, 4);
+#endif
 	tcase_add_test(t, base64);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
