@@ -297,8 +297,9 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	enum lmd_status st;
 
 	if (!s) {
+		st = lmd_fail(err, LMD_NOMEM, "backend %s: no memory", f->f->name);
 		lmi_factory_give(set->registry, f);
-		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", f->f->name);
+		return st;
 	}
 	s->open.backend = f;
 	s->activations = p->activations;

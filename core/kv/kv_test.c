@@ -719,7 +719,7 @@ START_TEST(window_gives_pages_back)
 END_TEST
 
 /* Only the last page of a sequence is partly empty: at lengths of 1000 tokens and more on average, less than
- * 4 % of the memory, and half of a page a sequence (S1). */
+ * 4 % of the memory, and half of a page a sequence. */
 START_TEST(little_memory_is_empty)
 {
 	enum { N = 64, PAGE = 32 };
