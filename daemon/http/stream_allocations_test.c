@@ -88,12 +88,14 @@ static const struct {
 	{"/v1/chat/completions",
 	 "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"abc\"}],\"stream\":true,"
 	 "\"max_tokens\":200,\"ignore_eos\":true}"},
-	{"/v1/responses", "{\"model\":\"tiny\",\"input\":\"abc\",\"stream\":true,\"max_output_tokens\":200}"},
+	{"/v1/responses", "{\"model\":\"tiny\",\"input\":\"abc\",\"stream\":true,\"ignore_eos\":true,"
+			  "\"max_output_tokens\":200}"},
 	{"/v1/messages", "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"abc\"}],"
 			 "\"max_tokens\":200,\"stream\":true}"},
-	{"/api/generate", "{\"model\":\"tiny\",\"prompt\":\"abc\",\"raw\":true,\"options\":{\"num_predict\":200}}"},
+	{"/api/generate", "{\"model\":\"tiny\",\"prompt\":\"abc\",\"raw\":true,\"options\":"
+			  "{\"num_predict\":200,\"seed\":1}}"},
 	{"/api/chat", "{\"model\":\"tiny\",\"messages\":[{\"role\":\"user\",\"content\":\"abc\"}],"
-		      "\"options\":{\"num_predict\":200}}"},
+		      "\"options\":{\"num_predict\":200,\"seed\":1}}"},
 	{"/completion", "{\"prompt\":\"abc\",\"n_predict\":200,\"stream\":true,\"ignore_eos\":true}"},
 };
 
@@ -110,34 +112,46 @@ static size_t turn(int fd, char *text, size_t n)
 	return got > 0 ? (size_t)got : 0;
 }
 
-START_TEST(one_for_each_chunk)
+/* Sends request i; counts the chunks of TOKENS tokens and the allocations meanwhile. */
+static size_t count_chunks(int i, uint64_t *n_alloc, char first[512])
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	char text[1 << 16], request[1024], first[512];
+	char text[1 << 16], request[1024];
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), n;
-	uint64_t n_alloc;
 	size_t n_chunk = 0;
 
 	snprintf(un.sun_path, sizeof(un.sun_path), "%.100s", address + 5);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
 	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	n = snprintf(request, sizeof(request), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s",
-		     streams[_i].path, strlen(streams[_i].body), streams[_i].body);
+		     streams[i].path, strlen(streams[i].body), streams[i].body);
 	ck_assert_int_eq(send(fd, request, (size_t)n, 0), n);
-	for (int i = 0; i < 1000 && !turn(fd, text, sizeof(text)); i++)
+	for (int k = 0; k < 1000 && !turn(fd, text, sizeof(text)); k++)
 		;
-	(void)snprintf(first, sizeof(first), "%.500s", text);
-	for (int i = 0; i < FIRST; i++)
+	(void)snprintf(first, 512, "%.500s", text);
+	for (int k = 0; k < FIRST; k++)
 		(void)turn(fd, text, sizeof(text));
-	n_alloc = lmi_alloc_thread_count();
-	for (int i = 0; i < TOKENS; i++)
+	*n_alloc = lmi_alloc_thread_count();
+	for (int k = 0; k < TOKENS; k++)
 		n_chunk += turn(fd, text, sizeof(text)) > 0;
-	n_alloc = lmi_alloc_thread_count() - n_alloc;
+	*n_alloc = lmi_alloc_thread_count() - *n_alloc;
+	close(fd);
+	return n_chunk;
+}
+
+START_TEST(one_for_each_chunk)
+{
+	uint64_t n_alloc = 0;
+	size_t n_chunk = 0;
+	char first[512];
+
+	/* Anthropic's API has neither a seed nor ignore_eos: an answer may end early */
+	for (int i = 0; i < 10 && n_chunk < TOKENS / 2; i++)
+		n_chunk = count_chunks(_i, &n_alloc, first);
 	printf("%s: %llu allocations for %zu chunks\n", streams[_i].path, (unsigned long long)n_alloc,
 	       n_chunk);
 	ck_assert_msg(n_chunk >= TOKENS / 2, "%s", first);
 	ck_assert_uint_le(n_alloc, n_chunk);
-	close(fd);
 }
 END_TEST
 

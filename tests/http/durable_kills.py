@@ -153,7 +153,9 @@ class Client(threading.Thread):
 
 
 def batch(daemon, rnd, ends):
-    """Reads a stream of each endpoint; ends: what happens to the daemon meanwhile."""
+    """Reads a stream of each endpoint; ends: what happens to the daemon meanwhile, at most two times."""
+    # a model during whose loading the daemon was killed twice would be in quarantine
+    check(not daemon.ctl("load", "tiny").returncode, "load")
     clients = [Client(daemon, target, body, rnd) for target, body in REQUESTS]
     for c in clients:
         c.start()
