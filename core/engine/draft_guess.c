@@ -14,6 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/draft.h"
 #include "core/engine/draft_model_impl.h"
+#include "core/engine/topk.h"
 
 /* A sequence that has to compute at most so many rows that it has not seen goes on as usual. */
 #define USUAL_ROWS (2 + LMI_ENGINE_DRAFT_MAX)
@@ -168,14 +169,8 @@ static bool compute(struct lmi_engine_draft_model *m, uint32_t n_part)
 
 static lmd_token most_likely(const struct lmi_engine_draft_model *m, uint32_t part)
 {
-	const float *logits =
-		m->inst->slot[0].out + (size_t)part * m->inst->execs[m->exec]->out_width;
-	lmd_token best = 0;
-
-	for (uint32_t i = 1; i < m->n_vocab; i++)
-		if (logits[i] > logits[best])
-			best = (lmd_token)i;
-	return best;
+	return (lmd_token)lmi_engine_argmax(
+		m->inst->slot[0].out + (size_t)part * m->inst->execs[m->exec]->out_width, m->n_vocab, NULL);
 }
 
 /* Takes the token that follows the last row of a sequence. */

@@ -18,6 +18,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/draft.h"
+#include "core/engine/topk.h"
 
 /* Hidden rows that a drafter keeps at most; also sequences that share a step. */
 #define N_KEEP 32u
@@ -242,16 +243,6 @@ void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *draf
 
 /* ---- guessing ---- */
 
-static lmd_token most_likely(const struct lmi_engine_nextn *m, const float *logits)
-{
-	lmd_token best = 0;
-
-	for (uint32_t i = 1; i < m->n_vocab; i++)
-		if (logits[i] > logits[best])
-			best = (lmd_token)i;
-	return best;
-}
-
 /* Can it guess, and is there memory for the rows? Sets for how many guesses. */
 static bool begin(struct lmi_engine_draft_want *w)
 {
@@ -287,7 +278,8 @@ static bool guess_once(struct lmi_engine_nextn *m, uint32_t slot, struct lmi_eng
 		struct nextn_drafter *d = w->drafter;
 
 		row += m->rows[i].n;
-		w->out[w->n++] = most_likely(m, t->out + (size_t)i * m->inst->execs[m->exec]->out_width);
+		w->out[w->n++] = (lmd_token)lmi_engine_argmax(
+			t->out + (size_t)i * m->inst->execs[m->exec]->out_width, m->n_vocab, NULL);
 		memcpy(d->last, t->hidden + (size_t)(row - 1) * m->width,
 		       m->width * sizeof(*d->last));
 	}
