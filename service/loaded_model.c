@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/tower_file.h"
 #include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
@@ -18,7 +19,6 @@
 #include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
-#include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
 #include "service/service_state.h"
@@ -128,7 +128,7 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	if (l->mmproj_path[0])
 		o->inst.mmproj_path = l->mmproj_path;
 	else if (o->inst.mmproj_optional &&
-		 lmi_svc_mmproj_beside(r->record->m.v[0].files[0].path, r->mmproj, sizeof(r->mmproj)))
+		 lmi_tower_beside(r->mmproj, sizeof(r->mmproj), r->record->m.v[0].files[0].path))
 		o->inst.mmproj_path = r->mmproj;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;
