@@ -103,10 +103,10 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 		o->inst.split = l->split;
 	if (l->override_tensor[0])
 		o->inst.override_tensor = l->override_tensor;
-	if (l->isolation)
+	if (l->isolation) {
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
-	if (l->isolation)
-		o->inst.isolate_untrusted = false;
+		o->inst.isolate_untrusted = l->isolation == LMI_SVC_ISOLATION_AUTO;
+	}
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
