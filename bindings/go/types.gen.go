@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 11
+	Revision = 12
 )
 
 // ID is the id of a stream.
@@ -2410,6 +2410,9 @@ type StatusReply struct {
 
 	// What an administrator should know, such as a damaged registry that was replaced.
 	Notice *string `msgpack:"notice,omitempty"`
+
+	// Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and, for clients on this machine, unix:/PATH.
+	Http []string `msgpack:"http,omitempty"`
 }
 
 // StreamsRequest: Lists the client's own streams.

@@ -2183,6 +2183,10 @@ struct lmi_wire_rep_status {
 	/* What an administrator should know, such as a damaged registry that was replaced. */
 	bool has_notice;
 	struct lmd_str notice;
+	/* Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT
+	 * and, for clients on this machine, unix:/PATH. */
+	const struct lmd_str *http;
+	uint32_t n_http;
 };
 
 /* Lists the client's own streams. */

@@ -1608,6 +1608,8 @@ export interface StatusReply {
   memory_limit: number;
   /** What an administrator should know, such as a damaged registry that was replaced. */
   notice?: string;
+  /** Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and, for clients on this machine, unix:/PATH. */
+  http?: Array<string>;
 }
 
 /** Lists the client's own streams. */

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 11
+REVISION = 12
 
 
 M = TypeVar("M", bound="Message")
@@ -2952,6 +2952,9 @@ class StatusReply(Message):
     memory_limit: int = field(metadata={"wire": "memory_limit"})
     #: What an administrator should know, such as a damaged registry that was replaced.
     notice: Union[str, None] = field(default=None, metadata={"wire": "notice"})
+    #: Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and,
+    #: for clients on this machine, unix:/PATH.
+    http: list[str] = field(default_factory=list, metadata={"wire": "http", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)
