@@ -3,12 +3,12 @@
  * Opens draft models: an instance that fits its target. What it guesses is in draft_guess.c. */
 #include "core/engine/draft_model_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/second_instance.h"
 #include "core/text/tokenizer.h"
 
 static enum lmd_status differ(const struct lmi_engine_draft_model *m, lmd_token id, const char *a,
@@ -94,35 +94,17 @@ static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 				 const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
 	struct lmi_inst *target = m->target;
-	struct lmi_engine_model_opts o = *opts;
+	struct lmi_engine_second_opts o;
 	struct lmd_plan_key key;
-	char label[112];
 	enum lmd_status st;
 
-	o.path = opts->draft_path;
-	o.draft_path = NULL;
-	o.draft_layers = false;
-	o.lookup_path = NULL;
-	o.n_draft_candidates = 0;
-	o.files = NULL;
-	o.n_files = 0;
-	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
-	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
-	o.devices = target->set;
-	o.override_tensor = NULL;
-	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
-	o.adapters = false;
-	o.adapter_files = NULL;
-	o.n_adapter_files = 0;
-	o.n_slot_adapters = 0;
-	o.n_ctx = target->n_ctx;
-	o.n_seq = target->n_seq;
-	o.n_batch = target->n_batch;
-	o.n_out = target->n_seq;
-	o.kv_tokens = kv_tokens(target);
-	o.share_kv = false;
-	o.keep_values = o.unfused = false;
-	st = lmi_inst_open(&m->inst, &o, err);
+	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
+	o.opts.n_ctx = target->n_ctx;
+	o.opts.n_seq = target->n_seq;
+	o.opts.n_batch = target->n_batch;
+	o.opts.n_out = target->n_seq;
+	o.opts.kv_tokens = kv_tokens(target);
+	st = lmi_inst_open(&m->inst, &o.opts, err);
 	if (st != LMD_OK)
 		return st;
 	key = lmi_inst_main_key(m->inst);

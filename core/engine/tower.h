@@ -13,7 +13,11 @@
 #include "core/engine/step.h"
 
 struct lmi_engine_tower;
+struct lmi_engine_second_opts;
 
+/* Derives the options of a tower on the devices of a model from those of the model. */
+void lmi_engine_tower_opts(struct lmi_engine_second_opts *out, const struct lmi_engine_model_opts *opts,
+			   struct lmi_engine_devices *set);
 /* Opens the tower of a model; the options are the model's, of which mmproj_path is read. LMD_UNSUPPORTED: it
  * makes rows that the model does not take, or is no tower. */
 enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_inst *target,
