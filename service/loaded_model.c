@@ -21,6 +21,7 @@
 #include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
+#include "service/rows_head.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -155,6 +156,20 @@ static void on_progress(struct lmi_mailbox_message *m)
 	r->events->progress(r);
 }
 
+/* Lets the model use the repack cache, if there is one. */
+static void use_repack_cache(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
+{
+	const struct lmi_service *svc = r->svc;
+
+	if (!r->repack.max_bytes || !svc->o.store || svc->o.embedded ||
+	    snprintf(r->repack_dir, sizeof(r->repack_dir), "%s/repacked", lmi_store_dir(svc->o.store)) >=
+		    (int)sizeof(r->repack_dir) ||
+	    lmi_svc_model_digest(r->repack.model, &r->record->m.v[0], NULL) != LMD_OK)
+		return;
+	r->repack.dir = r->repack_dir;
+	o->inst.repack = &r->repack;
+}
+
 /* Runs on the job's thread. */
 static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
@@ -243,6 +258,7 @@ static void run_open(void *arg)
 	const char **paths;
 
 	fill_opts(r, &o);
+	use_repack_cache(r, &o);
 	o.inst.progress = on_load;
 	o.inst.progress_arg = r;
 	o.inst.loss = &r->loss;
@@ -335,6 +351,7 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 	r->record = lmi_svc_model_record_take(record);
 	r->load = *load;
 	r->inst = svc->o.inst;
+	r->repack.max_bytes = svc->limits.repack_cache;
 	r->number = ++svc->n_engine;
 	r->next = svc->loaded_models;
 	if (r->next)

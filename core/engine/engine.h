@@ -46,7 +46,8 @@ struct lmi_engine_adapter_ref {
  * of a phase. Returning false cancels with LMD_CANCELLED. */
 enum lmi_engine_load_phase {
 	LMI_ENGINE_LOAD_READ,   /* reading files into memory, or locking them there */
-	LMI_ENGINE_LOAD_WEIGHTS /* passing weights to the backend */
+	LMI_ENGINE_LOAD_WEIGHTS, /* passing weights to the backend */
+	LMI_ENGINE_LOAD_REPACK	 /* writing the repack cache */
 };
 typedef bool (*lmi_engine_load_fn)(void *arg, enum lmi_engine_load_phase phase, uint64_t done,
 				   uint64_t total);
@@ -88,6 +89,13 @@ struct lmi_engine_draft_candidate {
 #define LMI_ENGINE_DRAFT_OWN "nextn"
 /* A candidate has at most this part of the bytes of weights. */
 #define LMI_ENGINE_DRAFT_SMALLER 4u
+
+/* Files with weights as a backend has repacked them (repack_cache.h). */
+struct lmi_engine_repack_opts {
+	const char *dir;    /* is created if its parent exists */
+	uint64_t max_bytes; /* of all files there; what was used longest ago is removed */
+	uint8_t model[32];  /* names the files of the model and their contents */
+};
 
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
@@ -141,6 +149,7 @@ struct lmi_engine_model_opts {
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
+	const struct lmi_engine_repack_opts *repack; /* used while opening; NULL: no repack cache */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a

@@ -9,6 +9,7 @@
 #include "core/engine/best.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/repack_cache.h"
 #include "core/engine/tail.h"
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
@@ -304,8 +305,10 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 	struct lmi_inst_device *d = &inst->devices[device];
 	struct need n;
 	uint64_t more;
-	enum lmd_status st = need_on(inst, e, NULL, device, &n, err);
+	enum lmd_status st = lmi_engine_repack_prepare(inst, device, e, err);
 
+	if (st == LMD_OK)
+		st = need_on(inst, e, NULL, device, &n, err);
 	if (st == LMD_OK)
 		st = check_memory(d, inst, &n, err);
 	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)

@@ -21,6 +21,7 @@
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/best.h"
+#include "core/engine/repack_cache.h"
 #include "core/engine/tail.h"
 #include "core/engine/tower.h"
 
@@ -180,6 +181,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
+	inst->repack = o->repack;
 	inst->available = o->memory_limit ? o->memory_limit : lmi_engine_memory_available();
 	return inst;
 }
@@ -213,6 +215,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 		return give_up(inst, o->path, st, &cause, err);
 	inst->progress = NULL;
 	inst->loss = NULL;
+	inst->repack = NULL;
 	*out = inst;
 	return LMD_OK;
 }
@@ -231,6 +234,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
 	o.isolated = o.isolate_untrusted = false;
+	o.repack = NULL;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;
@@ -296,6 +300,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 	for (uint32_t i = 0; i < LMI_ENGINE_N_ADAPTER_SLOT; i++)
 		lmi_inst_clear_slot(inst, i);
 	lmi_engine_guard_drop(&inst->guard);
+	lmi_engine_repack_close(inst);
 	lmi_model_close(inst->file);
 	lmi_free(inst);
 }

@@ -23,6 +23,7 @@ static void clear_files(struct lmi_engine_model_opts *o)
 	o->mmproj_path = NULL;
 	o->mmproj_optional = false;
 	o->lookup_path = NULL;
+	o->repack = NULL; /* names the files of the first model */
 	o->override_tensor = NULL; /* its tensors have other names */
 }
 
