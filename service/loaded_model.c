@@ -192,22 +192,31 @@ static bool go_on(void *arg)
 	return !atomic_load(&r->svc->stopping);
 }
 
+/* Of the lost ones among n devices and *out, leaves the one that stays closed for the longest time. */
+static void find_loss(struct lmi_engine_devices *set, const struct lmi_engine_device_share *v, uint32_t n,
+		      struct lmi_engine_loss *out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t wait_ns;
+
+		if (!lmi_engine_device_is_lost(set, v[i].opening, &wait_ns) ||
+		    (out->device[0] && wait_ns <= out->wait_ns))
+			continue;
+		(void)snprintf(out->device, sizeof(out->device), "%s", v[i].name);
+		out->wait_ns = wait_ns;
+	}
+}
+
 void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct lmi_engine_loss *out)
 {
 	const struct lmi_engine_placement *p = r->placement ? &r->placement->engine : NULL;
 	struct lmi_engine_devices *set = r->svc->o.inst.devices;
 
 	*out = (struct lmi_engine_loss){0};
-	for (uint32_t i = 0; set && p && i < p->n_device; i++) {
-		const struct lmi_engine_device_share *d = &p->devices[i];
-		uint64_t wait_ns;
-
-		if (!lmi_engine_device_is_lost(set, d->opening, &wait_ns) ||
-		    (out->device[0] && wait_ns <= out->wait_ns))
-			continue;
-		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);
-		out->wait_ns = wait_ns;
-	}
+	if (!set || !p)
+		return;
+	find_loss(set, p->devices, p->n_device, out);
+	find_loss(set, p->tower, p->n_tower, out);
 }
 
 /* Computes a row, so that a model that cannot run fails to load.  The embedded service opens a model

@@ -59,6 +59,7 @@ struct lmi_engine_memory {
 	uint64_t copied;    /* files read into memory */
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
 	uint64_t adapters;  /* of adapter_files and slot_adapters, and of those bound since */
+	uint64_t tower;	    /* all of the vision tower, but its file */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */
@@ -209,6 +210,9 @@ struct lmi_engine_moved {
 struct lmi_engine_placement {
 	struct lmi_engine_device_share devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
+	/* those of the vision tower, with its own memory; layers and ops are not counted. Empty in an estimate */
+	struct lmi_engine_device_share tower[LMI_ENGINE_MAX_DEVICE];
+	uint32_t n_tower;
 	struct lmi_engine_moved moved[LMI_ENGINE_MAX_MOVED];
 	uint32_t n_moved;
 	uint32_t n_layer, n_segment;

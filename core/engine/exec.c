@@ -287,6 +287,14 @@ static uint64_t more_scratch(const struct lmi_inst_device *d, uint64_t bytes)
 	return bytes;
 }
 
+/* Returns what the external rows take on a device, if the estimate has them. */
+static uint64_t external_bytes(const struct lmi_inst *inst, const struct lmi_inst_device *d)
+{
+	return inst->reads_rows && d == &inst->devices[lmi_engine_place_input(inst)]
+		       ? (uint64_t)inst->n_batch * inst->desc.n_input_embd * sizeof(float) * inst->n_slot
+		       : 0;
+}
+
 static enum lmd_status check_memory(const struct lmi_inst_device *d, const struct lmi_inst *inst,
 				    const struct need *n, struct lmd_error *err)
 {
@@ -294,7 +302,7 @@ static enum lmd_status check_memory(const struct lmi_inst_device *d, const struc
 
 	m.weights = d->weight_bytes + n->weights;
 	m.step = d->scratch_bytes + d->link_bytes + more_scratch(d, n->scratch) + n->links;
-	m.results = d->out_bytes * inst->n_slot + d->hidden_bytes + d->best_bytes;
+	m.results = d->out_bytes * inst->n_slot + d->hidden_bytes + d->best_bytes + external_bytes(inst, d);
 	return lmi_engine_memory_check(&m, d->name, inst->n_device, err);
 }
 
@@ -714,6 +722,8 @@ static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bo
 	d->estimate.results = (bytes + (draft ? 3 : 1) * hidden) * inst->n_slot;
 	if (e->out_id == LMD_OUT_LOGITS)
 		d->estimate.results += lmi_engine_best_bytes(inst, d, e->out_width);
+	d = &inst->devices[lmi_engine_place_input(inst)];
+	d->estimate.results += external_bytes(inst, d);
 }
 
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)

@@ -98,6 +98,8 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_engine
 		st = guard_files(inst, err);
 	if (st == LMD_OK)
 		st = lmi_inst_open_devices(inst, o, err);
+	if (st == LMD_OK && o->mmproj_path)
+		st = lmi_engine_tower_measure(inst, o, err);
 	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, err) : st;
 }
 
@@ -220,10 +222,9 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
-				    struct lmi_engine_placement *where,
-				    const struct lmi_engine_model_opts *opts,
-				    struct lmd_error *err)
+enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				  struct lmi_engine_placement *where,
+				  const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
 	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
 	struct lmi_engine_model_opts o = *opts;
@@ -232,8 +233,7 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	enum lmd_status st;
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
-	o.n_thread = 1;
-	o.isolated = o.isolate_untrusted = false;
+	o.progress = NULL;
 	o.repack = NULL;
 	inst = create(&o, err);
 	if (!inst)
@@ -249,6 +249,18 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 		lmi_engine_place_report(inst, where);
 	lmi_inst_close(inst);
 	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				    struct lmi_engine_placement *where,
+				    const struct lmi_engine_model_opts *opts,
+				    struct lmd_error *err)
+{
+	struct lmi_engine_model_opts o = *opts;
+
+	o.n_thread = 1;
+	o.isolated = o.isolate_untrusted = false;
+	return lmi_inst_estimate(out, n_ctx, where, &o, err);
 }
 
 static void close_rows(struct lmi_inst *inst, uint32_t device, struct lmi_engine_slot *t)
