@@ -30,6 +30,7 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 	struct lmi_plan_params p = {
 		.host = inst->host,
 		.model = inst->model,
+		.target = inst->target ? inst->target->model : NULL,
 		.arch = inst->arch->ops.arch,
 		.desc = &inst->desc,
 		.key = e->key,
@@ -656,6 +657,11 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	struct lmd_plan_key key = {.struct_size = sizeof(key), .kind = LMD_PLAN_FORWARD};
 
 	key.flags = LMD_PLAN_LOGITS;
+	if (inst->desc.draft) {
+		key.kind = LMD_PLAN_DRAFT;
+		key.flags |= inst->desc.draft->n_block ? 0 : LMD_PLAN_HIDDEN;
+		key.variant = inst->desc.draft->n_block ? 1 : 0;
+	}
 	if (inst->desc.driver == LMD_DRIVER_ENCODER || inst->desc.driver == LMD_DRIVER_TOWER) {
 		key.flags = LMD_PLAN_EMBED;
 		key.pooling = lmi_inst_pooling(inst, LMD_POOL_UNSET);
@@ -709,6 +715,8 @@ static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bo
 	inst->sampler = e->segments[e->out_segment].device;
 	d = &inst->devices[inst->sampler];
 	d->estimate.results = (bytes + (draft ? 3 : 1) * hidden) * inst->n_slot;
+	if (e->key.kind == LMD_PLAN_DRAFT)
+		d->estimate.results += lmi_engine_hidden_input(e) * inst->n_batch * inst->n_slot;
 	if (e->out_id == LMD_OUT_LOGITS)
 		d->estimate.results += lmi_engine_best_bytes(inst, d, e->out_width);
 }
