@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/tower_file.h"
 #include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
@@ -18,7 +19,6 @@
 #include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
-#include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
 #include "service/rows_head.h"
@@ -104,10 +104,10 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 		o->inst.split = l->split;
 	if (l->override_tensor[0])
 		o->inst.override_tensor = l->override_tensor;
-	if (l->isolation)
+	if (l->isolation) {
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
-	if (l->isolation)
-		o->inst.isolate_untrusted = false;
+		o->inst.isolate_untrusted = l->isolation == LMI_SVC_ISOLATION_AUTO;
+	}
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -129,7 +129,7 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	if (l->mmproj_path[0])
 		o->inst.mmproj_path = l->mmproj_path;
 	else if (o->inst.mmproj_optional &&
-		 lmi_svc_mmproj_beside(r->record->m.v[0].files[0].path, r->mmproj, sizeof(r->mmproj)))
+		 lmi_tower_beside(r->mmproj, sizeof(r->mmproj), r->record->m.v[0].files[0].path))
 		o->inst.mmproj_path = r->mmproj;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;

@@ -38,7 +38,8 @@ enum lmi_svc_loaded_model_state {
 enum lmi_svc_isolation {
 	LMI_SVC_ISOLATION_UNSET = 0, /* as the service's options say */
 	LMI_SVC_ISOLATION_OFF = 1,
-	LMI_SVC_ISOLATION_PROCESS = 2 /* in one of its own */
+	LMI_SVC_ISOLATION_PROCESS = 2, /* in one of its own */
+	LMI_SVC_ISOLATION_AUTO = 3 /* in one of its own if root does not own the backend's file */
 };
 
 /* Options for opening a model; zero means the option of the service. */

@@ -90,21 +90,46 @@ static uint64_t kv_tokens(const struct lmi_inst *target)
 	return most * target->page_tokens;
 }
 
+enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_inst *target,
+					   const struct lmi_engine_model_opts *opts,
+					   struct lmd_error *err)
+{
+	const uint32_t n_guess = target->draft_block ? target->draft_block : 1;
+	struct lmi_engine_second_opts o;
+
+	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
+	o.opts.target = target;
+	o.opts.n_ctx = target->n_ctx + target->draft_block; /* a block may go beyond the end */
+	o.opts.n_seq = target->n_seq;
+	o.opts.n_batch = target->n_batch;
+	o.opts.n_out = target->n_seq * n_guess;
+	o.opts.kv_tokens = kv_tokens(target);
+	return lmi_inst_open(out, &o.opts, err);
+}
+
+enum lmd_status lmi_engine_draft_cause(const char *path, enum lmd_status st,
+				       const struct lmd_error *cause, struct lmd_error *err)
+{
+	char shown[160];
+
+	return lmi_printable_has_path(cause->text, path)
+		       ? lmd_fail(err, st, "draft model %s", cause->text)
+		       : lmd_fail(err, st, "draft model %s: %.300s",
+				  lmi_printable_path(shown, sizeof(shown), path), cause->text);
+}
+
+void lmi_engine_draft_failed(const struct lmi_inst *inst, const char *what, const struct lmd_error *err)
+{
+	inst->host->log(inst->host->ctx, "engine", LMD_LOG_ERROR, "%s %s guesses no more: %s", what,
+			inst->model->name, err->text);
+}
+
 static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 				 const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
-	struct lmi_inst *target = m->target;
-	struct lmi_engine_second_opts o;
 	struct lmd_plan_key key;
-	enum lmd_status st;
+	enum lmd_status st = lmi_engine_draft_inst_open(&m->inst, m->target, opts, err);
 
-	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
-	o.opts.n_ctx = target->n_ctx;
-	o.opts.n_seq = target->n_seq;
-	o.opts.n_batch = target->n_batch;
-	o.opts.n_out = target->n_seq;
-	o.opts.kv_tokens = kv_tokens(target);
-	st = lmi_inst_open(&m->inst, &o.opts, err);
 	if (st != LMD_OK)
 		return st;
 	key = lmi_inst_main_key(m->inst);
@@ -128,7 +153,6 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 {
 	struct lmi_engine_draft_model *m = lmi_alloc(1, sizeof(*m));
 	struct lmd_error cause = {0};
-	char shown[160];
 	enum lmd_status st;
 
 	if (!m)
@@ -143,12 +167,7 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 		st = lmd_fail(&cause, LMD_NOMEM, "no memory for %u sequences", m->inst->n_seq);
 	if (st != LMD_OK) {
 		lmi_engine_draft_model_close(m);
-		return lmi_printable_has_path(cause.text, opts->draft_path)
-			       ? lmd_fail(err, st, "draft model %s", cause.text)
-			       : lmd_fail(err, st, "draft model %s: %.300s",
-					  lmi_printable_path(shown, sizeof(shown),
-							     opts->draft_path),
-					  cause.text);
+		return lmi_engine_draft_cause(opts->draft_path, st, &cause, err);
 	}
 	m->n_ctx = m->inst->n_ctx;
 	if (m->inst->desc.n_ctx_train && m->inst->desc.n_ctx_train < m->n_ctx)

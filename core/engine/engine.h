@@ -98,6 +98,8 @@ struct lmi_engine_repack_opts {
 	uint8_t model[32];  /* names the files of the model and their contents */
 };
 
+struct lmi_inst; /* instance.h */
+
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
 	struct lmi_plugin_registry *registry; /* must outlive the engine */
@@ -139,14 +141,15 @@ struct lmi_engine_model_opts {
 	 * that name it, to which adapter_files then do not apply */
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
-	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
-	 * none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
+	/* file of a smaller model with the same vocabulary, or of a draft model that reads the hidden rows
+	 * of this one (EAGLE-3), which guesses tokens: speculate.h; NULL: none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
 	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
+	const struct lmi_inst *target; /* for which this is a draft model; NULL: it is none */
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */

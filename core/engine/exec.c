@@ -384,6 +384,11 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	struct lmd_plan_key key = {.struct_size = sizeof(key), .kind = LMD_PLAN_FORWARD};
 
 	key.flags = LMD_PLAN_LOGITS;
+	if (inst->desc.draft) {
+		key.kind = LMD_PLAN_DRAFT;
+		key.flags |= inst->desc.draft->n_block ? 0 : LMD_PLAN_HIDDEN;
+		key.variant = inst->desc.draft->n_block ? 1 : 0;
+	}
 	if (inst->desc.driver == LMD_DRIVER_ENCODER || inst->desc.driver == LMD_DRIVER_TOWER) {
 		key.flags = LMD_PLAN_EMBED;
 		key.pooling = lmi_inst_pooling(inst, LMD_POOL_UNSET);

@@ -16,6 +16,7 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 	struct lmi_plan_params p = {
 		.host = inst->host,
 		.model = inst->model,
+		.target = inst->target ? inst->target->model : NULL,
 		.arch = inst->arch->ops.arch,
 		.desc = &inst->desc,
 		.key = e->key,

@@ -127,6 +127,8 @@ static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bo
 	inst->sampler = e->segments[e->out_segment].device;
 	d = &inst->devices[inst->sampler];
 	d->estimate.results = (bytes + (draft ? 3 : 1) * hidden) * inst->n_slot;
+	if (e->key.kind == LMD_PLAN_DRAFT)
+		d->estimate.results += lmi_engine_hidden_input(e) * inst->n_batch * inst->n_slot;
 	if (e->out_id == LMD_OUT_LOGITS)
 		d->estimate.results += lmi_engine_best_bytes(inst, d, e->out_width);
 	d = &inst->devices[lmi_engine_place_input(inst)];

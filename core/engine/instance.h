@@ -118,7 +118,7 @@ struct lmi_engine_slot {
 	 * output; out: those of the last step that was submitted */
 	struct lmi_engine_shared out_rows[LMI_ENGINE_MAX_DEVICE];
 	float *out;
-	/* hidden rows of plans with LMD_PLAN_HIDDEN, [n_batch][n_embd], on the device that has them;
+	/* hidden rows of plans with LMD_PLAN_HIDDEN, [n_batch][lmi_inst_hidden_width], on the device that has them;
 	 * hidden: those of the last step */
 	struct lmi_engine_shared hidden_rows[LMI_ENGINE_MAX_DEVICE];
 	float *hidden;
@@ -204,6 +204,10 @@ struct lmi_inst {
 	struct lmd_arena *arena; /* arena of the architecture's description */
 	const struct lmi_factory *arch;
 	struct lmd_arch_desc desc;
+	const struct lmi_inst *target; /* for which this is a draft model; NULL: it is none */
+	/* of its draft model's file: it reads hidden rows, made of these streams; tokens of a block */
+	bool reads_hidden;
+	uint32_t n_tap, taps[LMD_MAX_TAP], draft_block;
 	struct lmi_engine_devices *set, *own_set; /* own_set: if the caller gave none */
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
@@ -432,10 +436,18 @@ void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
 /* Frees the plans, to which weights refer as long as they live. e may be NULL. */
 void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
 
+/* ---- draft_file.c ---- */
+
+/* Finds out whether the draft model in a file reads hidden rows of the instance, whose description is known, and
+ * which. Does nothing if the file cannot be read. */
+void lmi_engine_draft_file_read(struct lmi_inst *inst, const char *path);
+
 /* ---- exec_hidden.c ---- */
 
-/* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers, which read the hidden rows of the
- * model's steps. */
+/* Returns the number of columns of the hidden rows that FORWARD plans put out. */
+uint32_t lmi_inst_hidden_width(const struct lmi_inst *inst);
+/* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers or a draft model that read the hidden rows of
+ * the model's steps. */
 void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k);
 /* Sets the segment that has the hidden rows of a plan; returns the bytes that those of a step take, 0: it
  * has none. */
@@ -446,6 +458,8 @@ enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_
 /* Returns the hidden rows of a slot that steps of a plan put out on a device. */
 struct lmi_engine_shared *lmi_engine_hidden_rows(struct lmi_engine_slot *t,
 						 const struct lmi_engine_exec *e, uint32_t device);
+/* Returns the bytes of input 0 of a DRAFT plan for a row; 0: it has none. */
+uint64_t lmi_engine_hidden_input(const struct lmi_engine_exec *e);
 /* Returns the groups whose caches a plan uses: bit g. */
 uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p);
 

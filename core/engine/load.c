@@ -171,6 +171,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	}
 	inst->host = o->host;
 	inst->registry = o->registry;
+	inst->target = o->target;
 	inst->keep_values = o->keep_values;
 	inst->unfused = o->unfused;
 	inst->cache_prefixes = !o->no_prefix_cache;

@@ -288,6 +288,7 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 {
 	struct lmi_plan_params p = {.host = inst->host,
 				    .model = inst->model,
+				    .target = inst->target ? inst->target->model : NULL,
 				    .arch = inst->arch->ops.arch,
 				    .desc = &inst->desc,
 				    .key = lmi_inst_main_key(inst),

@@ -42,15 +42,17 @@ static enum lmd_status caches_of_ranks(struct lmi_inst *inst, struct lmd_error *
 	return LMD_OK;
 }
 
-static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				uint32_t n_ctx, struct lmd_error *err)
+static enum lmd_status describe_once(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				     uint32_t n_ctx, struct lmd_error *err)
 {
 	struct lmd_arch_params p = {
 		.struct_size = sizeof(p),
 		.n_ctx = n_ctx,
 		.pooling = o->pooling,
 		.n_rank = inst->n_rank,
-		.n_draft = o->draft_layers || lmi_engine_draft_is_own(o) ? 1 : 0};
+		.n_draft = o->draft_layers || lmi_engine_draft_is_own(o) ? 1 : 0,
+		.n_tap = inst->n_tap,
+		.taps = inst->taps};
 	struct lmd_arch_desc *d = &inst->desc;
 	enum lmd_status st;
 
@@ -65,9 +67,26 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_m
 	if (!d->n_vocab)
 		return lmd_fail(err, LMD_INTERNAL, "architecture %s: the vocabulary is empty",
 				inst->model->arch);
+	if (d->draft && !inst->target)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"architecture %s is a draft for another model: name the file as draft_model of "
+				"that one",
+				inst->model->arch);
 	if (inst->n_rank > 1)
 		st = caches_of_ranks(inst, err);
 	return st == LMD_OK ? lmi_plan_desc_check(d, err) : st;
+}
+
+/* Describes the model. Its draft model may want other hidden rows, which depend on the number of layers. */
+static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				uint32_t n_ctx, struct lmd_error *err)
+{
+	enum lmd_status st = describe_once(inst, o, n_ctx, err);
+
+	if (st != LMD_OK || inst->reads_hidden || !o->draft_path || lmi_engine_draft_is_own(o))
+		return st;
+	lmi_engine_draft_file_read(inst, o->draft_path);
+	return inst->n_tap ? describe_once(inst, o, n_ctx, err) : st;
 }
 
 /* Rejects a file with missing tensors before anything is allocated for it. */

@@ -16,6 +16,7 @@ static void clear_files(struct lmi_engine_model_opts *o)
 	o->n_adapter_files = 0;
 	o->slot_adapters = NULL;
 	o->n_slot_adapters = 0;
+	o->target = NULL;
 	o->draft_path = NULL;
 	o->draft_layers = false;
 	o->draft_candidates = NULL;

@@ -48,6 +48,7 @@ static void check_own(const struct lmi_engine_model_opts *o)
 	ck_assert_ptr_null(o->files);
 	ck_assert_ptr_null(o->adapter_files);
 	ck_assert_ptr_null(o->slot_adapters);
+	ck_assert_ptr_null(o->target);
 	ck_assert_ptr_null(o->draft_path);
 	ck_assert_ptr_null(o->draft_candidates);
 	ck_assert_ptr_null(o->mmproj_path);

@@ -91,11 +91,17 @@ static struct entry *find(struct lmi_engine_weights *w, const struct lmd_weight_
 	return NULL;
 }
 
+static const struct lmd_model *target_of(const struct lmi_inst *inst)
+{
+	return inst->target ? inst->target->model : NULL;
+}
+
 /* Returns the values of a whole tensor as f32; the caller frees them. */
 static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_weight_ref *ref,
 			      uint32_t tensor, float **out, uint32_t *n, struct lmd_error *err)
 {
-	const struct lmd_tensor *t = &inst->model->tensors[tensor];
+	const struct lmd_tensor *t =
+		&lmi_plan_weight_ref_model(ref, inst->model, target_of(inst))->tensors[tensor];
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t total = 1;
 
@@ -156,7 +162,8 @@ enum lmd_status lmi_engine_weights_describe(struct lmi_engine_weights *w, const 
 	*d = (struct lmd_weight_desc){
 		.struct_size = sizeof(*d), .ref = ref, .n_piece = ref->n_part};
 	if (st == LMD_OK)
-		st = lmi_plan_weight_ref_pieces(ref, inst->model, NULL, w->pieces, &d->dtype, err);
+		st = lmi_plan_weight_ref_pieces(ref, inst->model, target_of(inst), w->pieces,
+						&d->dtype, err);
 	if (st == LMD_OK && ref->scale != LMD_NONE)
 		st = floats(inst, ref, ref->scale, &f->scale, &d->n_scale, err);
 	if (st == LMD_OK && ref->bias != LMD_NONE)
