@@ -6,6 +6,7 @@
  * is made of streams of the target (variant 0): c_r = norm(fc [streams of token r]).  A block is the last token
  * and mask tokens (variant 1); its rows see the tokens so far and each other, and the logits of a row are those
  * of its own token. */
+#include "arch/common/checkpoint.h"
 #include "arch/common/draft.h"
 #include "arch/dense/dense.h"
 
@@ -195,6 +196,44 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
+/* ---- checkpoints ---- */
+
+static const struct lmd_checkpoint_row ckpt_rows[] = {
+	{"fc", "fc", {0}},
+	{"norm", "output_norm", {0}},
+	{"hidden_norm", "enc.output_norm", {0}},
+	{"lm_head", "output", {.flags = LMD_CKPT_OPTIONAL}},
+	{"embed_tokens", "token_embd", {.flags = LMD_CKPT_OPTIONAL}},
+};
+
+/* target_layer_ids are layers after which streams are read. */
+static void ckpt_keys(struct lmd_checkpoint *c)
+{
+	static const char layers[] = "dflash_config.target_layer_ids|target_layer_ids";
+	int64_t n = c->list_len(c, layers), *v;
+	uint8_t *is = c->alloc(c, c->n_layer, 1);
+
+	if (is && c->window_layers(c, is))
+		arch_ckpt_put_window(c, 0);
+	c->put_u32(c, "block_size",
+		   c->get_int(c, "dflash_config.block_size|block_size", 16, 2, LMD_MAX_BLOCK));
+	c->put_u32(c, "mask_token_id",
+		   c->need_int(c, "dflash_config.mask_token_id|mask_token_id", 0, INT32_MAX));
+	v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
+	for (uint32_t i = 0; v && i < n; i++)
+		v[i] = c->list_int(c, layers, i, ARCH_MAX_LAYER) + 1;
+	if (v)
+		c->put_ints(c, "target_layers", v, (uint64_t)n);
+}
+
+static const struct lmd_checkpoint_map maps[] = {
+	{.type = "DFlashDraftModel",
+	 .arch = "dflash",
+	 .rows = {ARCH_CKPT_ROWS(ckpt_rows), &arch_ckpt_attn, &arch_ckpt_glu, &arch_ckpt_qk_norms},
+	 .keys = ckpt_keys},
+};
+static const struct lmd_checkpoint_maps checkpoints = ARCH_CKPT_MAPS(maps);
+
 const struct lmd_arch_ops arch_dflash = {
 	.struct_size = sizeof(struct lmd_arch_ops),
 	.n_sets = LMD_LEN(sets),
@@ -203,4 +242,5 @@ const struct lmd_arch_ops arch_dflash = {
 	.dim = arch_hp_dim,
 	.layer_class = arch_hp_layer_class,
 	.build = build,
+	.checkpoints = &checkpoints,
 };
