@@ -87,6 +87,8 @@ static const char *const seeds[] = {
 	"\",\"size\":5}],\"modelfile\":\"FROM a\\nSYSTEM x\",\"name\":\"b\"}]}",
 	"{\"format\":\"llamad bundle 1\",\"models\":[{\"files\":[{\"sha256\":\"" HEX
 	"\",\"size\":9000000000}],\"name\":\"large\"}]}",
+	"{\"format\":\"llamad bundle 1\",\"models\":[{\"files\":[{\"sha256\":\"" HEX
+	"\",\"size\":5}],\"name\":\"a\",\"tower\":{\"sha256\":\"" HEX "\",\"size\":5}}]}",
 };
 
 /* Seeds are an index each; the second half of them stands in an archive. */
@@ -110,7 +112,7 @@ bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 	lmi_ctl_bundle_put_head(f, LMI_CTL_BUNDLE_INDEX, strlen(text));
 	(void)fwrite(text, 1, strlen(text), f);
 	lmi_ctl_bundle_put_padding(f, strlen(text));
-	lmi_ctl_bundle_put_head(f, "sha256-" HEX, k == LMD_LEN(seeds) ? 5 : UINT64_C(9000000000));
+	lmi_ctl_bundle_put_head(f, "sha256-" HEX, k == LMD_LEN(seeds) + 1 ? UINT64_C(9000000000) : 5);
 	(void)fwrite("12345", 1, 5, f);
 	lmi_ctl_bundle_put_padding(f, 5);
 	(void)fclose(f);

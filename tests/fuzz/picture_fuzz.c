@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/picture/layout.h"
 #include "tests/fuzz/target.h"
+#include "tests/pictures/oriented.gen.h"
 #include "tests/pictures/resized.gen.h"
 
 /* Larger ones would take most of the time. */
@@ -68,7 +69,9 @@ bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 		     {file_png_alpha, sizeof(file_png_alpha)},
 		     {file_png_palette, sizeof(file_png_palette)},
 		     {file_jpeg, sizeof(file_jpeg)},
-		     {file_jpeg_progressive, sizeof(file_jpeg_progressive)}};
+		     {file_jpeg_progressive, sizeof(file_jpeg_progressive)},
+		     {file_3, sizeof(file_3)},
+		     {file_6, sizeof(file_6)}};
 
 	if (k >= sizeof(seeds) / sizeof(seeds[0]))
 		return false;
