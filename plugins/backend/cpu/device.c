@@ -145,7 +145,7 @@ static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
 
 static void weight_destroy(void *state, struct lmd_weight *w)
 {
-	const struct cpu_dev *dev = state;
+	struct cpu_dev *dev = state;
 
 	cpu_repack_destroy(dev, w);
 	host_mem_weight_destroy(dev->host, w);
