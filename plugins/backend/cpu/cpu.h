@@ -17,6 +17,7 @@
 #ifndef LLAMAD_CPU_CPU_H
 #define LLAMAD_CPU_CPU_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct cpu_float;
 struct kern_act;
 struct kern_linear;
 struct kern_iq_tables;
+struct cpu_repack_block;
 struct cpu_repack_choice;
 
 /* State of an open device; allocated zeroed by the host. */
@@ -50,6 +52,8 @@ struct cpu_dev {
 	uint64_t repack_limit, repack_total;
 	struct cpu_repack_choice *repack_choices;
 	uint32_t n_repack;
+	struct cpu_repack_block *repack_block; /* where the next small copy goes, or NULL */
+	pthread_mutex_t repack_lock; /* of the members above: weights are loaded beside other calls */
 	struct lmd_error error;      /* of the last plan_run */
 };
 

@@ -292,6 +292,51 @@ START_TEST(copies_are_reported)
 }
 END_TEST
 
+static struct lmd_weight *load_weight(struct oc_backend *be, const uint8_t *data)
+{
+	const struct lmd_weight_ref ref = {.n_stack = 1, .n = 256, .k = 512, .name = "w"};
+	const struct lmd_weight_piece piece = {
+		.data = data, .row_bytes = 544, .n_row = 256, .n_slice = 1};
+	const struct lmd_weight_desc d = {.dtype = LMD_DTYPE_Q8_0,
+					  .ref = &ref,
+					  .n_piece = 1,
+					  .pieces = &piece};
+	struct lmd_error err = {.text = ""};
+	struct lmd_weight *w;
+
+	ck_assert_msg(be->ops->weight_load(be->state, &d, &w, &err) == LMD_OK, "%s", err.text);
+	return w;
+}
+
+/* Small copies share a block, which is freed with the last of them. */
+START_TEST(copies_share_memory)
+{
+	static const uint8_t data[3][256 * 544];
+	struct lmi_alloc_stats start, one, now;
+	struct lmd_weight *w[3];
+	struct oc_backend be;
+
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "on", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	lmi_alloc_stats(&start);
+	w[0] = load_weight(&be, data[0]);
+	lmi_alloc_stats(&one);
+	w[1] = load_weight(&be, data[1]);
+	w[2] = load_weight(&be, data[2]);
+	lmi_alloc_stats(&now);
+	ck_assert_uint_lt(now.live_bytes - one.live_bytes, sizeof(data[0]));
+	be.ops->weight_destroy(be.state, w[0]);
+	be.ops->weight_destroy(be.state, w[2]);
+	w[0] = load_weight(&be, data[0]);
+	be.ops->weight_destroy(be.state, w[1]);
+	be.ops->weight_destroy(be.state, w[0]);
+	lmi_alloc_stats(&now);
+	ck_assert_uint_eq(now.live_bytes, start.live_bytes);
+	ck_assert_uint_eq(now.n_live, start.n_live);
+	oc_backend_close(&be);
+}
+END_TEST
+
 /* What was exported, used or not, is the copy; a weight that gets it is used without its rows in the file,
  * and takes no memory. */
 START_TEST(copies_are_kept)
@@ -487,6 +532,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, copies_are_kept);
+	tcase_add_test(t, copies_share_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

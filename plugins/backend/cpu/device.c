@@ -154,7 +154,7 @@ static enum lmd_status weight_export(void *state, const struct lmd_weight *w, vo
 
 static void weight_destroy(void *state, struct lmd_weight *w)
 {
-	const struct cpu_dev *dev = state;
+	struct cpu_dev *dev = state;
 
 	cpu_repack_destroy(dev, w);
 	host_mem_weight_destroy(dev->host, w);

@@ -3,6 +3,7 @@
  * Which weights are repacked, and the groups of each; see repack.h. */
 #include "repack.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,24 @@
 
 #define MAX_CHOICES 8192u /* weights after these are not repacked */
 #define AUTO_SHARE 8u /* "auto": copies take at most this fraction of the available memory */
+/* Copies that are smaller than a large page share blocks of memory, since a copy is only read at
+ * the rate of memory if it has large pages.  The host keeps 64 bytes before a block, so that it ends
+ * with a page. */
+#define SHARED_MIN (64u << 10) /* too small to matter */
+#define SHARED_MAX (2u << 20)
+#define BLOCK_BYTES ((16u << 20) - 64)
 
 /* A decision about a weight, found again by the address of its data. */
 struct cpu_repack_choice {
 	const void *data;
 	uint64_t bytes; /* 0: not repacked */
+};
+
+/* A block of memory for several copies. */
+struct cpu_repack_block {
+	char *mem; /* [BLOCK_BYTES] */
+	size_t used;
+	uint32_t n_copy;
 };
 
 enum { TO_DO = 0, BUSY = 1, READY = 2 };
@@ -24,6 +38,7 @@ enum { TO_DO = 0, BUSY = 1, READY = 2 };
 struct cpu_packed {
 	const struct kern_packed *kern;
 	char *mem;          /* [n_stack][per_slice] groups */
+	struct cpu_repack_block *block; /* has mem; NULL: mem is its own, or borrowed */
 	bool borrowed;      /* mem is the host's, which is not written to */
 	size_t group_bytes;
 	uint32_t per_slice; /* groups */
@@ -62,14 +77,17 @@ enum lmd_status cpu_repack_open(struct cpu_dev *dev, struct lmd_error *err)
 		return lmd_fail(err, LMD_INVALID,
 				"cpu: LLAMAD_CPU_REPACK is '%s', must be auto, on or off", how);
 	dev->repack_choices = h->alloc(h->ctx, MAX_CHOICES * sizeof(*dev->repack_choices));
-	return dev->repack_choices
-		       ? LMD_OK
-		       : lmd_fail(err, LMD_NOMEM, "cpu: no memory for decisions on %u weights",
-				  MAX_CHOICES);
+	if (!dev->repack_choices)
+		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for decisions on %u weights",
+				MAX_CHOICES);
+	(void)pthread_mutex_init(&dev->repack_lock, NULL);
+	return LMD_OK;
 }
 
 void cpu_repack_close(struct cpu_dev *dev)
 {
+	if (dev->repack_choices)
+		(void)pthread_mutex_destroy(&dev->repack_lock);
 	dev->host->free(dev->host->ctx, dev->repack_choices);
 }
 
@@ -96,12 +114,9 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 	return bytes;
 }
 
-uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
+/* Finds the decision about a weight whose copy takes `bytes`, or makes it. */
+static uint64_t decide(struct cpu_dev *dev, const struct lmd_weight_desc *d, uint64_t bytes)
 {
-	uint64_t bytes = copy_bytes(dev, d);
-
-	if (!bytes || !dev->repack_limit)
-		return 0;
 	for (uint32_t i = 0; i < dev->n_repack; i++)
 		if (dev->repack_choices[i].data == d->pieces[0].data)
 			return dev->repack_choices[i].bytes;
@@ -115,7 +130,78 @@ uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
 	return bytes;
 }
 
+uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
+{
+	uint64_t bytes = copy_bytes(dev, d);
+
+	if (!bytes || !dev->repack_limit)
+		return 0;
+	(void)pthread_mutex_lock(&dev->repack_lock);
+	bytes = decide(dev, d, bytes);
+	(void)pthread_mutex_unlock(&dev->repack_lock);
+	return bytes;
+}
+
 /* ---- the copy of a weight ---- */
+
+static struct cpu_repack_block *create_block(const struct lmd_host *h)
+{
+	struct cpu_repack_block *b = h->alloc(h->ctx, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->mem = h->alloc(h->ctx, BLOCK_BYTES);
+	if (b->mem)
+		return b;
+	h->free(h->ctx, b);
+	return NULL;
+}
+
+/* Gives p memory for its groups; p->mem stays NULL if there is none. */
+static void take_memory(struct cpu_dev *dev, struct cpu_packed *p, size_t bytes)
+{
+	const struct lmd_host *h = dev->host;
+	struct cpu_repack_block *b;
+
+	if (bytes < SHARED_MIN || bytes >= SHARED_MAX) {
+		p->mem = h->alloc(h->ctx, bytes);
+		if (p->mem)
+			cpu_large_pages(p->mem, bytes);
+		return;
+	}
+	(void)pthread_mutex_lock(&dev->repack_lock);
+	b = dev->repack_block;
+	if (!b || BLOCK_BYTES - b->used < bytes)
+		b = create_block(h);
+	if (b) {
+		dev->repack_block = p->block = b;
+		p->mem = b->mem + b->used;
+		b->used += (bytes + KERN_ALIGN - 1) / KERN_ALIGN * KERN_ALIGN;
+		b->n_copy++;
+	}
+	(void)pthread_mutex_unlock(&dev->repack_lock);
+}
+
+static void give_memory(struct cpu_dev *dev, struct cpu_packed *p)
+{
+	const struct lmd_host *h = dev->host;
+	struct cpu_repack_block *b = p->block;
+	bool last;
+
+	if (!b) {
+		h->free(h->ctx, p->mem);
+		return;
+	}
+	(void)pthread_mutex_lock(&dev->repack_lock);
+	last = !--b->n_copy;
+	if (last && dev->repack_block == b)
+		dev->repack_block = NULL;
+	(void)pthread_mutex_unlock(&dev->repack_lock);
+	if (last) {
+		h->free(h->ctx, b->mem);
+		h->free(h->ctx, b);
+	}
+}
 
 bool cpu_repack_is_stored(const struct cpu_dev *dev, const struct lmd_weight_desc *d)
 {
@@ -151,7 +237,7 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 		p->per_slice = groups_of(w->n);
 		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);
 		if (!stored)
-			p->mem = h->alloc(h->ctx, (size_t)bytes);
+			take_memory(dev, p, (size_t)bytes);
 		else if (p->state)
 			borrow(p, d, (size_t)p->per_slice * w->n_stack);
 	}
@@ -162,14 +248,14 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 			(unsigned long long)bytes);
 }
 
-void cpu_repack_destroy(const struct cpu_dev *dev, struct lmd_weight *w)
+void cpu_repack_destroy(struct cpu_dev *dev, struct lmd_weight *w)
 {
 	const struct lmd_host *h = dev->host;
 
 	if (!w || !w->packed)
 		return;
 	if (!w->packed->borrowed)
-		h->free(h->ctx, w->packed->mem);
+		give_memory(dev, w->packed);
 	h->free(h->ctx, w->packed->state);
 	h->free(h->ctx, w->packed);
 	w->packed = NULL;

@@ -39,7 +39,7 @@ uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d);
  * host has. */
 enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_desc *d,
 				  struct lmd_weight *w, struct lmd_error *err);
-void cpu_repack_destroy(const struct cpu_dev *dev, struct lmd_weight *w);
+void cpu_repack_destroy(struct cpu_dev *dev, struct lmd_weight *w);
 
 /* Returns the repacked rows [lo, hi) of a slice, of which those that were not are repacked now, and
  * the bytes from group to group.  NULL: use the rows in the file, because the weight is not
