@@ -3,12 +3,12 @@
  * Opens draft models: an instance that fits its target. What it guesses is in draft_guess.c. */
 #include "core/engine/draft_model_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/second_instance.h"
 #include "core/text/tokenizer.h"
 
 static enum lmd_status differ(const struct lmi_engine_draft_model *m, lmd_token id, const char *a,
@@ -95,34 +95,16 @@ enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_ins
 					   struct lmd_error *err)
 {
 	const uint32_t n_guess = target->draft_block ? target->draft_block : 1;
-	struct lmi_engine_model_opts o = *opts;
-	char label[112];
+	struct lmi_engine_second_opts o;
 
-	o.path = opts->draft_path;
-	o.target = target;
-	o.draft_path = NULL;
-	o.draft_layers = false;
-	o.lookup_path = NULL;
-	o.n_draft_candidates = 0;
-	o.files = NULL;
-	o.n_files = 0;
-	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
-	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
-	o.devices = target->set;
-	o.override_tensor = NULL;
-	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
-	o.adapters = false;
-	o.adapter_files = NULL;
-	o.n_adapter_files = 0;
-	o.n_slot_adapters = 0;
-	o.n_ctx = target->n_ctx + target->draft_block; /* a block may go beyond the end */
-	o.n_seq = target->n_seq;
-	o.n_batch = target->n_batch;
-	o.n_out = target->n_seq * n_guess;
-	o.kv_tokens = kv_tokens(target);
-	o.share_kv = false;
-	o.keep_values = o.unfused = false;
-	return lmi_inst_open(out, &o, err);
+	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
+	o.opts.target = target;
+	o.opts.n_ctx = target->n_ctx + target->draft_block; /* a block may go beyond the end */
+	o.opts.n_seq = target->n_seq;
+	o.opts.n_batch = target->n_batch;
+	o.opts.n_out = target->n_seq * n_guess;
+	o.opts.kv_tokens = kv_tokens(target);
+	return lmi_inst_open(out, &o.opts, err);
 }
 
 enum lmd_status lmi_engine_draft_cause(const char *path, enum lmd_status st,

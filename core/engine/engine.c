@@ -174,7 +174,10 @@ static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_
 {
 	const struct lmd_host *host = e->inst->host;
 	struct lmd_error why = {0};
-	enum lmd_status st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
+	enum lmd_status st;
+
+	lmi_inst_drop_tower_claims(e->inst);
+	st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
 
 	if (st == LMD_OK)
 		return lmi_inst_reserve_external_rows(e->inst, err);

@@ -166,9 +166,13 @@ struct lmi_inst_device {
 	uint64_t hidden_bytes; /* of hidden rows of all slots */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
+	bool tried_repack;     /* repack_cache.h */
+	/* weights that were exported to the repack cache, and those that came from there */
+	uint32_t n_exported, n_from_cache;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
 	struct lmi_engine_memory estimate; /* for the plan that most requests use */
 	struct lmi_engine_claim claim;
+	struct lmi_engine_claim tower_claim; /* until the tower is opened, which has claims of its own */
 };
 
 struct lmi_engine_place;
@@ -180,6 +184,7 @@ struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
 struct lmi_engine_tail;
 struct lmi_engine_best;
+struct lmi_engine_repack_file;
 
 /* What is in a slot of adapters. */
 struct lmi_inst_adapter_slot {
@@ -224,6 +229,8 @@ struct lmi_inst {
 	lmi_engine_load_fn progress; /* only while opening */
 	void *progress_arg;
 	struct lmi_engine_loss *loss; /* also */
+	const struct lmi_engine_repack_opts *repack; /* also; NULL: no repack cache */
+	struct lmi_engine_repack_file *repack_files[LMI_ENGINE_MAX_DEVICE]; /* of each device; NULL: none */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out;
 	uint32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values */
@@ -234,8 +241,12 @@ struct lmi_inst {
 	struct lmd_devgroup *group; /* of the first n_group devices, for collectives; NULL: none */
 	uint32_t n_group;
 	bool has_adapters; /* rows of plans may have adapters */
+	bool reads_rows;   /* plans get external rows, of which the memory is part of the estimate */
 	int32_t own_adapter; /* slot for rows that name none */
 	struct lmi_inst_adapter_slot adapter_slots[LMI_ENGINE_N_ADAPTER_SLOT];
+	struct lmi_engine_device_share tower_needs[LMI_ENGINE_MAX_DEVICE]; /* of a tower that is to be opened */
+	uint32_t n_tower_need;
+	uint64_t tower_file; /* bytes of its mapped files */
 	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
@@ -362,6 +373,12 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 			      struct lmd_error *err);
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
+/* As lmi_engine_estimate, with devices as they are opened for these options. */
+enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				  struct lmi_engine_placement *where,
+				  const struct lmi_engine_model_opts *opts, struct lmd_error *err);
+/* Ends the claims for a tower, which is opened next. */
+void lmi_inst_drop_tower_claims(struct lmi_inst *inst);
 
 /* Returns memory of the device for the values of a plan; zeroed: there is none that is large enough. */
 struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p);
