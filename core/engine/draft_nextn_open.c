@@ -4,6 +4,7 @@
  * its own (EAGLE-3, DFlash), which may use the embedding and the head of its target. */
 #include "core/engine/draft_nextn_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -69,6 +70,24 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 	return LMD_OK;
 }
 
+/* Architectures describe draft layers only if they can be run: nextn.c of the shared decoder has the conditions. */
+static enum lmd_status why_none(const struct lmi_inst *inst, struct lmd_error *err)
+{
+	char key[96];
+	const struct lmd_meta *x;
+
+	(void)snprintf(key, sizeof(key), "%.70s.nextn_predict_layers", inst->model->arch);
+	x = inst->model->find_meta(inst->model, key);
+	if (!x || !x->v.u)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%.80s (architecture %s) has no draft layers",
+				inst->model->name, inst->model->arch);
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"%.80s has draft layers that cannot be run: %s", inst->model->name,
+			inst->n_rank > 1 ? "the model is divided by tensors"
+					 : "the architecture has layers of its own, all of its layers have a "
+					   "window, or the layers' matrices are missing");
+}
+
 enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_inst *inst,
 				      uint32_t n_vocab, struct lmd_error *err)
 {
@@ -76,9 +95,7 @@ enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_
 	enum lmd_status st;
 
 	if (!inst->desc.n_draft)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%.80s (architecture %s) has no draft layers that can be run",
-				inst->model->name, inst->model->arch);
+		return why_none(inst, err);
 	m = lmi_alloc(1, sizeof(*m));
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "no memory for draft layers");

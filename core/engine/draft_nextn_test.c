@@ -426,6 +426,68 @@ START_TEST(a_model_without_draft_layers_is_refused)
 }
 END_TEST
 
+/* Writes a copy of a file in which a text stands for another one of the same length. */
+static void write_changed(const char *from, const char *to, const char *text, const char *other)
+{
+	static char v[1 << 20];
+	FILE *f = fopen(from, "rb");
+	size_t n, found = 0, len = strlen(text);
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(v, 1, sizeof(v), f);
+	(void)fclose(f);
+	ck_assert_uint_lt(n, sizeof(v));
+	for (size_t i = 0; i + len <= n; i++) {
+		if (memcmp(v + i, text, len) != 0)
+			continue;
+		memcpy(v + i, other, len);
+		found++;
+	}
+	ck_assert_uint_eq(found, 1);
+	f = fopen(to, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(v, 1, n, f), n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* A draft layer of which a norm is missing cannot be run. Unless it was asked for, the model works as one without, and
+ * its plans put out no hidden rows. */
+START_TEST(draft_layers_that_cannot_be_run)
+{
+	struct lmi_engine_opts o = nextn_opts(1, LAYER);
+	char broken[320];
+	lmd_token v[20];
+	struct lmi_engine_generate cmd;
+	struct lmi_engine *e = NULL, *plain;
+	struct story have, want;
+	struct lmd_error err;
+
+	snprintf(broken, sizeof(broken), "%s.broken", path);
+	write_changed(path, broken, "nextn.hnorm", "nextn.gnorm");
+	o.inst.path = broken;
+	ck_assert_int_ne(lmi_engine_open(&e, &o, &err), LMD_OK);
+	ck_assert_msg(strstr(err.text, "nextn.hnorm") != NULL, "%s", err.text);
+	o.inst.draft_path = NULL;
+	o.inst.draft_layers = true;
+	e = story_engine(&o);
+	ck_assert_ptr_null(e->inst->nextn);
+	o = nextn_opts(1, NONE);
+	plain = story_engine(&o);
+	for (uint32_t i = 0; i < LMD_LEN(v); i++)
+		v[i] = (lmd_token)(i * 11 % 95);
+	cmd = story_command(1, v, LMD_LEN(v), 30);
+	have = story_generate(e, &cmd);
+	want = story_generate(plain, &cmd);
+	ck_assert_uint_eq(have.n_tokens, want.n_tokens);
+	ck_assert_mem_eq(have.tokens, want.tokens, want.n_tokens * sizeof(want.tokens[0]));
+	ck_assert_ptr_null(e->inst->slot[0].hidden_rows[0].host);
+	ck_assert_uint_eq(e->inst->devices[0].hidden_bytes, 0);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+	(void)remove(broken);
+}
+END_TEST
+
 /* What the draft layer takes is known before the model is opened. */
 START_TEST(the_memory_is_planned)
 {
@@ -460,6 +522,7 @@ int main(void)
 	tcase_add_loop_test(t, guesses_depend_on_the_sequence_alone, LAYER, N_DRAFT);
 	tcase_add_loop_test(t, a_full_prompt_is_shifted, LAYER, EAGLE_MAP);
 	tcase_add_test(t, a_model_without_draft_layers_is_refused);
+	tcase_add_test(t, draft_layers_that_cannot_be_run);
 	tcase_add_test(t, the_memory_is_planned);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

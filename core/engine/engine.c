@@ -161,11 +161,12 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 		return lmi_engine_nextn_open_file(&e->inst->nextn, e->inst, o, n_vocab, err);
 	if (o->draft_path)
 		return lmi_engine_draft_model_open(&e->inst->draft, e->inst, o, e->tok, err);
-	if (e->inst->desc.n_draft &&
-	    lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, &why) != LMD_OK)
-		host->log(host->ctx, "engine", LMD_LOG_INFO, "%s does not use its draft layers: %s",
-			  e->inst->model->name, why.text);
-	return LMD_OK;
+	if (!e->inst->desc.n_draft ||
+	    lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, &why) == LMD_OK)
+		return LMD_OK;
+	host->log(host->ctx, "engine", LMD_LOG_INFO, "%s does not use its draft layers: %s",
+		  e->inst->model->name, why.text);
+	return lmi_engine_hidden_drop(e->inst, err);
 }
 
 static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_model_opts *o,

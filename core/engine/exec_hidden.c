@@ -107,3 +107,25 @@ void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k)
 	if ((inst->desc.n_draft || inst->desc.n_hidden) && k->kind == LMD_PLAN_FORWARD && k->flags & LMD_PLAN_LOGITS)
 		k->flags |= LMD_PLAN_HIDDEN;
 }
+
+enum lmd_status lmi_engine_hidden_drop(struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmd_plan_key key;
+	uint32_t exec;
+
+	inst->desc.n_draft = 0;
+	lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < inst->n_exec; i++)
+		if (inst->execs[i]->key.flags & LMD_PLAN_HIDDEN)
+			lmi_engine_exec_close(inst, inst->execs[i]);
+	for (uint32_t i = 0; i < inst->n_slot * inst->n_device; i++) {
+		struct lmi_engine_shared *rows =
+			&inst->slot[i / inst->n_device].hidden_rows[i % inst->n_device];
+
+		inst->devices[i % inst->n_device].hidden_bytes -= rows->bytes;
+		lmi_engine_shared_destroy(&inst->devices[i % inst->n_device], rows);
+	}
+	lmi_inst_let_go(inst);
+	key = lmi_inst_main_key(inst);
+	return lmi_inst_exec(inst, &key, &exec, err);
+}

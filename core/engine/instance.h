@@ -206,6 +206,7 @@ struct lmi_inst {
 	struct lmd_arch_desc desc;
 	const struct lmi_inst *target; /* for which this is a draft model; NULL: it is none */
 	/* of its draft model's file: it reads hidden rows, made of these streams; tokens of a block */
+	bool knows_draft; /* the file has been read */
 	bool reads_hidden;
 	uint32_t n_tap, taps[LMD_MAX_TAP], draft_block;
 	struct lmi_engine_devices *set, *own_set; /* own_set: if the caller gave none */
@@ -455,6 +456,9 @@ uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_e
 /* Creates their memory, unless it exists. LMD_UNSUPPORTED: draft layers on several devices. */
 enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				       struct lmd_error *err);
+/* The draft layers are not used after all: makes the plan that most requests use once more, without hidden rows, and
+ * frees theirs. No step may be running. */
+enum lmd_status lmi_engine_hidden_drop(struct lmi_inst *inst, struct lmd_error *err);
 /* Returns the hidden rows of a slot that steps of a plan put out on a device. */
 struct lmi_engine_shared *lmi_engine_hidden_rows(struct lmi_engine_slot *t,
 						 const struct lmi_engine_exec *e, uint32_t device);

@@ -83,8 +83,9 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_m
 {
 	enum lmd_status st = describe_once(inst, o, n_ctx, err);
 
-	if (st != LMD_OK || inst->reads_hidden || !o->draft_path || lmi_engine_draft_is_own(o))
+	if (st != LMD_OK || inst->knows_draft || !o->draft_path || lmi_engine_draft_is_own(o))
 		return st;
+	inst->knows_draft = true;
 	lmi_engine_draft_file_read(inst, o->draft_path);
 	return inst->n_tap ? describe_once(inst, o, n_ctx, err) : st;
 }

@@ -7,7 +7,7 @@
  * step longer by so many rows, and guessing takes its own time if a model does it. The drafter and the
  * number are chosen that make the whole step produce most tokens in its time. If nothing helps by a
  * twentieth (a fifth for a model), nothing is guessed for some tokens; then one guess is tried anyway,
- * because probabilities and times change.
+ * because probabilities and times change, if it takes a small part of the time that has passed.
  *
  * If the device chooses the tokens and goes on with them by itself, nothing can be guessed meanwhile,
  * and a guess costs the time of the host that is hidden otherwise. So it goes on as long as no guess
@@ -31,6 +31,9 @@
 /* How many tokens pass before a guess is tried that does not seem to help. */
 #define PAUSE_MIN 16u
 #define PAUSE_MAX 128u
+/* Tokens of such a guess, and the part of the time since the last one that it may take. */
+#define N_PROBE	    2u
+#define PROBE_SHARE 0.02
 
 /* Tokens that a model guesses as long as its time is unknown. */
 #define FIRST_LENGTH 4u
@@ -169,10 +172,13 @@ static uint32_t choose_length(double p, uint32_t n, double cost_ns, double host_
 	return length;
 }
 
-/* A guess does not seem to help. Returns true if it is to be tried anyway. */
-static bool is_probe(struct source *x)
+/* A guess does not seem to help. Returns true if it is to be tried anyway. cost_ns: of one guessed token. */
+static bool is_probe(struct source *x, double cost_ns, const struct lmi_engine_step_times *t)
 {
-	if (++x->n_paused < x->pause)
+	double now = t->ns(t->arg, t->n_row), with = t->ns(t->arg, t->n_row + N_PROBE);
+	double ns = N_PROBE * cost_ns + (with > now ? with - now : 0);
+
+	if (++x->n_paused < x->pause || (now > 0 && x->n_paused * now * PROBE_SHARE < ns))
 		return false;
 	x->n_paused = 0;
 	x->pause = x->pause < PAUSE_MAX ? 2 * x->pause : PAUSE_MAX;
@@ -183,7 +189,7 @@ static bool is_probe(struct source *x)
 struct offer {
 	uint32_t n; /* tokens; of a drafter that costs time: at most, not yet guessed */
 	uint32_t trust, length;
-	double gain;
+	double gain, cost_ns;
 	lmd_token guess[LMI_ENGINE_DRAFT_MAX];
 };
 
@@ -209,6 +215,7 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 				o->n = i;
 	}
 	p = x->trust[o->trust].right / x->trust[o->trust].tested;
+	o->cost_ns = cost_ns;
 	o->length = choose_length(p, o->n, cost_ns, times->host_ns, times, &o->gain);
 	s->keen |= choose_length(p, o->n, cost_ns, 0, times, &gain) != 0;
 	if (s->always)
@@ -216,7 +223,8 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 }
 
 /* Returns the drafter that helps most, or one that is tried anyway; NULL: none. */
-static struct source *choose(struct lmi_engine_speculation *s, struct offer *offers)
+static struct source *choose(struct lmi_engine_speculation *s, struct offer *offers,
+			     const struct lmi_engine_step_times *times)
 {
 	uint32_t best = 0;
 
@@ -233,9 +241,9 @@ static struct source *choose(struct lmi_engine_speculation *s, struct offer *off
 		return &s->sources[best];
 	}
 	for (uint32_t i = 0; i < s->n_source; i++) {
-		if (!offers[i].n || !is_probe(&s->sources[i]))
+		if (!offers[i].n || !is_probe(&s->sources[i], offers[i].cost_ns, times))
 			continue;
-		offers[i].length = offers[i].n < 2 ? offers[i].n : 2;
+		offers[i].length = offers[i].n < N_PROBE ? offers[i].n : N_PROBE;
 		return &s->sources[i];
 	}
 	return NULL;
@@ -259,7 +267,7 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 		return 0;
 	for (uint32_t i = 0; i < s->n_source; i++)
 		ask(s, &s->sources[i], tokens, n_tokens, most, times, &offers[i]);
-	x = choose(s, offers);
+	x = choose(s, offers, times);
 	if (!x)
 		return 0;
 	s->rests = false;

@@ -322,6 +322,98 @@ START_TEST(an_unseen_prompt_has_its_price)
 }
 END_TEST
 
+/* ---- off when it does not pay ---- */
+
+/* A drafter whose guesses take time. */
+static double guess_ns;
+
+static enum lmd_status costly_create(void **out, const struct lmi_engine_draft_opts *o, struct lmd_error *err)
+{
+	(void)o;
+	(void)err;
+	*out = &guess_ns;
+	return LMD_OK;
+}
+
+static double costly_ns(const void *drafter, uint32_t n_tokens)
+{
+	(void)n_tokens;
+	return *(const double *)drafter;
+}
+
+static void costly_nothing(void *drafter)
+{
+	(void)drafter;
+}
+
+static const struct lmi_engine_drafter costly = {.name = "costly",
+						 .create = costly_create,
+						 .cost_ns = costly_ns,
+						 .destroy = costly_nothing,
+						 .restart = costly_nothing};
+
+static double step_price(const void *row_ns, uint32_t n_row)
+{
+	return 100 + *(const double *)row_ns * n_row;
+}
+
+/* Plays a generation of 4000 tokens whose guesses are right with that probability, in the prices' time. Returns how
+ * much faster it is than without guesses; *n_guess: guessed tokens. */
+static double play_costly(double right, double row_ns, uint64_t *rnd, uint32_t *n_guess)
+{
+	static lmd_token v[4100];
+	const struct lmi_engine_generate cmd = {
+		.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 8, .drafter = &costly};
+	const struct lmi_engine_input_seq seq = {0};
+	const struct lmi_engine_draft_sources none = {0};
+	const struct lmi_engine_step_times times = {.n_row = 1, .ns = step_price, .arg = &row_ns};
+	struct lmi_engine_draft_want want;
+	struct lmi_engine_speculation *s;
+	uint32_t n = 8, n_right;
+	double ns = 0;
+
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	while (n < 4000) {
+		uint32_t k = lmi_engine_speculation_guess(s, v, n, 8, &times, &want), ok = 0;
+
+		ck_assert_uint_eq(k, 0); /* a drafter that takes time is asked by the engine */
+		k = want.drafter ? want.most : 0;
+		ns += k * guess_ns + step_price(&row_ns, 1 + k);
+		while (ok < k && (double)below(rnd, 1000000) < right * 1e6)
+			ok++;
+		lmi_engine_speculation_learn(s, k, ok, false);
+		n += ok + 1;
+	}
+	lmi_engine_speculation_count(s, n_guess, &n_right);
+	lmi_engine_speculation_destroy(s);
+	return (n - 8) * step_price(&row_ns, 1) / ns;
+}
+
+/* Guesses that take time cost next to nothing where they do not pay, and help where they do. */
+START_TEST(costly_guesses_stop_where_they_do_not_pay)
+{
+	static const double chances[] = {0, 0.2, 0.5, 0.8, 0.95}, costs[] = {5, 30, 100, 400}, rows[] = {1, 30};
+	uint64_t rnd = lmd_seed("speculate costly", 5);
+
+	for (size_t r = 0; r < LMD_LEN(rows); r++)
+		for (size_t c = 0; c < LMD_LEN(costs); c++)
+			for (size_t i = 0; i < LMD_LEN(chances); i++) {
+				uint32_t n_guess = 0;
+				double gain;
+
+				guess_ns = costs[c];
+				gain = play_costly(chances[i], rows[r], &rnd, &n_guess);
+				printf("right %.2f, a row %g, a guess %g of %g: %.3f, %u guesses\n", chances[i],
+				       rows[r], costs[c], step_price(&rows[r], 1), gain, n_guess);
+				ck_assert_double_ge(gain, 0.97);
+				if (costs[c] >= 100)
+					ck_assert_uint_lt(n_guess, 200);
+				if (costs[c] <= 5 && rows[r] <= 1 && chances[i] > 0.7)
+					ck_assert_double_ge(gain, 2);
+			}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("speculate_law");
@@ -334,6 +426,7 @@ int main(void)
 	tcase_add_test(t, sampled_answers_have_the_same_distribution);
 	tcase_add_test(t, sequences_draft_together);
 	tcase_add_test(t, an_unseen_prompt_has_its_price);
+	tcase_add_test(t, costly_guesses_stop_where_they_do_not_pay);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

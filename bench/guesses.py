@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""guesses.py BUILD MODEL.gguf [ROUNDS [PROMPTS]]: what guesses by look-up are worth, and whether answers stay the same.
+
+A private daemon with one thread generates greedy answers with guesses and without, in turns: edits of a piece of code,
+JSON by a schema, and prose. Prints the tokens and the steps that computed them, which are exact, and the processor
+time per token of the daemon, so that other load of the machine matters little: the medians of ROUNDS rounds, and
+their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1 if any two answers differ."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+build, model = sys.argv[1:3]
+rounds, prompts = (int(v) for v in (sys.argv[3:] + ["5", "200"][len(sys.argv) - 3:]))
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
+url = f"ipc://{folder}/sock"
+with open(f"{folder}/conf", "w", encoding="utf-8") as f:
+    f.write("[engine]\nthreads = 1\nctx = 2048\n")
+
+CODE = """def average(values):
+    count = 0
+    result = 0.0
+    for value in values:
+        if value is None:
+            continue
+        count = count + 1
+        result = result + value
+    if count == 0:
+        return None
+    return result / count
+
+
+def largest(values):
+    result = None
+    for value in values:
+        if value is None:
+            continue
+        if result is None or value > result:
+            result = value
+    return result
+"""
+SCHEMA = {"type": "array", "minItems": 6, "maxItems": 6, "items": {
+    "type": "object", "additionalProperties": False,
+    "required": ["name", "country", "population", "is_capital"],
+    "properties": {"name": {"type": "string", "maxLength": 20}, "country": {"type": "string", "maxLength": 20},
+                   "population": {"type": "integer", "minimum": 0, "maximum": 99999999},
+                   "is_capital": {"type": "boolean"}}}}
+TASKS = {
+    "code edit": ["-p", "Repeat this code and change nothing but the name count, which becomes total.\n\n" + CODE,
+                  "--prediction", CODE, "-n", "220"],
+    "code, no prediction": ["-p", "Repeat this code without any change.\n\n" + CODE, "-n", "220"],
+    "JSON by a schema": ["-p", "List six large cities of Europe.", "-n", "300", "-j", json.dumps(SCHEMA)],
+    "prose": ["-p", "Tell me how rivers shape the land.", "-n", "220"],
+}
+SUBJECTS = ["a river", "a clock", "the moon", "bread", "an old ship", "the wind", "a bridge", "a library", "salt",
+            "a garden"]
+FORMS = ["Describe {} in one sentence.", "Write a short poem about {}.", "List three facts about {}.",
+         "Explain {} to a child.", "What is {} used for?", "Write a Python function about {}.",
+         "Compare {} with a mountain.", "Tell a joke about {}.", "Where can I find {}?", "Why do people like {}?",
+         "Write the word for {} five times.", "Give {} a name.", "Draw {} in ASCII.", "Sell {} in two sentences.",
+         "Who invented {}?", "Write a JSON object about {}.", "Count from one to {}.", "Ask a question about {}.",
+         "Complete: once upon a time there was {}.", "Summarise the history of {}."]
+
+
+def ctl(*words, check=True):
+    return subprocess.run([f"{build}/llamactl", "--socket", url, *words], capture_output=True, check=check)
+
+
+class Daemon:
+    """A daemon that has the model and has answered nothing: guesses come from earlier answers too."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([f"{build}/llamad", "--socket", url, "--state-dir", f"{folder}/state",
+                                         "--config", f"{folder}/conf"], stderr=subprocess.DEVNULL)
+        while ctl("ping", check=False).returncode:
+            if self.process.poll() is not None:
+                sys.exit(f"guesses: llamad ended with {self.process.returncode}")
+            time.sleep(0.1)
+        ctl("add", "m", model, check=False)  # the store may have it
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def seconds(pid):
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="utf-8") as f:
+            total += int(f.read().split()[0]) / 1e9
+    return total
+
+
+def answer(pid, words, guesses):
+    """The tokens, the steps that computed them, the guesses, those that were right, and the processor time.
+    Tokens that a grammar forces take no step."""
+    before = seconds(pid)
+    out = json.loads(ctl("generate", "m", "--temp", "0", "--json", *words,
+                         *([] if guesses else ["--draft-max", "0"])).stdout)
+    steps = out["n_out"] - out["n_forced"] - out["n_accepted"]
+    return out["tokens"], steps, out["n_drafted"], out["n_accepted"], seconds(pid) - before
+
+
+def median(v):
+    v = sorted(v)
+    return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
+
+
+def measure(name, words):
+    times = {False: [], True: []}
+    counts = {}
+    answers = set()
+    for i in range(rounds):
+        with Daemon() as pid:
+            answer(pid, words, False)  # computes the prompt, and leaves nothing to guess from
+            for guesses in (False, True) if i % 2 else (True, False):
+                tokens, *count, time_s = answer(pid, words, guesses)
+                answers.add(tuple(tokens))
+                counts.setdefault(guesses, count)
+                times[guesses].append(time_s / len(tokens) * 1e6)
+    plain, guessed = median(times[False]), median(times[True])
+    without, (steps, drafted, accepted) = counts[False][0], counts[True]
+    print(f"| {name} | {len(tokens)} | {without} | {steps} | {without / steps:.2f} | {accepted} of {drafted} | "
+          f"{plain:.0f} | {guessed:.0f} | {plain / guessed:.2f} |", flush=True)
+    return len(answers) == 1
+
+
+def compare(pid):
+    """Answers all prompts both ways; returns how many differ."""
+    differ = 0
+    for i in range(prompts):
+        prompt = FORMS[i // len(SUBJECTS) % len(FORMS)].format(SUBJECTS[i % len(SUBJECTS)])
+        words = ["-p", prompt, "-n", "40"]
+        a, b = answer(pid, words, True), answer(pid, words, False)
+        if a[0] != b[0]:
+            differ += 1
+            print(f"guesses: another answer to {prompt!r}:\n  {a[0]!r}\n  {b[0]!r}", file=sys.stderr)
+    return differ
+
+
+try:
+    print(f"{os.path.basename(model)}, one thread, {rounds} rounds; microseconds of processor time per token\n")
+    print("| task | tokens | steps without | with guesses | ratio | right guesses | time without | with guesses | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    same = True
+    for task, task_words in TASKS.items():
+        same &= measure(task, task_words)
+    with Daemon() as daemon:
+        different = compare(daemon)
+    print(f"\n{prompts - different} of {prompts} prompts have the same answer with guesses and without")
+    if not same or different:
+        sys.exit("guesses: answers differ")
+finally:
+    temporary.cleanup()
