@@ -219,13 +219,20 @@ static enum lmd_status upload(struct rank *k, uint32_t run)
 
 static enum lmd_status submit(struct rank *k, uint32_t run)
 {
-	const struct group_case *c = k->c;
-	enum lmd_status st = c->ops->plan_run(k->be.state, k->q, k->compiled_plan,
-					      &k->run[run].step->view, &k->run[run].bind_in, 1,
-					      k->run[run].bind_out, N_OUT, NULL);
+	enum lmd_status st = k->c->ops->plan_run(k->be.state, k->q, k->compiled_plan,
+						 &k->run[run].step->view, &k->run[run].bind_in, 1,
+						 k->run[run].bind_out, N_OUT, NULL);
 
 	if (st != LMD_OK)
-		(void)lmd_fail(&k->err, st, "%s", c->ops->last_error(k->be.state));
+		(void)lmd_fail(&k->err, st, "%s", k->c->ops->last_error(k->be.state));
+	return st;
+}
+
+static enum lmd_status download(struct rank *k, uint32_t run)
+{
+	const struct group_case *c = k->c;
+	enum lmd_status st = LMD_OK;
+
 	for (uint32_t o = 0; o < N_OUT && st == LMD_OK && k->run[run].out[o]; o++)
 		st = c->ops->buffer_copy(k->be.state, k->q, NULL, k->run[run].y[o], 0,
 					 k->run[run].out[o], NULL, 0,
@@ -265,7 +272,13 @@ static bool run_in_threads(struct group_case *c)
 	return n + 1 == c->n || fail(c, "there is no thread for a rank");
 }
 
-/* Runs the step, or two steps one after the other without a wait between them. */
+static void note(struct rank *k, enum lmd_status st)
+{
+	k->st = k->st == LMD_OK ? st : k->st;
+}
+
+/* Runs the step, or two steps one after the other without a wait between them.  Copies to host memory
+ * that is not pinned may wait for the work before them: they come after the plans of all ranks. */
 static bool run(struct group_case *c, uint32_t n_run)
 {
 	for (uint32_t r = 0; r < c->n; r++)
@@ -277,14 +290,12 @@ static bool run(struct group_case *c, uint32_t n_run)
 			struct rank *k = &c->ranks[r];
 			enum lmd_status st = upload(k, i);
 
-			st = st == LMD_OK ? submit(k, i) : st;
-			k->st = k->st == LMD_OK ? st : k->st;
+			note(k, st == LMD_OK ? submit(k, i) : st);
 		}
-	for (uint32_t r = c->n; r-- > 0;) {
-		enum lmd_status st = wait_for(&c->ranks[r]);
-
-		c->ranks[r].st = c->ranks[r].st == LMD_OK ? st : c->ranks[r].st;
-	}
+	for (uint32_t i = 0; i < n_run * c->n; i++)
+		note(&c->ranks[i % c->n], download(&c->ranks[i % c->n], i / c->n));
+	for (uint32_t r = c->n; r-- > 0;)
+		note(&c->ranks[r], wait_for(&c->ranks[r]));
 	return true;
 }
 

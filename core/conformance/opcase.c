@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/conformance/opcase_priv.h"
+#include "core/conformance/tensor_cache.h"
 
 const struct opcase_set *const opcase_sets[] = {
 	&opcase_embed,	   &opcase_norm,    &opcase_linear, &opcase_rope_kv, &opcase_attn,
@@ -113,9 +114,12 @@ bool oc_compare(const struct oc_result *a, const struct oc_result *b, bool sets,
 
 /* ---- running ---- */
 
+#define TENSOR_BYTES (64ull << 20) /* encoded tensors that are kept */
+
 struct session {
 	const struct lmi_opcase_opts *o;
 	struct oc_backend a, b;
+	struct oc_tensor_cache *tensor_cache;
 	const char *setting;
 	uint32_t activations, index; /* of device a */
 	struct lmi_opcase_totals *totals;
@@ -142,8 +146,10 @@ static enum lmd_status one_device(struct session *s, struct oc_backend *be,
 {
 	struct oc_device dev = oc_backend_device(be);
 	struct oc *c = NULL;
-	enum lmd_status st = oc_create(&c, def, layout, s->o->host, &dev, s->o->seed, false, err);
+	enum lmd_status st;
 
+	dev.tensor_cache = s->tensor_cache;
+	st = oc_create(&c, def, layout, s->o->host, &dev, s->o->seed, false, err);
 	if (st == LMD_OK)
 		st = oc_execute(be, c, out, err);
 	oc_destroy(c);
@@ -380,21 +386,30 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	return st;
 }
 
-enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcase_totals *out,
-			       struct lmd_error *err)
+static enum lmd_status run_settings(struct session *s, struct lmd_error *err)
 {
-	struct session s = {.o = o, .totals = out};
 	struct lmd_error without;
-	enum lmd_status st;
+	enum lmd_status st = run_setting(s, LMD_ACTIVATIONS_F32, err);
 
-	*out = (struct lmi_opcase_totals){0};
-	st = run_setting(&s, LMD_ACTIVATIONS_F32, err);
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = LMD_ACTIVATIONS_INT8; i <= LMD_ACTIVATIONS_INT16; i++) {
-		st = run_setting(&s, i, &without);
+		st = run_setting(s, i, &without);
 		if (st != LMD_OK && st != LMD_UNSUPPORTED) /* a backend may support only float */
 			return lmd_fail(err, st, "%s", without.text);
 	}
 	return LMD_OK;
+}
+
+enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcase_totals *out,
+			       struct lmd_error *err)
+{
+	struct session s = {
+		.o = o, .totals = out, .tensor_cache = oc_tensor_cache_create(TENSOR_BYTES)};
+	enum lmd_status st;
+
+	*out = (struct lmi_opcase_totals){0};
+	st = run_settings(&s, err);
+	oc_tensor_cache_destroy(s.tensor_cache);
+	return st;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/conformance/opcase_priv.h"
+#include "core/conformance/tensor_cache.h"
 #include "core/quant/quant.h"
 
 static uint64_t word(struct oc *c)
@@ -76,6 +77,22 @@ static void random_block(struct oc *c, const struct lmi_dtype *t, uint8_t *out)
 	memset(out, 0, t->block_bytes);
 }
 
+/* Fills the n rows of a tensor with random numbers. */
+static void fill_tensor(struct oc *c, const struct lmi_dtype *t, const struct oc_tensor_key *key,
+			uint64_t bytes, uint8_t *data, float *row)
+{
+	bool encode = t->quant && !t->needs_importance && !(c->any_weights && t->block_elems > 1);
+
+	for (uint64_t i = 0; i < key->n; i++) {
+		for (uint64_t j = 0; encode && j < key->k; j++)
+			row[j] = (float)(key->mean + key->std * oc_normal(c));
+		if (encode)
+			t->quant(row, data + i * bytes, (size_t)key->k, NULL);
+		for (uint64_t j = 0; !encode && j < key->k / t->block_elems; j++)
+			random_block(c, t, data + i * bytes + j * t->block_bytes);
+	}
+}
+
 /* Creates a tensor of n*k numbers; returns its index. */
 static uint32_t tensor(struct oc *c, uint32_t dtype, uint64_t n, uint64_t k, double mean,
 		       double std)
@@ -83,7 +100,8 @@ static uint32_t tensor(struct oc *c, uint32_t dtype, uint64_t n, uint64_t k, dou
 	const struct lmi_dtype *t = lmi_dtype(dtype);
 	uint32_t id = c->model.n_tensors;
 	struct lmd_tensor *x = &c->tensors[id];
-	bool encode = t && t->quant && !t->needs_importance;
+	const struct oc_tensor_key key = {
+		.dtype = dtype, .n = n, .k = k, .mean = mean, .std = std, .rng = c->rng};
 	uint64_t bytes;
 	uint8_t *data;
 	float *row;
@@ -102,13 +120,10 @@ static uint32_t tensor(struct oc *c, uint32_t dtype, uint64_t n, uint64_t k, dou
 		fail(c, LMD_NOMEM, "out of memory for a tensor");
 		return 0;
 	}
-	for (uint64_t i = 0; i < n; i++) {
-		for (uint64_t j = 0; encode && j < k; j++)
-			row[j] = (float)(mean + std * oc_normal(c));
-		if (encode)
-			t->quant(row, data + i * bytes, (size_t)k, NULL);
-		for (uint64_t j = 0; !encode && j < k / t->block_elems; j++)
-			random_block(c, t, data + i * bytes + j * t->block_bytes);
+	if (!oc_tensor_cache_get(c->tensor_cache, &key, data, n * bytes, &c->rng)) {
+		fill_tensor(c, t, &key, bytes, data, row);
+		if (t->block_elems > 1)
+			oc_tensor_cache_put(c->tensor_cache, &key, data, n * bytes, c->rng);
 	}
 	lmi_free(row);
 	snprintf(c->names[id], sizeof(c->names[id]), "t%u", id);
@@ -568,6 +583,8 @@ enum lmd_status oc_create(struct oc **out, const struct opcase *def, const struc
 	c->layout = layout;
 	c->host = host;
 	c->rng = seed;
+	c->tensor_cache = dev->tensor_cache;
+	c->any_weights = dev->any_weights;
 	c->err = err;
 	describe(c);
 	st = make_plan(c, dev, lowered);

@@ -125,6 +125,8 @@ struct oc {
 	const struct oc_layout *layout;
 	const struct lmd_host *host;
 	uint64_t rng;
+	struct oc_tensor_cache *tensor_cache;
+	bool any_weights;
 	const struct lmd_builder *b; /* while building */
 	struct lmd_model model;
 	struct lmd_tensor tensors[OC_MAX_TENSOR];
@@ -158,6 +160,8 @@ struct oc_device {
 	const uint32_t *bucket;
 	lmi_plan_support_fn support; /* NULL: supports everything */
 	void *support_arg;
+	struct oc_tensor_cache *tensor_cache; /* NULL: tensors are made anew */
+	bool any_weights; /* blocks of any bytes will do: nobody looks at the results */
 };
 
 /* Creates plan, data and step of a case in a layout.  The same seed gives the same numbers for

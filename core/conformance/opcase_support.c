@@ -43,6 +43,7 @@ static void one_case(struct oc_backend *be, uint32_t op, const struct opcase *de
 
 	dev.support = query_support;
 	dev.support_arg = &query;
+	dev.any_weights = true;
 	st = oc_create(&c, def, &oc_layouts_of(def, &n)[LAYOUT], be->host, &dev, 1, false, &err);
 	if (st == LMD_OK)
 		st = oc_execute(be, c, &out, &err);

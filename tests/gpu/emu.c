@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs kernels on the host: fibres and their scheduler. */
+ * Runs kernels on the host: fibres and their scheduler.  A kernel whose threads wait for another device
+ * keeps its fibres in a context of its own, so that kernels of other devices can run meanwhile. */
 #include "tests/gpu/emu.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 struct emu_grid emu_now;
 char *emu_shared_memory;
 
-enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
+enum state { RUNNABLE, AT_WARP, AT_BLOCK, PAUSED, ENDED };
 
 #define MOST_COPIES 16u
 struct copy {
@@ -40,19 +41,24 @@ struct fibre {
 	unsigned n_copy, group; /* begun; the number of its next group */
 };
 
-static struct {
+struct emu_context {
 	struct fibre fibres[MOST_THREADS];
 	struct fibre scheduler;
 	char *stacks, *shared;
-	const struct emu_launch *launch;
+	struct emu_launch launch;
 	const char *name;
+	struct emu_grid now; /* while it does not run */
 	unsigned n_ended;
-	uint64_t rng;
-} emu;
+	int in_block;
+	struct emu_context *next; /* of those that are free */
+};
+
+static struct emu_context *emu, *free_contexts; /* the one that runs */
+static uint64_t rng;
 
 static void fatal(const char *what)
 {
-	(void)fprintf(stderr, "gpu emulation: kernel %s: %s (thread %u of block %u,%u)\n", emu.name,
+	(void)fprintf(stderr, "gpu emulation: kernel %s: %s (thread %u of block %u,%u)\n", emu->name,
 		      what, emu_now.tid, emu_now.block_x, emu_now.block_y);
 	abort();
 }
@@ -61,17 +67,17 @@ static void fatal(const char *what)
 
 static void entry(void)
 {
-	emu.launch->kernel(emu.launch->args);
-	emu.fibres[emu_now.tid].state = ENDED;
-	emu.n_ended++;
+	emu->launch.kernel(emu->launch.args);
+	emu->fibres[emu_now.tid].state = ENDED;
+	emu->n_ended++;
 	for (;;) {
 #ifdef __x86_64__
 		extern void emu_switch(void **save, void *load);
 		void *unused;
 
-		emu_switch(&unused, emu.scheduler.sp);
+		emu_switch(&unused, emu->scheduler.sp);
 #else
-		setcontext(&emu.scheduler.context);
+		setcontext(&emu->scheduler.context);
 #endif
 	}
 }
@@ -102,12 +108,12 @@ static void prepare(struct fibre *f, char *stack)
 
 static void run_fibre(struct fibre *f)
 {
-	emu_switch(&emu.scheduler.sp, f->sp);
+	emu_switch(&emu->scheduler.sp, f->sp);
 }
 
 static void leave_fibre(struct fibre *f)
 {
-	emu_switch(&f->sp, emu.scheduler.sp);
+	emu_switch(&f->sp, emu->scheduler.sp);
 }
 #else
 static void prepare(struct fibre *f, char *stack)
@@ -121,24 +127,29 @@ static void prepare(struct fibre *f, char *stack)
 
 static void run_fibre(struct fibre *f)
 {
-	swapcontext(&emu.scheduler.context, &f->context);
+	swapcontext(&emu->scheduler.context, &f->context);
 }
 
 static void leave_fibre(struct fibre *f)
 {
-	swapcontext(&f->context, &emu.scheduler.context);
+	swapcontext(&f->context, &emu->scheduler.context);
 }
 #endif
 
 static void wait_as(enum state s)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
+	struct fibre *f = &emu->fibres[emu_now.tid];
 
 	f->state = s;
 	leave_fibre(f);
 }
 
 /* ---- what kernels call ---- */
+
+void emu_pause(void)
+{
+	wait_as(PAUSED);
+}
 
 void emu_sync(void)
 {
@@ -147,13 +158,13 @@ void emu_sync(void)
 
 float emu_shfl_xor(float v, unsigned mask)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
+	struct fibre *f = &emu->fibres[emu_now.tid];
 	unsigned first = emu_now.tid / emu_now.warp * emu_now.warp;
 	float r;
 
 	f->value = v;
 	wait_as(AT_WARP);
-	r = emu.fibres[first + ((emu_now.tid - first) ^ mask)].value;
+	r = emu->fibres[first + ((emu_now.tid - first) ^ mask)].value;
 	wait_as(AT_WARP);
 	return r;
 }
@@ -182,14 +193,14 @@ static int element(const struct fibre *lanes, bool b, unsigned line, unsigned k)
  * returns the warp's lanes. */
 static const struct fibre *offer(unsigned warp, const uint32_t *a, const uint32_t *b)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
+	struct fibre *f = &emu->fibres[emu_now.tid];
 
 	if (emu_now.warp != warp)
 		fatal("a matrix instruction for warps with another number of threads");
 	f->a = a;
 	f->b = b;
 	wait_as(AT_WARP);
-	return &emu.fibres[emu_now.tid / warp * warp];
+	return &emu->fibres[emu_now.tid / warp * warp];
 }
 
 static void mma(int32_t *c, const uint32_t *a, const uint32_t *b, unsigned n)
@@ -332,8 +343,8 @@ void emu_wmma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b)
 
 static void load_matrices(uint32_t *r, const void *row, bool transposed)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
-	const struct fibre *lanes = &emu.fibres[emu_now.tid / 32 * 32];
+	struct fibre *f = &emu->fibres[emu_now.tid];
+	const struct fibre *lanes = &emu->fibres[emu_now.tid / 32 * 32];
 	unsigned lane = emu_now.tid % 32;
 
 	if (emu_now.warp != 32 || (uintptr_t)row % 16)
@@ -365,12 +376,12 @@ void emu_async16_or_zero(void *shared, const void *from, int copy)
 {
 	emu_async16(shared, from);
 	if (!copy)
-		emu.fibres[emu_now.tid].copies[emu.fibres[emu_now.tid].n_copy - 1].from = NULL;
+		emu->fibres[emu_now.tid].copies[emu->fibres[emu_now.tid].n_copy - 1].from = NULL;
 }
 
 void emu_async16(void *shared, const void *from)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
+	struct fibre *f = &emu->fibres[emu_now.tid];
 
 	if ((uintptr_t)shared % 16 || (uintptr_t)from % 16)
 		fatal("a copy of 16 bytes from or to an address that is not a multiple of 16");
@@ -381,12 +392,12 @@ void emu_async16(void *shared, const void *from)
 
 void emu_async_commit(void)
 {
-	emu.fibres[emu_now.tid].group++;
+	emu->fibres[emu_now.tid].group++;
 }
 
 void emu_async_wait(uint32_t n)
 {
-	struct fibre *f = &emu.fibres[emu_now.tid];
+	struct fibre *f = &emu->fibres[emu_now.tid];
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->n_copy; i++) {
@@ -404,100 +415,174 @@ void emu_async_wait(uint32_t n)
 
 static unsigned draw(unsigned n)
 {
-	emu.rng = emu.rng * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned)(emu.rng >> 33) % n;
+	rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(rng >> 33) % n;
 }
 
 /* Runs every thread of a warp that can; returns whether there was one. */
 static int run_lanes(unsigned first, unsigned n)
 {
-	unsigned start = emu.launch->order == EMU_SHUFFLED ? draw(n) : 0;
+	unsigned start = emu->launch.order == EMU_SHUFFLED ? draw(n) : 0;
 	int any = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		unsigned lane = emu.launch->order == EMU_REVERSE
+		unsigned lane = emu->launch.order == EMU_REVERSE
 					? n - 1 - i
 					: (start + i * (start % 2 ? 1 : n - 1)) % n;
 
-		if (emu.launch->order == EMU_FORWARD)
+		if (emu->launch.order == EMU_FORWARD)
 			lane = i;
-		if (emu.fibres[first + lane].state != RUNNABLE)
+		if (emu->fibres[first + lane].state != RUNNABLE)
 			continue;
 		emu_now.tid = first + lane;
-		run_fibre(&emu.fibres[first + lane]);
+		run_fibre(&emu->fibres[first + lane]);
 		any = 1;
 	}
 	return any;
 }
 
-/* Runs a warp until its threads have ended or wait at a barrier of the block. */
+/* Runs a warp until its threads have ended, wait at a barrier of the block or have paused. */
 static void run_warp(unsigned first, unsigned n)
 {
 	for (;;) {
-		unsigned waiting = 0, ended = 0;
+		unsigned waiting = 0, ended = 0, paused = 0;
 
 		while (run_lanes(first, n))
 			;
 		for (unsigned i = 0; i < n; i++) {
-			waiting += emu.fibres[first + i].state == AT_WARP;
-			ended += emu.fibres[first + i].state == ENDED;
+			waiting += emu->fibres[first + i].state == AT_WARP;
+			ended += emu->fibres[first + i].state == ENDED;
+			paused += emu->fibres[first + i].state == PAUSED;
 		}
-		if (!waiting)
+		if (!waiting || paused)
 			return;
 		if (waiting != n)
 			fatal(ended ? "a shuffle lacks threads that have ended"
 				    : "a shuffle lacks threads that wait for the block");
 		for (unsigned i = 0; i < n; i++)
-			emu.fibres[first + i].state = RUNNABLE;
+			emu->fibres[first + i].state = RUNNABLE;
 	}
 }
 
-static void run_block(void)
+static void begin_block(void)
 {
-	unsigned n = emu.launch->threads, warp = emu.launch->warp;
-
-	memset(emu_shared_memory, POISON, emu.launch->shared);
-	emu.n_ended = 0;
-	for (unsigned i = 0; i < n; i++) {
-		emu.fibres[i].state = RUNNABLE;
-		emu.fibres[i].n_copy = emu.fibres[i].group = 0;
-		prepare(&emu.fibres[i], emu.stacks + (size_t)i * STACK_BYTES);
+	memset(emu_shared_memory, POISON, emu->launch.shared);
+	emu->n_ended = 0;
+	for (unsigned i = 0; i < emu->launch.threads; i++) {
+		emu->fibres[i].state = RUNNABLE;
+		emu->fibres[i].n_copy = emu->fibres[i].group = 0;
+		prepare(&emu->fibres[i], emu->stacks + (size_t)i * STACK_BYTES);
 	}
+}
+
+/* Lets the threads go on that are in a state; returns how many there were. */
+static unsigned wake(enum state s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < emu->launch.threads; i++) {
+		if (emu->fibres[i].state != s)
+			continue;
+		emu->fibres[i].state = RUNNABLE;
+		n++;
+	}
+	return n;
+}
+
+static unsigned n_paused(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < emu->launch.threads; i++)
+		n += emu->fibres[i].state == PAUSED;
+	return n;
+}
+
+/* Runs a block; returns 0 if threads have paused before its end. */
+static int run_block(void)
+{
+	unsigned n = emu->launch.threads, warp = emu->launch.warp;
+
+	if (!emu->in_block)
+		begin_block();
+	emu->in_block = 1;
+	(void)wake(PAUSED);
 	for (;;) {
 		for (unsigned w = 0; w < n; w += warp)
 			run_warp(w, n - w < warp ? n - w : warp);
-		if (emu.n_ended == n)
-			return;
-		if (emu.n_ended)
+		if (emu->n_ended == n)
+			break;
+		if (n_paused())
+			return 0;
+		if (emu->n_ended)
 			fatal("a barrier lacks threads that have ended");
-		for (unsigned i = 0; i < n; i++)
-			emu.fibres[i].state = RUNNABLE;
+		(void)wake(AT_BLOCK);
 	}
+	emu->in_block = 0;
+	return 1;
 }
 
-void emu_run(const struct emu_launch *l, const char *name)
+/* ---- launches ---- */
+
+static struct emu_context *take_context(void)
 {
-	emu.name = name;
-	emu.launch = l;
+	struct emu_context *c = free_contexts;
+
+	if (c) {
+		free_contexts = c->next;
+		return c;
+	}
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->stacks = mmap(NULL, (size_t)MOST_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!c || c->stacks == MAP_FAILED) {
+		(void)fprintf(stderr, "gpu emulation: no memory for stacks\n");
+		abort();
+	}
+	return c;
+}
+
+struct emu_context *emu_begin(const struct emu_launch *l, const char *name)
+{
+	struct emu_context *c = take_context();
+
+	emu = c;
+	c->name = name;
+	c->launch = *l;
+	c->in_block = 0;
 	if (!l->threads || l->threads > MOST_THREADS || l->threads % l->warp)
 		fatal("a block of that many threads");
-	if (!emu.stacks) {
-		emu.stacks = mmap(NULL, (size_t)MOST_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (emu.stacks == MAP_FAILED)
-			fatal("no memory for stacks");
-	}
-	emu_shared_memory = malloc(l->shared + 64);
-	if (!emu_shared_memory)
+	c->shared = malloc(l->shared + 64);
+	if (!c->shared)
 		fatal("no shared memory");
-	emu_now = (struct emu_grid){
+	c->now = (struct emu_grid){
 		.threads = l->threads, .grid_x = l->grid_x, .grid_y = l->grid_y, .warp = l->warp};
-	for (unsigned y = 0; y < l->grid_y; y++) {
-		for (unsigned x = 0; x < l->grid_x; x++) {
-			emu_now.block_x = x;
-			emu_now.block_y = y;
-			run_block();
+	return c;
+}
+
+int emu_go_on(struct emu_context *c)
+{
+	emu = c;
+	emu_now = c->now;
+	emu_shared_memory = c->shared;
+	while (emu_now.block_y < c->launch.grid_y) {
+		if (!run_block()) {
+			c->now = emu_now;
+			return 0;
+		}
+		if (++emu_now.block_x == c->launch.grid_x) {
+			emu_now.block_x = 0;
+			emu_now.block_y++;
 		}
 	}
-	free(emu_shared_memory);
+	emu_abandon(c);
+	return 1;
+}
+
+void emu_abandon(struct emu_context *c)
+{
+	free(c->shared);
+	c->next = free_contexts;
+	free_contexts = c;
 }

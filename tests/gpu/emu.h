@@ -31,11 +31,18 @@ struct emu_launch {
 	enum emu_order order; /* in which threads run */
 };
 
-/* Runs a kernel.  Ends the program, with a message, if threads wait for some that have ended. */
-void emu_run(const struct emu_launch *l, const char *name);
+/* Begins a launch; its arguments live until its end.  Ends the program, with a message, if threads wait
+ * for some that have ended. */
+struct emu_context *emu_begin(const struct emu_launch *l, const char *name);
+/* Runs it.  Returns 1 at its end, which frees it, and 0 when threads wait for another device: call it
+ * again when that has done something. */
+int emu_go_on(struct emu_context *c);
+/* Frees a launch that has not ended. */
+void emu_abandon(struct emu_context *c);
 
 /* What kernels call. */
 void emu_sync(void);
+void emu_pause(void); /* nothing will happen until another device has run */
 float emu_shfl_xor(float v, unsigned mask);
 
 #define GPU_KERNEL  static void
@@ -116,6 +123,22 @@ static inline uint32_t gpu_count_up(uint32_t *n)
 static inline void gpu_fence(void)
 {
 }
+
+/* What backend/gpu/kern/peer.h calls, with the checks of emu_peers.c.  Time stands still until all
+ * devices wait for each other. */
+extern uint64_t emu_ticks;
+uint64_t emu_system_load(const uint64_t *p);
+void emu_system_store(uint64_t *p, uint64_t v);
+void emu_show(uint32_t *p, uint32_t v);
+uint32_t emu_look(const uint32_t *p);
+#define gpu_system_load  emu_system_load
+#define gpu_system_store emu_system_store
+#define gpu_show	 emu_show
+#define gpu_look	 emu_look
+#define gpu_pause	 emu_pause
+#define gpu_ticks()	 emu_ticks
+#define GPU_GIVE_UP	 30000000000ull
+#define GPU_POLL	 1u
 
 /* Ends the program if the address is not a multiple of 16, as a device would. */
 struct gpu_four emu_load16(const void *p);

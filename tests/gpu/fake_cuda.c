@@ -11,6 +11,9 @@
  *   count=FILE     at the end, how often each kernel has run is appended to a file
  *   lose=N         the device is lost at the Nth launch, until nobody has a context; counting then
  *                  begins again
+ *   peer=0         no device may use the memory of another one
+ *   ahead=1        whenever the host waits, all other devices first run as far as they can
+ *   fault=1        what a device writes is not seen with the word that tells of it: a race
  *
  * Threads: one lock around everything. */
 #include <pthread.h>
@@ -19,39 +22,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/gpu/emu.h"
-#include "tests/gpu/emu_kernels.h"
+#include "tests/gpu/fake.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum {
-	OK = 0,
-	INVALID = 1,
-	OUT_OF_MEMORY = 2,
-	NOT_INITIALISED = 3,
-	NOT_FOUND = 500,
-	NOT_READY = 600,
-	LOST = 719
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct {
-	int ready;
-	unsigned devices, warp, order;
-	unsigned long long memory, used;
-	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
-	int lost, no_graphs;
-	unsigned mma;
-	char count[128];
-} fake = {.devices = 1, .warp = 32, .memory = 1ull << 30, .mma = 1};
+static _Thread_local unsigned current; /* device of the calling thread's context */
+
+struct fake_settings fake = {.devices = 1, .warp = 32, .memory = 1ull << 30, .mma = 1};
 
 /* ---- settings ---- */
 
 static void setting(const char *name, const char *value)
 {
 	if (!strcmp(name, "devices"))
-		fake.devices = (unsigned)strtoul(value, NULL, 10);
+		fake.devices = (unsigned)strtoul(value, NULL, 10) % (EMU_MOST_DEVICES + 1);
 	else if (!strcmp(name, "memory"))
 		fake.memory = strtoull(value, NULL, 10);
 	else if (!strcmp(name, "warp"))
@@ -66,6 +52,12 @@ static void setting(const char *name, const char *value)
 		fake.mma = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "count"))
 		(void)snprintf(fake.count, sizeof(fake.count), "%s", value);
+	else if (!strcmp(name, "peer"))
+		fake.no_peer = !strtoul(value, NULL, 10);
+	else if (!strcmp(name, "ahead"))
+		fake.ahead = !!strtoul(value, NULL, 10);
+	else if (!strcmp(name, "fault"))
+		emu_peers_break();
 	else if (!strcmp(name, "order"))
 		fake.order = !strcmp(value, "reverse")    ? EMU_REVERSE
 			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED
@@ -103,7 +95,7 @@ static void read_settings(void)
 
 /* ---- memory: a block has its size in front and poison inside ---- */
 
-static int allocate(void **out, size_t bytes)
+static int allocate(void **out, size_t bytes, int of_host)
 {
 	size_t *p;
 
@@ -116,6 +108,8 @@ static int allocate(void **out, size_t bytes)
 	memset((char *)p + 256, 0xff, bytes);
 	fake.used += bytes;
 	*out = (char *)p + 256;
+	if (!of_host)
+		emu_peers_alloc(current, *out, bytes);
 	return OK;
 }
 
@@ -125,108 +119,10 @@ static void release(void *p)
 
 	if (!p)
 		return;
+	emu_peers_free(p);
 	memset(p, 0xdb, *head); /* shows reads of freed memory */
 	fake.used -= *head;
 	free(head);
-}
-
-/* ---- work ---- */
-
-enum kind { COPY, FILL, LAUNCH, RECORD, WAIT };
-
-struct stream;
-struct mark {
-	struct stream *stream; /* where it is recorded, or NULL if it has happened */
-	int used;
-};
-
-struct work {
-	struct work *next;
-	enum kind kind;
-	char *to;
-	const char *from;
-	size_t bytes;
-	unsigned char value;
-	const struct emu_kernel *kernel;
-	struct emu_launch launch;
-	struct mark *mark;
-	char args[4096];
-};
-
-struct stream {
-	struct work *first, **end;
-	struct stream *captured; /* where work goes instead, or NULL */
-};
-
-static void run_first(struct stream *s);
-
-static void run_to(struct mark *m)
-{
-	while (m->stream && m->stream->first)
-		run_first(m->stream);
-}
-
-static void do_work(struct work *w)
-{
-	switch (w->kind) {
-	case COPY:
-		memmove(w->to, w->from, w->bytes);
-		break;
-	case FILL:
-		memset(w->to, w->value, w->bytes);
-		break;
-	case LAUNCH:
-		if (fake.lose && ++fake.n_launch >= fake.lose)
-			fake.lost = 1;
-		if (fake.lost)
-			break;
-		w->launch.args = w->args;
-		emu_run(&w->launch, w->kernel->name);
-		++*w->kernel->n_run;
-		break;
-	case RECORD:
-		w->mark->stream = NULL;
-		break;
-	case WAIT:
-		run_to(w->mark);
-		break;
-	}
-}
-
-static void run_first(struct stream *s)
-{
-	struct work *w = s->first;
-
-	s->first = w->next;
-	if (!s->first)
-		s->end = &s->first;
-	do_work(w);
-	free(w);
-}
-
-static void run_all(struct stream *s)
-{
-	while (s->first)
-		run_first(s);
-}
-
-static int submit(void *stream, const struct work *w)
-{
-	struct stream *s = stream;
-	struct work *copy;
-
-	if (fake.lost)
-		return LOST;
-	if (s && s->captured)
-		s = s->captured;
-	copy = s ? malloc(sizeof(*copy)) : NULL;
-	if (!copy)
-		return s ? OUT_OF_MEMORY : INVALID;
-	*copy = *w;
-	copy->next = NULL;
-	*s->end = copy;
-	s->end = &copy->next;
-	return OK;
 }
 
 #define LOCKED(expression)                                                                         \
@@ -330,7 +226,7 @@ API(cuDevicePrimaryCtxRelease_v2, int dev)
 
 API(cuCtxSetCurrent, void *c)
 {
-	(void)c;
+	current = c ? (unsigned)(uintptr_t)c - 1 : 0;
 	return fake.lost ? LOST : OK;
 }
 
@@ -347,7 +243,7 @@ API(cuMemAlloc_v2, uint64_t *out, size_t bytes)
 	int code;
 
 	(void)pthread_mutex_lock(&lock);
-	code = allocate(&p, bytes);
+	code = allocate(&p, bytes, 0);
 	(void)pthread_mutex_unlock(&lock);
 	*out = (uint64_t)(uintptr_t)p;
 	return code;
@@ -364,7 +260,7 @@ API(cuMemFree_v2, uint64_t p)
 API(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
 {
 	(void)flags;
-	LOCKED(allocate(out, bytes));
+	LOCKED(allocate(out, bytes, 1));
 }
 
 API(cuMemFreeHost, void *p)
@@ -383,7 +279,7 @@ API(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *s)
 {
 	struct work w = {.kind = COPY, .to = (char *)(uintptr_t)to, .from = from, .bytes = bytes};
 
-	LOCKED(submit(s, &w));
+	LOCKED(fake_submit(s, &w));
 }
 
 API(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *s)
@@ -391,7 +287,7 @@ API(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *s)
 	struct work w = {
 		.kind = COPY, .to = to, .from = (const char *)(uintptr_t)from, .bytes = bytes};
 
-	LOCKED(submit(s, &w));
+	LOCKED(fake_submit(s, &w));
 }
 
 API(cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *s)
@@ -403,7 +299,7 @@ API(cuMemsetD8Async, uint64_t to, unsigned char value, size_t bytes, void *s)
 {
 	struct work w = {.kind = FILL, .to = (char *)(uintptr_t)to, .value = value, .bytes = bytes};
 
-	LOCKED(submit(s, &w));
+	LOCKED(fake_submit(s, &w));
 }
 
 API(cuStreamCreateWithPriority, void **out, unsigned flags, int priority)
@@ -415,13 +311,18 @@ API(cuStreamCreateWithPriority, void **out, unsigned flags, int priority)
 	if (!s)
 		return OUT_OF_MEMORY;
 	s->end = &s->first;
+	s->device = current;
 	*out = s;
+	(void)pthread_mutex_lock(&lock);
+	s->next = fake.streams;
+	fake.streams = s;
+	(void)pthread_mutex_unlock(&lock);
 	return OK;
 }
 
 static int sync_stream(struct stream *s)
 {
-	run_all(s);
+	fake_run_to(s, NULL);
 	return fake.lost ? LOST : OK;
 }
 
@@ -430,11 +331,22 @@ API(cuStreamSynchronize, void *s)
 	LOCKED(sync_stream(s));
 }
 
-API(cuStreamDestroy_v2, void *s)
+static int destroy_stream(struct stream *s)
 {
-	(void)cuStreamSynchronize(s);
+	struct stream **at = &fake.streams;
+
+	fake_run_to(s, NULL);
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at)
+		*at = s->next;
 	free(s);
 	return OK;
+}
+
+API(cuStreamDestroy_v2, void *s)
+{
+	LOCKED(destroy_stream(s));
 }
 
 API(cuEventCreate, void **out, unsigned flags)
@@ -446,7 +358,7 @@ API(cuEventCreate, void **out, unsigned flags)
 
 static int sync_mark(struct mark *m)
 {
-	run_to(m);
+	fake_run_to(NULL, m);
 	return fake.lost ? LOST : OK;
 }
 
@@ -455,11 +367,23 @@ API(cuEventSynchronize, void *e)
 	LOCKED(sync_mark(e));
 }
 
+/* What still waits for it does not any more. */
+static int destroy_mark(struct mark *m)
+{
+	fake_run_to(NULL, m);
+	for (struct stream *s = fake.streams; s; s = s->next) {
+		for (struct work *w = s->first; w; w = w->next) {
+			if (w->kind == WAIT && w->mark == m)
+				w->mark = NULL;
+		}
+	}
+	free(m);
+	return OK;
+}
+
 API(cuEventDestroy_v2, void *e)
 {
-	(void)cuEventSynchronize(e);
-	free(e);
-	return OK;
+	LOCKED(destroy_mark(e));
 }
 
 static int record(struct mark *m, void *s)
@@ -467,10 +391,12 @@ static int record(struct mark *m, void *s)
 	struct work w = {.kind = RECORD, .mark = m};
 	int code;
 
-	run_to(m);
-	code = submit(s, &w);
-	m->stream = code ? NULL : s;
-	m->used = 1;
+	fake_run_to(NULL, m);
+	code = fake_submit(s, &w);
+	if (!code) {
+		m->stream = s;
+		m->n_record++;
+	}
 	return code;
 }
 
@@ -482,8 +408,7 @@ API(cuEventRecord, void *e, void *s)
 /* Asking makes some progress, as time would. */
 static int query(struct mark *m)
 {
-	if (m->stream && m->stream->first)
-		run_first(m->stream);
+	fake_go_on(m);
 	if (fake.lost)
 		return LOST;
 	return m->stream ? NOT_READY : OK;
@@ -496,15 +421,61 @@ API(cuEventQuery, void *e)
 
 static int wait_event(void *s, struct mark *m)
 {
-	struct work w = {.kind = WAIT, .mark = m};
+	struct work w = {.kind = WAIT, .mark = m, .record = m->n_record};
 
-	return m->stream && m->stream != s ? submit(s, &w) : OK;
+	return m->stream && m->stream != s ? fake_submit(s, &w) : OK;
 }
 
 API(cuStreamWaitEvent, void *s, void *e, unsigned flags)
 {
 	(void)flags;
 	LOCKED(wait_event(s, e));
+}
+
+/* ---- several devices ---- */
+
+API(cuDeviceCanAccessPeer, int *out, int dev, int peer)
+{
+	*out = dev != peer && !fake.no_peer;
+	return OK;
+}
+
+static int enable_peer(unsigned peer)
+{
+	int *at = peer < fake.devices ? &fake.enabled[current][peer] : NULL;
+
+	if (!at || fake.no_peer || peer == current)
+		return NO_PEER;
+	if (*at)
+		return ALREADY_ENABLED;
+	*at = 1;
+	emu_peers_enable(current, peer);
+	return OK;
+}
+
+API(cuCtxEnablePeerAccess, void *context, unsigned flags)
+{
+	(void)flags;
+	LOCKED(enable_peer((unsigned)(uintptr_t)context - 1));
+}
+
+static int copy_peer(struct work *w, const void *to_context, const void *from_context, void *s)
+{
+	if (emu_peers_owner(w->to) + 1 != (uintptr_t)to_context ||
+	    emu_peers_owner(w->from) + 1 != (uintptr_t)from_context)
+		return INVALID;
+	return fake_submit(s, w);
+}
+
+API(cuMemcpyPeerAsync, uint64_t to, void *to_context, uint64_t from, void *from_context, size_t bytes,
+    void *s)
+{
+	struct work w = {.kind = COPY,
+			 .to = (char *)(uintptr_t)to,
+			 .from = (const char *)(uintptr_t)from,
+			 .bytes = bytes};
+
+	LOCKED(copy_peer(&w, to_context, from_context, s));
 }
 
 /* ---- graphs: a stream whose work is copied when it is launched ---- */
@@ -543,7 +514,7 @@ static int copy_work(struct stream *to, const struct stream *from)
 	int code = OK;
 
 	for (const struct work *w = from->first; !code && w; w = w->next)
-		code = w->kind == RECORD || w->kind == WAIT ? INVALID : submit(to, w);
+		code = w->kind == RECORD || w->kind == WAIT ? INVALID : fake_submit(to, w);
 	return code;
 }
 
@@ -635,5 +606,5 @@ API(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 				       .warp = fake.warp,
 				       .order = (enum emu_order)fake.order};
 	memcpy(w.args, params[0], k->args_bytes);
-	LOCKED(submit(s, &w));
+	LOCKED(fake_submit(s, &w));
 }

@@ -27,12 +27,6 @@ all "attn " "linear q4_0" "linear q4_k" "linear q5_k" "linear q6_k" "linear q8_0
 all "linear iq4_nl" "linear iq4_xs" "linear f16" "linear bf16"
 all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
 all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
-LLAMAD_FAKE_GPU=devices=2
-export LLAMAD_FAKE_GPU
-does plugins test "$so" --only "device "
-holds "only copies from another device and groups are missing: $(grep ^skip "$dir/out")" \
-	[ "$(grep ^skip "$dir/out" | grep -vc "collectives.*has no groups")" = 1 ]
-holds "copies are skipped by name" grep -q "^skip.*copies between devices.*LMD_DEV_PEER" "$dir/out"
 for mode in warp=64 order=reverse warp=64,order=shuffled; do
 	LLAMAD_FAKE_GPU=$mode
 	export LLAMAD_FAKE_GPU

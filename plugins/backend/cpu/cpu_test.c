@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/team.h"
 #include "core/conformance/opcase_priv.h"
+#include "core/conformance/tensor_cache.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -21,6 +22,7 @@ struct fixture {
 	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *cpu, *ref;
 	uint64_t seed;
+	struct oc_tensor_cache *tensor_cache;
 };
 static struct fixture fx;
 
@@ -42,10 +44,12 @@ static void setup(void)
 			      LMD_OK,
 		      "%s", err.text);
 	fx.seed = lmd_seed("cpu", SEED);
+	fx.tensor_cache = oc_tensor_cache_create(64u << 20);
 }
 
 static void teardown(void)
 {
+	oc_tensor_cache_destroy(fx.tensor_cache);
 	lmi_factory_give(fx.registry, fx.cpu);
 	lmi_factory_give(fx.registry, fx.ref);
 	lmi_plugin_registry_destroy(fx.registry);
@@ -128,6 +132,7 @@ static void execute(struct oc_backend *be, const struct opcase *def, const struc
 	struct lmd_error err = {.text = ""};
 	struct oc *c;
 
+	dev.tensor_cache = fx.tensor_cache;
 	ck_assert_msg(oc_create(&c, def, layout, be->host, &dev, fx.seed, false, &err) == LMD_OK,
 		      "%s", err.text);
 	ck_assert_msg(oc_execute(be, c, out, &err) == LMD_OK, "%s: %s", def->name, err.text);

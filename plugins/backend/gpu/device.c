@@ -56,7 +56,7 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 	info->act_dtype = LMD_DTYPE_F32;
 	info->page_tokens = 32;
 	info->kv_dtype = LMD_DTYPE_F16;
-	info->caps = LMD_DEV_SAMPLE;
+	info->caps = LMD_DEV_SAMPLE | (d->peer_copy || d->peer_copy_hip ? LMD_DEV_PEER : 0);
 	return true;
 }
 
@@ -276,5 +276,7 @@ const struct lmd_backend_ops gpu_backend_ops = {
 	.event_record = gpu_event_record,
 	.event_wait = gpu_event_wait,
 	.queue_wait_event = gpu_queue_wait_event,
+	.group_create = gpu_devgroup_create,
+	.group_destroy = gpu_devgroup_destroy,
 	.last_error = last_error,
 };

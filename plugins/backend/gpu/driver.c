@@ -26,6 +26,7 @@ static const struct {
 #undef GPU_SYMBOL
 #define GPU_SYMBOL(name, cuda, hip, args) {cuda, hip, offsetof(struct gpu_driver, name), true},
 	GPU_GRAPH_FUNCTIONS(GPU_SYMBOL)
+	GPU_PEER_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
 #define GPU_SYMBOL(name, symbol, args) {symbol, NULL, offsetof(struct gpu_driver, name), false},
 		GPU_CUDA_FUNCTIONS(GPU_SYMBOL)

@@ -21,11 +21,13 @@ typedef void *gpu_context, *gpu_module, *gpu_function, *gpu_stream, *gpu_mark;
 typedef void *gpu_captured, *gpu_exec;
 
 enum { GPU_CAPTURE_RELAXED = 2 };
+enum { GPU_HOST_PORTABLE = 1, GPU_HOST_MAPPED = 2, GPU_HIP_FINE_GRAINED = 1 };
 enum gpu_code {
 	GPU_CODE_OK = 0,
 	GPU_CODE_NOMEM = 2,
 	GPU_CODE_NOT_FOUND = 500,
-	GPU_CODE_NOT_READY = 600
+	GPU_CODE_NOT_READY = 600,
+	GPU_CODE_PEER_ENABLED = 704
 };
 
 /* X(name, CUDA's symbol, HIP's symbol, arguments): functions that return a code. */
@@ -88,6 +90,21 @@ enum gpu_code {
 	X(graph_free, "cuGraphExecDestroy", "hipGraphExecDestroy", (gpu_exec g))                   \
 	X(graph_launch, "cuGraphLaunch", "hipGraphLaunch", (gpu_exec g, gpu_stream s))
 
+/* Devices that reach each other's memory; NULL in a driver without them.  The vendors name devices in
+ * different ways: CUDA by contexts, HIP by numbers. */
+#define GPU_PEER_FUNCTIONS(X)                                                                      \
+	X(peer_possible, "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer",                        \
+	  (int *out, int dev, int peer))                                                           \
+	X(peer_enable, "cuCtxEnablePeerAccess", NULL, (gpu_context peer, unsigned flags))          \
+	X(peer_enable_hip, NULL, "hipDeviceEnablePeerAccess", (int peer, unsigned flags))          \
+	X(peer_copy, "cuMemcpyPeerAsync", NULL,                                                    \
+	  (gpu_ptr to, gpu_context to_context, gpu_ptr from, gpu_context from_context,             \
+	   size_t bytes, gpu_stream s))                                                            \
+	X(peer_copy_hip, NULL, "hipMemcpyPeerAsync",                                               \
+	  (gpu_ptr to, int to_dev, gpu_ptr from, int from_dev, size_t bytes, gpu_stream s))        \
+	X(peer_alloc_hip, NULL, "hipExtMallocWithFlags",                                           \
+	  (gpu_ptr * out, size_t bytes, unsigned flags))
+
 /* Functions that only one of the vendors has. */
 #define GPU_CUDA_FUNCTIONS(X)                                                                      \
 	X(context_retain, "cuDevicePrimaryCtxRetain", (gpu_context * out, int dev))                \
@@ -100,6 +117,7 @@ struct gpu_driver {
 #define GPU_MEMBER(name, cuda, hip, args) int(*name) args;
 	GPU_DRIVER_FUNCTIONS(GPU_MEMBER)
 	GPU_GRAPH_FUNCTIONS(GPU_MEMBER)
+	GPU_PEER_FUNCTIONS(GPU_MEMBER)
 #undef GPU_MEMBER
 #define GPU_MEMBER(name, symbol, args) int(*name) args;
 	GPU_CUDA_FUNCTIONS(GPU_MEMBER)

@@ -111,6 +111,32 @@ enum lmd_status gpu_event_wait(void *state, struct lmd_event *e, uint64_t timeou
 enum lmd_status gpu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
 				     struct lmd_error *err);
 
+/* The next event that is recorded on a queue has the result of a run of a device group as well. */
+void gpu_queue_note(struct lmd_queue *q, const struct lmd_devgroup *g, uint32_t rank, uint64_t turn);
+
+/* ---- groups of devices (devgroup.c) ---- */
+
+enum lmd_status gpu_devgroup_create(void *const *states, uint32_t n, struct lmd_devgroup **out,
+				    struct lmd_error *err);
+void gpu_devgroup_destroy(struct lmd_devgroup *g);
+/* Memory that other devices of a group write or read. */
+enum lmd_status gpu_peer_alloc(struct gpu_dev *dev, uint64_t bytes, gpu_ptr *out,
+			       struct lmd_error *err);
+/* struct gpu_peers of a rank, in its device's memory; 0, with a message, if the device is not that
+ * rank of n. */
+gpu_ptr gpu_devgroup_peers(const struct lmd_devgroup *g, const struct gpu_dev *dev, uint32_t rank,
+			   uint32_t n, struct lmd_error *err);
+/* Counts a call of plan_run of a rank, whether it is accepted or not: returns the turn, from 1 on. */
+uint64_t gpu_devgroup_turn(struct lmd_devgroup *g, uint32_t rank);
+/* Says that a rank does not run its plan in a turn. */
+void gpu_devgroup_refuse(struct lmd_devgroup *g, uint32_t rank, uint64_t turn);
+/* LMD_CANCELLED if one of the ranks does not. */
+enum lmd_status gpu_devgroup_check(const struct lmd_devgroup *g, uint32_t rank, uint64_t turn,
+				   struct lmd_error *err);
+/* How the run of a rank, which is complete, has ended. */
+enum lmd_status gpu_devgroup_result(const struct lmd_devgroup *g, uint32_t rank, uint64_t turn,
+				    struct lmd_error *err);
+
 /* ---- weights (weight.c) ---- */
 
 struct lmd_weight {

@@ -4,7 +4,11 @@
  * arguments of launches never change and kernels stride over what the step block counts, so a graph
  * is right for every step; only the numbers of blocks are chosen for some number of rows.  Rows are
  * rounded up, so that few graphs serve all steps in which each sequence has one row.  A plan keeps
- * the graphs that it used last.  A graph is made when its rows come for the second time. */
+ * the graphs that it used last.  A graph is made when its rows come for the second time.
+ *
+ * In a device group all steps are graphs, others than these for one step only.  Its launches wait on the
+ * device for those of other ranks, which the host submits afterwards: if they were submitted one by
+ * one, the driver's queue could be full before that, and the host would wait for ever. */
 #include <string.h>
 
 #include "plan.h"
@@ -63,52 +67,83 @@ static struct gpu_graph *find(struct lmd_compiled_plan *p, const struct gpu_live
 }
 
 /* Makes a graph of the launches; without one they are launched one by one from now on. */
-static enum lmd_status capture(struct lmd_compiled_plan *p, gpu_stream s, struct gpu_graph *g,
-			       struct lmd_error *err)
+static enum lmd_status capture(struct lmd_compiled_plan *p, gpu_stream s,
+			       const struct gpu_live *live, gpu_exec *out, struct lmd_error *err)
 {
 	const struct gpu_driver *drv = p->dev->drv;
 	gpu_captured captured = NULL;
 	enum lmd_status st;
 	int code = drv->capture_begin(s, GPU_CAPTURE_RELAXED);
 
+	*out = NULL;
 	if (code) {
 		p->dev->no_graphs = true;
 		return LMD_OK;
 	}
-	st = launch_all(p, s, &g->live, err);
+	st = launch_all(p, s, live, err);
 	code = drv->capture_end(s, &captured);
 	if (st == LMD_OK && !code)
-		code = drv->graph_create(&g->exec, captured, 0);
+		code = drv->graph_create(out, captured, 0);
 	if (captured)
 		(void)drv->captured_free(captured);
 	if (code) {
-		g->exec = NULL;
+		*out = NULL;
 		p->dev->no_graphs = true;
 	}
 	return st;
 }
 
+static enum lmd_status launch_graph(struct lmd_compiled_plan *p, gpu_stream s, gpu_exec exec,
+				    struct lmd_error *err)
+{
+	return gpu_check(p->dev, p->dev->drv->graph_launch(exec, s), "a graph", err);
+}
+
+/* Launches everything as a graph that is used once; the driver frees it when it has run. */
+static enum lmd_status run_once(struct lmd_compiled_plan *p, gpu_stream s,
+				const struct gpu_live *live, struct lmd_error *err)
+{
+	gpu_exec exec;
+	enum lmd_status st = capture(p, s, live, &exec, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (!exec)
+		return launch_all(p, s, live, err);
+	st = launch_graph(p, s, exec, err);
+	(void)p->dev->drv->graph_free(exec);
+	return st;
+}
+
+static bool has_graphs(const struct gpu_dev *dev)
+{
+	const struct gpu_driver *drv = dev->drv;
+
+	return !dev->no_graphs && drv->capture_begin && drv->capture_end && drv->captured_free &&
+	       drv->graph_create && drv->graph_free && drv->graph_launch;
+}
+
 enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
 			      const struct gpu_live *live, struct lmd_error *err)
 {
-	const struct gpu_driver *drv = p->dev->drv;
 	enum lmd_status st = LMD_OK;
 	struct gpu_graph *g;
 	struct gpu_live rows;
 
-	if (p->dev->no_graphs || !drv->capture_begin || !drv->capture_end || !drv->captured_free ||
-	    !drv->graph_create || !drv->graph_free || !drv->graph_launch ||
-	    !round_rows(live, &rows))
+	if (!has_graphs(p->dev))
 		return launch_all(p, s, live, err);
+	if (!round_rows(live, &rows))
+		return p->devgroup ? run_once(p, s, live, err) : launch_all(p, s, live, err);
 	g = find(p, &rows);
 	g->used = ++p->n_run;
 	if (!g->exec && g->seen)
-		st = capture(p, s, g, err);
+		st = capture(p, s, &g->live, &g->exec, err);
 	if (st != LMD_OK)
 		return st;
-	if (!g->exec)
-		return launch_all(p, s, live, err);
-	return gpu_check(p->dev, drv->graph_launch(g->exec, s), "a graph", err);
+	if (g->exec)
+		return launch_graph(p, s, g->exec, err);
+	return p->devgroup && has_graphs(p->dev) ? run_once(p, s, live, err)
+						 : launch_all(p, s, live, err);
 }
 
 void gpu_graph_fini(struct lmd_compiled_plan *p)

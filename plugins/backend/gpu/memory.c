@@ -143,11 +143,23 @@ static enum lmd_status check_range(struct gpu_dev *dev, const struct lmd_buffer 
 	return LMD_OK;
 }
 
+/* From the memory of another device; memory of the host is the same for all. */
+static int copy_from_peer(const struct gpu_dev *dev, gpu_ptr to, const struct gpu_dev *peer,
+			  gpu_ptr from, size_t bytes, gpu_stream s)
+{
+	if (dev->vendor->hip)
+		return dev->drv->peer_copy_hip(to, dev->number, from, peer->number, bytes, s);
+	return dev->drv->peer_copy(to, dev->context, from, peer->context, bytes, s);
+}
+
 /* Host memory on both sides is the device's work, too: it has its place in the queue's order. */
 static int copy(struct gpu_dev *dev, gpu_stream s, const struct lmd_buffer *dst, char *dst_ptr,
 		uint64_t dst_off, const struct lmd_buffer *src, const char *src_ptr,
 		uint64_t src_off, uint64_t bytes)
 {
+	if (dst && src && src->dev != dev && !src->host && !dst->host)
+		return copy_from_peer(dev, dst->at + dst_off, src->dev, src->at + src_off,
+				      (size_t)bytes, s);
 	if (dst && src)
 		return dev->drv->copy(dst->at + dst_off, src->at + src_off, (size_t)bytes, s);
 	if (dst)

@@ -67,8 +67,12 @@ enum lmd_status gpu_plan_observe(void *state, struct lmd_compiled_plan *p,
 	bool go = true;
 	enum lmd_status st = gpu_enter(dev, &dev->error);
 
+	if (st == LMD_OK && p->devgroup)
+		st = lmd_fail(&dev->error, LMD_UNSUPPORTED,
+			      "%s: the values of a rank cannot be observed by themselves",
+			      dev->vendor->name);
 	if (st == LMD_OK)
-		st = gpu_run_begin(p, dev->stream, step, in, n_in, &live, &dev->error);
+		st = gpu_run_begin(p, dev->stream, 0, step, in, n_in, &live, &dev->error);
 	if (st != LMD_OK)
 		return st;
 	rows = h->alloc(h->ctx, most_elements(p->plan) * sizeof(*rows));

@@ -20,6 +20,8 @@ static const gpu_lower_fn lower[LMD_N_OP] = {
 	[LMD_OP_CONV] = gpu_lower_conv,       [LMD_OP_SCAN] = gpu_lower_scan,
 	[LMD_OP_PATCH] = gpu_lower_patch,     [LMD_OP_INDEX] = gpu_lower_index,
 	[LMD_OP_SAMPLE] = gpu_lower_sample,   [LMD_OP_CAST_COPY] = gpu_lower_cast_copy,
+	[LMD_OP_ALLREDUCE] = gpu_lower_collective,
+	[LMD_OP_ALLGATHER] = gpu_lower_collective,
 };
 
 static gpu_lower_fn lower_of(const struct lmd_op *op)
@@ -57,6 +59,8 @@ static void lower_all(struct gpu_build *b)
 		else
 			gpu_build_fail(b, "operation %u has no kernel", b->plan->ops[b->op].code);
 	}
+	if (b->n_exchange)
+		gpu_build_peer_end(b);
 }
 
 /* Finds out how much memory the ops need between their launches. */
@@ -82,6 +86,7 @@ enum lmd_status gpu_plan_query(void *state, const struct lmd_compile *c, struct 
 	if (st != LMD_OK)
 		return st;
 	cost.bytes = p.layout.bytes + p.temp_bytes + sizeof(struct gpu_run) +
+		     2 * (p.show_bytes + p.sum_bytes) +
 		     gpu_tail_bytes(c->plan) + p.n_counter * sizeof(uint32_t);
 	LMD_PUT(out, &cost);
 	return LMD_OK;
@@ -189,6 +194,8 @@ static enum lmd_status allocate(struct lmd_compiled_plan *p, const struct lmd_co
 		st = gpu_alloc(p->dev, gpu_tail_bytes(p->plan), "a plan", &p->tails, err);
 	if (st == LMD_OK)
 		st = gpu_alloc(p->dev, p->n_counter * sizeof(uint32_t), "a plan", &p->counters, err);
+	if (st == LMD_OK)
+		st = gpu_peer_alloc(p->dev, 2 * (p->show_bytes + p->sum_bytes), &p->shown, err);
 	if (st == LMD_OK && p->counters)
 		st = gpu_check(p->dev,
 			       p->dev->drv->fill(p->counters, 0, p->n_counter * sizeof(uint32_t),
@@ -202,6 +209,26 @@ static enum lmd_status allocate(struct lmd_compiled_plan *p, const struct lmd_co
 		p->values = p->own_values;
 	}
 	return st;
+}
+
+static bool has_collectives(const struct lmd_plan *plan)
+{
+	uint32_t i = 0;
+
+	while (i < plan->n_op && plan->ops[i].code != LMD_OP_ALLREDUCE &&
+	       plan->ops[i].code != LMD_OP_ALLGATHER)
+		i++;
+	return i < plan->n_op;
+}
+
+static enum lmd_status join(struct lmd_compiled_plan *p, const struct lmd_compile *c,
+			    struct lmd_error *err)
+{
+	if (!has_collectives(p->plan))
+		return LMD_OK;
+	p->devgroup = c->devgroup;
+	p->peers = gpu_devgroup_peers(c->devgroup, p->dev, p->plan->key.rank, p->plan->key.n_rank, err);
+	return p->peers ? LMD_OK : LMD_INVALID;
 }
 
 static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_compile *c,
@@ -220,7 +247,9 @@ static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_com
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a plan", p->dev->vendor->name);
 	if (p->plan->n_weight_ref)
 		memcpy(p->weights, c->weights, p->plan->n_weight_ref * sizeof(struct lmd_weight *));
-	st = measure(p, err);
+	st = join(p, c, err);
+	if (st == LMD_OK)
+		st = measure(p, err);
 	if (st == LMD_OK)
 		st = allocate(p, c, err);
 	if (st == LMD_OK)
@@ -301,6 +330,7 @@ void gpu_plan_destroy(void *state, struct lmd_compiled_plan *p)
 	gpu_free(dev, p->temp);
 	gpu_free(dev, p->tails);
 	gpu_free(dev, p->counters);
+	gpu_free(dev, p->shown);
 	gpu_free(dev, p->own_values);
 	h->free(h->ctx, p->freq);
 	h->free(h->ctx, p->plane);

@@ -74,6 +74,9 @@ struct lmd_compiled_plan {
 	uint64_t temp_bytes;
 	gpu_ptr tails, counters; /* of tail.c */
 	uint64_t n_counter;
+	struct lmd_devgroup *devgroup; /* NULL: the plan has no collectives */
+	gpu_ptr peers, shown; /* of ops_peer.c: the group, and what this rank shows to the others */
+	uint64_t show_bytes, sum_bytes; /* there are two of each */
 	gpu_ptr *freq, *plane; /* [n_rope] */
 	struct gpu_launch *launches;
 	uint32_t n_launch, cap_launch;
@@ -90,6 +93,7 @@ struct gpu_build {
 	uint32_t op;
 	uint64_t temp_at;
 	gpu_ptr groups; /* the op's pairs by slice; 0 = not yet */
+	uint32_t n_exchange;
 	uint32_t n_tail;
 	enum lmd_status status; /* sticky */
 	struct lmd_error *err;
@@ -175,6 +179,9 @@ void gpu_lower_patch(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_sample(struct gpu_build *b, const struct lmd_op *op);
 void gpu_lower_cast_copy(struct gpu_build *b, const struct lmd_op *op);
+void gpu_lower_collective(struct gpu_build *b, const struct lmd_op *op);
+/* Ends a plan with collectives. */
+void gpu_build_peer_end(struct gpu_build *b);
 
 /* Makes the attention that was appended last round its results, if they are the rows of x; false
  * if it does not.  lengths: of the sequences whose rows are to be rounded nevertheless
@@ -183,8 +190,9 @@ bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32
 
 /* ---- running (run.c) ---- */
 
-/* Checks the step and the inputs, copies the block and makes the page table changes. */
-enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
+/* Checks the step and the inputs, copies the block and makes the page table changes.  turn: of the
+ * device group, or 0. */
+enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s, uint64_t turn,
 			      const struct lmd_step *step, const struct lmd_binding *in,
 			      uint32_t n_in, struct gpu_live *live, struct lmd_error *err);
 enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,

@@ -5,13 +5,23 @@
 
 #include "gpu.h"
 
+/* Runs of a device group, whose results the devices write down. */
+struct note {
+	const struct lmd_devgroup *group; /* NULL: there are none */
+	uint32_t rank;
+	uint64_t first, last;
+};
+
 struct lmd_queue {
 	gpu_stream stream;
+	struct note note; /* since the last event */
 };
 
 struct lmd_event {
 	gpu_mark mark;
 	bool used;
+	struct note note;        /* until they are known, */
+	struct lmd_error result; /* and then */
 };
 
 enum { NO_TIMING = 2, BLOCKING = 1, NON_BLOCKING = 1 };
@@ -95,8 +105,33 @@ enum lmd_status gpu_event_record(void *state, struct lmd_queue *q, struct lmd_ev
 	if (st == LMD_OK)
 		st = gpu_check(dev, dev->drv->mark_record(e->mark, gpu_queue_stream(dev, q)),
 			       "recording an event", err);
-	e->used = e->used || st == LMD_OK;
+	if (st == LMD_OK) {
+		e->used = true;
+		e->result = (struct lmd_error){0};
+		e->note = q ? q->note : (struct note){0};
+		if (q)
+			q->note = (struct note){0};
+	}
 	return st;
+}
+
+void gpu_queue_note(struct lmd_queue *q, const struct lmd_devgroup *g, uint32_t rank, uint64_t turn)
+{
+	uint64_t first = q->note.group == g ? q->note.first : turn;
+
+	q->note = (struct note){.group = g, .rank = rank, .first = first, .last = turn};
+}
+
+/* The first failure of the runs before an event that has fired. */
+static enum lmd_status result_of(struct lmd_event *e, struct lmd_error *err)
+{
+	const struct note n = e->note;
+
+	e->note = (struct note){0}; /* the group may be gone when somebody waits again */
+	for (uint64_t t = n.first; n.group && t <= n.last && e->result.status == LMD_OK; t++)
+		(void)gpu_devgroup_result(n.group, n.rank, t, &e->result);
+	return e->result.status == LMD_OK ? LMD_OK
+					  : lmd_fail(err, e->result.status, "%s", e->result.text);
 }
 
 enum lmd_status gpu_queue_done(struct gpu_dev *dev, struct lmd_queue *q, struct lmd_event *done,
@@ -134,7 +169,10 @@ enum lmd_status gpu_event_wait(void *state, struct lmd_event *e, uint64_t timeou
 				dev->vendor->name);
 	code = timeout_ns == UINT64_MAX ? dev->drv->mark_sync(e->mark)
 					: wait_until(dev, e, timeout_ns);
-	return code == GPU_CODE_NOT_READY ? LMD_TIMEOUT : gpu_check(dev, code, "the work", err);
+	if (code == GPU_CODE_NOT_READY)
+		return LMD_TIMEOUT;
+	st = gpu_check(dev, code, "the work", err);
+	return st == LMD_OK ? result_of(e, err) : st;
 }
 
 enum lmd_status gpu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,

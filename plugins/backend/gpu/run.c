@@ -126,11 +126,11 @@ static enum lmd_status launch(struct gpu_dev *dev, gpu_stream s, uint32_t kernel
 	return gpu_check(dev, code, gpu_kernel_name(kernel), err);
 }
 
-enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s,
+enum lmd_status gpu_run_begin(struct lmd_compiled_plan *p, gpu_stream s, uint64_t turn,
 			      const struct lmd_step *step, const struct lmd_binding *in,
 			      uint32_t n_in, struct gpu_live *live, struct lmd_error *err)
 {
-	struct gpu_begin_args a = {.run = p->run};
+	struct gpu_begin_args a = {.run = p->run, .turn = turn};
 	enum lmd_status st = count_rows(p, step, live, err);
 
 	if (st == LMD_OK)
@@ -278,12 +278,10 @@ static enum lmd_status copy_output(struct lmd_compiled_plan *p, gpu_stream s,
 		      ((uint64_t)live->rows[v->space] * v->width + 255) / 256, 1, 256, 0, &a, err);
 }
 
-enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
-			     const struct lmd_step *step, const struct lmd_binding *in,
-			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
-			     struct lmd_event *done)
+static enum lmd_status run(struct gpu_dev *dev, struct lmd_queue *q, struct lmd_compiled_plan *p,
+			   uint64_t turn, const struct lmd_step *step, const struct lmd_binding *in,
+			   uint32_t n_in, const struct lmd_binding *out, uint32_t n_out)
 {
-	struct gpu_dev *dev = state;
 	gpu_stream s = gpu_queue_stream(dev, q);
 	struct gpu_live live;
 	enum lmd_status st = gpu_enter(dev, &dev->error);
@@ -291,11 +289,33 @@ enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	if (st == LMD_OK && step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED))
 		st = lmd_fail(&dev->error, LMD_CANCELLED, "%s: cancelled before the first launch",
 			      dev->vendor->name);
+	if (st == LMD_OK && turn && !q)
+		st = lmd_fail(&dev->error, LMD_INVALID, "%s: the ranks of a group need queues",
+			      dev->vendor->name);
+	if (st == LMD_OK && turn)
+		st = gpu_devgroup_check(p->devgroup, p->plan->key.rank, turn, &dev->error);
 	if (st == LMD_OK)
-		st = gpu_run_begin(p, s, step, in, n_in, &live, &dev->error);
+		st = gpu_run_begin(p, s, turn, step, in, n_in, &live, &dev->error);
 	if (st == LMD_OK)
 		st = gpu_graph_run(p, s, &live, &dev->error);
 	for (uint32_t i = 0; st == LMD_OK && i < n_out; i++)
 		st = copy_output(p, s, &live, &out[i], &dev->error);
+	return st;
+}
+
+enum lmd_status gpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
+{
+	struct gpu_dev *dev = state;
+	uint32_t rank = p->plan->key.rank;
+	uint64_t turn = p->devgroup ? gpu_devgroup_turn(p->devgroup, rank) : 0;
+	enum lmd_status st = run(dev, q, p, turn, step, in, n_in, out, n_out);
+
+	if (turn && st != LMD_OK)
+		gpu_devgroup_refuse(p->devgroup, rank, turn);
+	else if (turn)
+		gpu_queue_note(q, p->devgroup, rank, turn);
 	return st == LMD_OK ? gpu_queue_done(dev, q, done, &dev->error) : st;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/team.h"
+#include "core/conformance/tensor_cache.h"
 #include "core/plugin/host_services.h"
 #include "plugins/backend/ref/naive_test.h"
 #include "tests/lmd_check.h"
@@ -19,6 +20,7 @@ struct fixture {
 	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *factory;
 	uint64_t seed;
+	struct oc_tensor_cache *tensor_cache;
 };
 static struct fixture fx;
 
@@ -37,10 +39,12 @@ static void setup(void)
 			      LMD_OK,
 		      "%s", err.text);
 	fx.seed = lmd_seed("ref", SEED);
+	fx.tensor_cache = oc_tensor_cache_create(64u << 20);
 }
 
 static void teardown(void)
 {
+	oc_tensor_cache_destroy(fx.tensor_cache);
 	lmi_factory_give(fx.registry, fx.factory);
 	lmi_plugin_registry_destroy(fx.registry);
 	lmi_host_destroy(fx.host);
@@ -106,6 +110,7 @@ static struct oc *create(const struct opcase *def, const struct oc_layout *layou
 	struct lmd_error err = {.text = ""};
 	struct oc *c = NULL;
 
+	dev.tensor_cache = fx.tensor_cache;
 	ck_assert_msg(oc_create(&c, def, layout, be->host, &dev, fx.seed, lowered, &err) == LMD_OK,
 		      "%s", err.text);
 	return c;

@@ -14,6 +14,8 @@
 #define GPU_N_SPACE   9
 #define GPU_MAX_PART  32  /* parts of the keys of a row (kern/split.h) */
 #define GPU_CHUNK     256 /* keys of a chunk */
+#define GPU_MAX_PEER  8   /* devices of a group */
+#define GPU_N_TURN    64u /* runs of a group whose ends are kept */
 #define GPU_SHARED_BYTES 49152u /* shared memory that a block may ask for on every device */
 #define GPU_PLANES    256u /* in a type: its rows lie in planes (kern/planes.h) */
 
@@ -47,12 +49,14 @@ struct gpu_run {
 	uint64_t x_off[6], x_h[6], x_w[6];
 	struct gpu_group group[GPU_MAX_GROUP];
 	uint64_t chained;         /* i32 [sequence slots]: the token sampled last */
-	uint32_t n_group, reserved;
+	uint64_t turn;            /* number of this run in its device group; 0 = none */
+	uint32_t n_group;
+	uint32_t gave_up;         /* enum gpu_peer_end of this run so far */
 	struct gpu_input in[GPU_MAX_INPUT];
 };
 
 struct gpu_begin_args {
-	uint64_t run;
+	uint64_t run, turn;
 	uint32_t n_in, reserved;
 	struct gpu_input in[GPU_MAX_INPUT];
 };
@@ -423,6 +427,46 @@ struct gpu_lora_args {
 	uint32_t n_stack, mode;
 };
 
+/* ---- groups of devices (peer.h) ---- */
+
+/* How a rank's run ended. */
+enum gpu_peer_end { GPU_PEER_OK = 0, GPU_PEER_CANCELLED = 1, GPU_PEER_TIMEOUT = 2 };
+
+/* Meetings of a run are numbered from 1; a plan has two for each exchange, and all runs have this one. */
+#define GPU_LAST_MEETING 0xffffu
+#define GPU_TIME(turn, meeting) ((uint64_t)(turn) << 16 | (meeting))
+
+/* What a rank tells another one; in the memory of the one that reads it. */
+struct gpu_mail {
+	uint64_t time;            /* GPU_TIME of the last meeting that it has come to */
+	uint64_t failed;          /* turn of its last run that gave up */
+	uint64_t rows[4];         /* where its rows are: [exchange % 2], sums [2 + exchange % 2] */
+	uint64_t reserved[2];
+};
+
+/* A group as one of its ranks sees it; in the memory of that rank. */
+struct gpu_peers {
+	uint64_t mail;            /* struct gpu_mail [n]: what the ranks tell this one */
+	uint64_t out[GPU_MAX_PEER]; /* this rank's mail to each of the others */
+	uint64_t refused;         /* u64 [n][GPU_N_TURN] of the host: turns that a rank never ran */
+	uint64_t ends;            /* u64 [GPU_N_TURN] of the host: turn << 8 | enum gpu_peer_end */
+	uint32_t rank, n;
+};
+
+struct gpu_peer_args {
+	uint64_t run;
+	uint64_t peers;           /* struct gpu_peers */
+	struct gpu_view x, y;
+	uint64_t rows;            /* f32 [rows of x][columns]: what this rank shows */
+	uint64_t sums;            /* f32: its part of the sums, which it shows as well */
+	uint64_t counter;         /* u32, 0 between launches */
+	uint32_t exchange;        /* its number in the plan */
+	uint32_t reserved;
+};
+
+/* Sums of more rows than this are divided among the ranks, if there are more than two. */
+#define GPU_DIRECT_ROWS 16u
+
 /* ---- the list of kernels: X(name, struct of its arguments) ---- */
 
 #define GPU_LINEAR_KERNEL(X, constant, name, number, head, bytes, groups) \
@@ -493,6 +537,8 @@ struct gpu_lora_args {
 	X(scan, gpu_scan_args) X(patch, gpu_patch_args) X(index, gpu_index_args) \
 	X(sample, gpu_sample_args) X(remember, gpu_sample_args) X(lora, gpu_lora_args) \
 	X(round, gpu_round_args) X(halves, gpu_halves_args) X(group, gpu_group_args) \
+	X(peer_share, gpu_peer_args) X(peer_sum, gpu_peer_args) X(peer_spread, gpu_peer_args) \
+	X(peer_gather, gpu_peer_args) X(peer_end, gpu_peer_args) \
 	GPU_LINEAR_KERNELS(X) GPU_FAST_KERNELS(X) \
 	GPU_SPLIT_KERNELS(X) GPU_EXACT_KERNELS(X)
 

@@ -143,6 +143,27 @@ GPU_FN float gpu_attn_bias(const struct gpu_attn_args *a, const struct gpu_run *
 		       a->bias_w)[(uint64_t)gpu_attn_bucket(a, d) * a->q.n_head + w->head];
 }
 
+/* A key or its value: its address in a cache, or, without one, its row in this step. */
+struct gpu_attn_place {
+	const uint8_t *at;
+	uint32_t row;
+};
+
+GPU_FN struct gpu_attn_place gpu_attn_find(const struct gpu_run *r, const struct gpu_attn_src *s,
+					   const struct gpu_attn_row *w, uint32_t key, int is_v)
+{
+	struct gpu_attn_place p = {GPU_PTR(const uint8_t, 0), key};
+	uint32_t n;
+
+	if (s->kind == 1) {
+		p.at = gpu_attn_cached(r, s, w, key, is_v && s->cache.has_v);
+	} else if (s->kind == 2) {
+		gpu_seq_rows(r, s->k.space, w->seq, &p.row, &n);
+		p.row += key;
+	}
+	return p;
+}
+
 /* Column c of a key, or of its value: in a cache, or in a row of this step. */
 GPU_FN float gpu_attn_column(const struct gpu_attn_src *s, const struct gpu_attn_row *w,
 			     uint32_t row, const uint8_t *cached, int is_v, uint32_t c)
@@ -163,24 +184,18 @@ GPU_FN void gpu_attn_key(const struct gpu_attn_args *a, const struct gpu_run *r,
 			 const struct gpu_attn_src *s, const struct gpu_attn_row *w, uint32_t key,
 			 uint32_t cols, struct gpu_attn_state *t)
 {
-	const uint8_t *k =
-		s->kind == 1 ? gpu_attn_cached(r, s, w, key, 0) : GPU_PTR(const uint8_t, 0);
-	const uint8_t *v = k;
+	struct gpu_attn_place k = gpu_attn_find(r, s, w, key, 0);
+	const uint8_t *v = k.at;
 	int own_v = s->kind == 2 || s->cache.has_v;
 	float score = 0, keep, weight;
-	uint32_t row = key, n;
 
 	if (gpu_attn_hidden(a, r, s, w, key))
 		return;
-	if (s->kind == 2) {
-		gpu_seq_rows(r, s->k.space, w->seq, &row, &n);
-		row += key;
-	}
 	for (uint32_t i = 0; i < cols; i++) {
 		uint32_t c = i * GPU_WARP + w->lane;
 
 		if (c < a->q.width)
-			score += t->q[i] * gpu_attn_column(s, w, row, k, 0, c);
+			score += t->q[i] * gpu_attn_column(s, w, k.row, k.at, 0, c);
 	}
 	score = a->scale * gpu_warp_sum(score) + gpu_attn_bias(a, r, s, w, key);
 	score = gpu_softcap(score, a->softcap);
@@ -197,7 +212,7 @@ GPU_FN void gpu_attn_key(const struct gpu_attn_args *a, const struct gpu_run *r,
 
 		if (c < a->y.width)
 			t->acc[i] =
-				t->acc[i] * keep + weight * gpu_attn_column(s, w, row, v, own_v, c);
+				t->acc[i] * keep + weight * gpu_attn_column(s, w, k.row, v, own_v, c);
 	}
 }
 

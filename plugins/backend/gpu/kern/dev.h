@@ -99,6 +99,36 @@ GPU_FN void gpu_fence(void)
 	__threadfence();
 }
 
+/* A word that other devices and the host write as well: what its writer has written before it is seen
+ * by the thread that has read it. */
+GPU_FN uint64_t gpu_system_load(const uint64_t *p)
+{
+	uint64_t v;
+
+	asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+}
+
+GPU_FN void gpu_system_store(uint64_t *p, uint64_t v)
+{
+	asm volatile("st.release.sys.global.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+}
+
+/* Time that a thread may wait for other devices, in ticks of the clock. */
+#define GPU_GIVE_UP 30000000000ull
+#define GPU_POLL    1024u /* looks at a word before one at the memory of the host */
+GPU_FN uint64_t gpu_ticks(void)
+{
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+	return t;
+}
+
+GPU_FN void gpu_pause(void)
+{
+}
+
 /* Numbers that are read once: they leave the cache to the others. */
 GPU_FN struct gpu_four gpu_stream16(const uint8_t *p)
 {
@@ -212,6 +242,28 @@ GPU_FN void gpu_fence(void)
 	__threadfence();
 }
 
+GPU_FN uint64_t gpu_system_load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+GPU_FN void gpu_system_store(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+#define GPU_GIVE_UP 60000000000ull
+#define GPU_POLL    1024u
+GPU_FN uint64_t gpu_ticks(void)
+{
+	return __builtin_readcyclecounter();
+}
+
+GPU_FN void gpu_pause(void)
+{
+	__builtin_amdgcn_s_sleep(1);
+}
+
 typedef unsigned gpu_vector __attribute__((ext_vector_type(4)));
 
 GPU_FN struct gpu_four gpu_four_of(gpu_vector v)
@@ -237,6 +289,21 @@ GPU_FN struct gpu_four gpu_load16(const void *p)
 
 #elif !defined(GPU_EMULATION) /* its header is included before this one */
 #error "kernels are compiled by nvcc, by hipcc or with an emulation"
+#endif
+
+/* ---- rows that devices show each other ---- */
+
+#ifndef GPU_EMULATION
+/* Writes into this device's memory, and reads from that of any device. */
+GPU_FN void gpu_show(uint32_t *p, uint32_t v)
+{
+	*p = v;
+}
+
+GPU_FN uint32_t gpu_look(const uint32_t *p)
+{
+	return *p;
+}
 #endif
 
 /* ---- exact arithmetic ---- */

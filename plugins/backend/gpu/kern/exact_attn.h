@@ -17,33 +17,12 @@ struct gpu_exact_shared {
 	float *red, *lanes, *s, *q, *o;
 };
 
-/* Address of a key (or value) in the cache and its row of the step otherwise. */
-struct gpu_exact_key {
-	const uint8_t *at;
-	uint32_t row;
-};
-
-GPU_FN struct gpu_exact_key gpu_exact_key_of(const struct gpu_run *r, const struct gpu_attn_src *s,
-					     const struct gpu_attn_row *w, uint32_t key, int is_v)
-{
-	struct gpu_exact_key k = {GPU_PTR(const uint8_t, 0), key};
-	uint32_t n;
-
-	if (s->kind == 1) {
-		k.at = gpu_attn_cached(r, s, w, key, is_v && s->cache.has_v);
-		return k;
-	}
-	gpu_seq_rows(r, s->k.space, w->seq, &k.row, &n);
-	k.row += key;
-	return k;
-}
-
 /* Score of a key, one column after the other. */
 GPU_FN float gpu_exact_score(const struct gpu_attn_args *a, const struct gpu_run *r,
 			     const struct gpu_attn_src *s, const struct gpu_attn_row *w,
 			     uint32_t key, const float *q)
 {
-	struct gpu_exact_key k = gpu_exact_key_of(r, s, w, key, 0);
+	struct gpu_attn_place k = gpu_attn_find(r, s, w, key, 0);
 	float score = 0;
 	int32_t d;
 
@@ -69,7 +48,7 @@ GPU_FN float gpu_exact_values(const struct gpu_run *r, const struct gpu_attn_src
 	float v = 0;
 
 	for (uint32_t j = from; j < to; j++) {
-		struct gpu_exact_key k = gpu_exact_key_of(r, s, w, j, 1);
+		struct gpu_attn_place k = gpu_attn_find(r, s, w, j, 1);
 
 		v = DEVICE_ADD(v, DEVICE_MUL(p[j - first],
 					   gpu_attn_column(s, w, k.row, k.at, own_v, c)));

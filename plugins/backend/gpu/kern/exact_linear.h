@@ -49,16 +49,7 @@ GPU_FN void gpu_exact_emit(const struct gpu_linear_args *a, uint32_t item, uint3
 		v = DEVICE_MUL(v, e->scale);
 	if (a->w.n_bias)
 		v = DEVICE_ADD(v, gpu_weight_bias(&a->w, slice, n));
-	v = device_exact_act(e->act, v);
-	if (e->clamp)
-		v = fminf(fmaxf(v, e->clamp_lo), e->clamp_hi);
-	if (e->extra)
-		v = DEVICE_ADD(v, GPU_PTR(const float, e->extra)[col]);
-	if (gpu_is_set(&e->y))
-		gpu_put(&e->y, row, head, col, v);
-	if (gpu_is_set(&e->r_out))
-		gpu_put(&e->r_out, row, head, col,
-			DEVICE_ADD(gpu_linear_residual(a, row, head, col), DEVICE_MUL(e->a, v)));
+	gpu_linear_store(a, row, head, col, device_exact_act(e->act, v), 1);
 }
 
 /* Outputs [first, first + GPU_OUTPUTS) of `count` items from `item` on.  Every warp of the block

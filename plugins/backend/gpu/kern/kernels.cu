@@ -12,6 +12,7 @@
 #include "backend/gpu/kern/lora.h"
 #include "backend/gpu/kern/mixers.h"
 #include "backend/gpu/kern/norm.h"
+#include "backend/gpu/kern/peer.h"
 #include "backend/gpu/kern/rope_kv.h"
 #include "backend/gpu/kern/rows.h"
 #include "backend/gpu/kern/sample.h"

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_LINEAR_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_LINEAR_H
 
+#include "backend/common/exact_math.h"
 #include "backend/gpu/kern/act.h"
 #include "backend/gpu/kern/decode.h"
 
@@ -17,6 +18,27 @@ GPU_FN float gpu_linear_residual(const struct gpu_linear_args *a, uint32_t row, 
 
 	gpu_open(gpu_run_of(a->run), &in);
 	return gpu_get(&in, row, head, col);
+}
+
+/* The end of what follows a product, after the activation; exact: in exact arithmetic. */
+GPU_FN void gpu_linear_store(const struct gpu_linear_args *a, uint32_t row, uint32_t head,
+			     uint32_t col, float v, int exact)
+{
+	const struct gpu_epilogue *e = &a->e;
+	float r;
+
+	if (e->clamp)
+		v = fminf(fmaxf(v, e->clamp_lo), e->clamp_hi);
+	if (e->extra)
+		v = exact ? DEVICE_ADD(v, GPU_PTR(const float, e->extra)[col])
+			  : v + GPU_PTR(const float, e->extra)[col];
+	if (gpu_is_set(&e->y))
+		gpu_put(&e->y, row, head, col, v);
+	if (!gpu_is_set(&e->r_out))
+		return;
+	r = gpu_linear_residual(a, row, head, col);
+	gpu_put(&e->r_out, row, head, col,
+		exact ? DEVICE_ADD(r, DEVICE_MUL(e->a, v)) : r + e->a * v);
 }
 
 /* Stores an output of an item; v: the product alone. */
@@ -36,15 +58,7 @@ GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint
 	}
 	v = e->scale * v + gpu_weight_bias(&a->w, slice, n);
 	v = gpu_softcap(gpu_act(e->act, e->p, v, 0, 0), e->softcap);
-	if (e->clamp)
-		v = fminf(fmaxf(v, e->clamp_lo), e->clamp_hi);
-	if (e->extra)
-		v += GPU_PTR(const float, e->extra)[col];
-	if (gpu_is_set(&e->y))
-		gpu_put(&e->y, row, head, col, v);
-	if (gpu_is_set(&e->r_out))
-		gpu_put(&e->r_out, row, head, col,
-			gpu_linear_residual(a, row, head, col) + e->a * v);
+	gpu_linear_store(a, row, head, col, v, 0);
 }
 
 /* An item whose id names no slice. */

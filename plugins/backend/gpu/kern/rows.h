@@ -15,6 +15,10 @@ GPU_KERNEL gpu_begin(struct gpu_begin_args a)
 {
 	struct gpu_run *r = GPU_PTR(struct gpu_run, a.run);
 
+	if (GPU_TID == 0) {
+		r->turn = a.turn;
+		r->gave_up = GPU_PEER_OK;
+	}
 	for (uint32_t i = GPU_TID; i < a.n_in; i += GPU_THREADS)
 		r->in[i] = a.in[i];
 	for (uint32_t g = 0; g < r->n_group; g++) {
