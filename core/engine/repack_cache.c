@@ -203,14 +203,14 @@ static enum lmd_status write_one(struct list *l, const struct item *item,
 	size_t n = 0;
 	enum lmd_status st = lmi_engine_weights_describe(l->d->weights, item->ref, &f, &d, err);
 
-	lmi_inst_hold(l->inst);
 	if (st == LMD_OK)
 		st = l->d->ops->weight_load(l->d->state, &d, &x, err);
 	if (st == LMD_OK) {
+		lmi_inst_hold(l->inst); /* other models wait for one weight at most */
 		st = export(l, x, buf, cap, &n, err);
 		l->d->ops->weight_destroy(l->d->state, x);
+		lmi_inst_let_go(l->inst);
 	}
-	lmi_inst_let_go(l->inst);
 	lmi_engine_weights_floats_free(&f);
 	if (st == LMD_OK && w->at + n > l->inst->repack->max_bytes)
 		st = lmd_fail(err, LMD_INVALID, "more than the limit of %llu bytes",

@@ -63,6 +63,7 @@ enum emu_fault {
 	EMU_FAULT_RANKS = 20,       /* a group has its devices in the wrong order */
 	EMU_FAULT_FAILED = 21,      /* other ranks do not hear that one has failed */
 	EMU_FAULT_BEST = 22,        /* the best candidates of a row are not in order */
+	EMU_FAULT_STORED = 23,      /* weights that the host has kept are read from the wrong place */
 	EMU_N_FAULT
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);

@@ -67,6 +67,7 @@ device collectives of 2 ranks
 device collectives of 2 ranks
 device collectives with a cancelled rank
 -
+linear f32, K 24; 1 row
 EOF
 # Groups, in each mode.
 for mode in late=0 late=1 late=1,seed=7 late=1,buckets=1; do

@@ -81,7 +81,9 @@ static void *copy(struct emu_dev *dev, struct emu_weight *w, const void *from, u
 {
 	void *p = bytes ? emu_alloc(&dev->mem, (size_t)bytes) : NULL;
 
-	if (p && w->stored && w->at + bytes <= w->bytes)
+	if (p && w->stored && w->at + bytes <= w->bytes && dev->set.fault == EMU_FAULT_STORED)
+		memset(p, 0, (size_t)bytes);
+	else if (p && w->stored && w->at + bytes <= w->bytes)
 		memcpy(p, w->stored + w->at, (size_t)bytes);
 	else if (p && !w->stored)
 		memcpy(p, from, (size_t)bytes);
