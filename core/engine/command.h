@@ -254,6 +254,7 @@ struct lmi_engine_event {
 			struct lmi_engine_saved *saved;
 		} moved; /* MOVED */
 		struct {
+			uint64_t ns; /* that the copies took, without the steps between them */
 			uint64_t bytes; /* that each device stores for it */
 		} bound; /* BOUND */
 		struct lmd_error error; /* FAILED */

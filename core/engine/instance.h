@@ -169,6 +169,8 @@ struct lmi_inst_device {
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
 	struct lmi_engine_memory estimate; /* for the plan that most requests use */
 	struct lmi_engine_claim claim;
+	struct lmi_engine_shared staging; /* transfer.c; created by the first transfer */
+	bool has_no_staging;		  /* it could not be created */
 };
 
 struct lmi_engine_place;
