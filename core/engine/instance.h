@@ -378,6 +378,7 @@ struct lmi_engine_adapter {
 	uint32_t rank, n, k;
 	uint32_t n_stack; /* slices of a stack of experts, each with its own pair; 0 counts as 1 */
 	const float *a, *b;
+	const float *gain; /* [n_stack][n]; NULL: none */
 	float scale;
 };
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_adapter *ad,
