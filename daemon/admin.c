@@ -240,6 +240,13 @@ static uint32_t n_connection(void *arg)
 	return s.n_conn + http.n_conn;
 }
 
+static uint32_t http_addresses(void *arg, char out[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES])
+{
+	const struct lmi_daemon *d = arg;
+
+	return d->http ? lmi_http_addresses(d->http, out) : 0;
+}
+
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 {
 	return (struct lmi_service_hooks){.arg = d,
@@ -249,5 +256,6 @@ struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 					  .key_added = on_key_added,
 					  .key_removed = on_key_removed,
 					  .n_connection = n_connection,
+					  .http_addresses = http_addresses,
 					  .event = on_event};
 }

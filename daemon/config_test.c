@@ -333,7 +333,7 @@ static const struct {
 	 "llamad.conf:3: the key 'sessions' is already set in line 2"},
 	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is not a data type for a KV cache"},
 	{"[engine]\nkv_type_k = q8_1\n", "kv_type_k: 'q8_1' is not a data type for a KV cache"},
-	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is neither off nor process"},
+	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is none of auto, off and process"},
 	{"[model m]\ndraft_model = x.gguf\n", "key 'draft_model': 'x.gguf' is not an absolute path"},
 	{"[model m]\ndraft_lookup = x.txt\n", "key 'draft_lookup': 'x.txt' is not an absolute path"},
 	{"[model m]\npreload = yes\n", "key 'preload': 'yes' is neither on nor off"},

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/base/file.h"
+#include "core/base/tower_file.h"
 #include "hub/hub_impl.h"
 
 /* Without a choice the first of these that exists: what a small machine runs well, then smaller
@@ -214,8 +215,8 @@ uint32_t lmi_hub_choose_tower(const struct lmi_hub_entry *e, uint32_t n, uint32_
 		const char *path = e[i].path, *name = lmi_file_base_name(path);
 		size_t folder = (size_t)(name - path); /* with its slash */
 
-		if (!is_gguf(path) || strncasecmp(name, "mmproj", 6) != 0 ||
-		    strncmp(path, e[first].path, folder) != 0 || (best < n && folder < deepest))
+		if (!lmi_tower_is_name(name) || strncmp(path, e[first].path, folder) != 0 ||
+		    (best < n && folder < deepest))
 			continue;
 		if (best == n || folder > deepest || rank_of(path) < rank_of(e[best].path) ||
 		    (rank_of(path) == rank_of(e[best].path) && strcmp(path, e[best].path) < 0))

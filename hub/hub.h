@@ -112,6 +112,7 @@ LMD_NODISCARD enum lmd_status lmi_hub_fetch(const struct lmi_hub_file *f, const 
 
 enum lmi_hub_part_kind {
 	LMI_HUB_PART_MODEL,    /* a GGUF file */
+	LMI_HUB_PART_TOWER,    /* the GGUF file of the vision tower */
 	LMI_HUB_PART_LICENSE,  /* text */
 	LMI_HUB_PART_TEMPLATE, /* text; Ollama's registry alone, as the next three */
 	LMI_HUB_PART_SYSTEM,   /* text */

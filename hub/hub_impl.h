@@ -24,6 +24,10 @@ enum lmi_hub_kind {
 #define LMI_HUB_SIGNATURE_MAX	 (80u << 20)
 #define LMI_HUB_SIGNATURE_TYPE	 "application/vnd.llamad.model.signature.v1"
 
+/* The media types of a vision tower's layer: in Ollama's registry, and in Docker's model specification. */
+#define LMI_HUB_TOWER_TYPE_OLLAMA "application/vnd.ollama.image.projector"
+#define LMI_HUB_TOWER_TYPE_DOCKER "application/vnd.docker.ai.mmproj"
+
 /* A source in its parts; the texts are in the arena. */
 struct lmi_hub_ref {
 	enum lmi_hub_kind kind;

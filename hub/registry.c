@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/tower_file.h"
 #include "hub/http.h"
 #include "hub/hub_impl.h"
-
-#define TOWER_TYPE "application/vnd.ollama.image.projector"
 
 #define ACCEPT                                                                          \
 	"application/vnd.docker.distribution.manifest.v2+json, "                        \
@@ -59,11 +58,22 @@ static const char *text_of(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-static bool is_gguf(const json_t *layer)
+static const char *title_of(const json_t *layer)
+{
+	return text_of(json_object_get(layer, "annotations"), "org.opencontainers.image.title");
+}
+
+static bool is_tower(const json_t *layer)
 {
 	const char *type = text_of(layer, "mediaType");
-	const char *title = text_of(json_object_get(layer, "annotations"),
-				    "org.opencontainers.image.title");
+
+	return !strcmp(type, LMI_HUB_TOWER_TYPE_OLLAMA) || !strcmp(type, LMI_HUB_TOWER_TYPE_DOCKER) ||
+	       lmi_tower_is_name(title_of(layer));
+}
+
+static bool is_gguf(const json_t *layer)
+{
+	const char *type = text_of(layer, "mediaType"), *title = title_of(layer);
 	size_t n = strlen(title);
 
 	return !strcmp(type, "application/vnd.ollama.image.model") || strstr(type, ".gguf") ||
@@ -102,7 +112,7 @@ static enum lmd_status add_signature(struct lmi_hub_model *m, const struct lmi_h
 	return st;
 }
 
-/* A layer with a vision tower, of Ollama's registry: the first one is the model's. */
+/* A layer with a vision tower: the first one is the model's. */
 static enum lmd_status add_tower(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				 const json_t *layer, struct lmd_error *err)
 {
@@ -135,7 +145,7 @@ static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_h
 
 		if (!strcmp(text_of(layer, "mediaType"), LMI_HUB_SIGNATURE_TYPE))
 			st = add_signature(m, r, layer, err);
-		else if (!strcmp(text_of(layer, "mediaType"), TOWER_TYPE))
+		else if (is_tower(layer))
 			st = m->tower ? LMD_OK : add_tower(m, r, layer, err);
 		else if (is_gguf(layer))
 			st = add_layer(m, &f[m->n_files++], r, layer, err);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/printable.h"
+#include "core/base/tower_file.h"
 #include "service/import_job.h"
 #include "service/ops.h"
 #include "service/service_state.h"
@@ -41,6 +43,21 @@ static bool is_below(const char *path, const char *dir)
 }
 
 /* Resolves links and dots in the path, and checks that it is below a model folder. */
+static enum lmd_status resolve_path(struct lmi_svc_import *w, const char *path, char real[PATH_MAX])
+{
+	const struct lmi_service *svc = w->request.svc;
+	char shown[160];
+
+	(void)lmi_printable_path(shown, sizeof(shown), path);
+	if (!realpath(path, real))
+		return lmd_fail(&w->err, LMD_NOTFOUND, "path: '%s' does not exist", shown);
+	for (uint32_t i = 0; i < svc->o.n_model_dirs; i++)
+		if (is_below(real, svc->o.model_dirs[i]))
+			return LMD_OK;
+	return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not below any model_dir", shown);
+}
+
+/* Resolves the path of the request. */
 static enum lmd_status resolve(struct lmi_svc_import *w, char real[PATH_MAX])
 {
 	const struct lmd_str *q = &request(w)->path;
@@ -54,12 +71,23 @@ static enum lmd_status resolve(struct lmi_svc_import *w, char real[PATH_MAX])
 	if (!svc->o.n_model_dirs)
 		return lmd_fail(&w->err, LMD_INVALID,
 				"path: not allowed, since no model_dir is configured");
-	if (!realpath(path, real))
-		return lmd_fail(&w->err, LMD_NOTFOUND, "path: '%s' does not exist", shown);
-	for (uint32_t i = 0; i < svc->o.n_model_dirs; i++)
-		if (is_below(real, svc->o.model_dirs[i]))
-			return LMD_OK;
-	return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not below any model_dir", shown);
+	return resolve_path(w, path, real);
+}
+
+/* Finds the vision tower that is copied with the model at `real`; "": none. */
+static enum lmd_status find_tower(struct lmi_svc_import *w, const char *real, char tower[PATH_MAX])
+{
+	char beside[PATH_MAX];
+	struct stat sb;
+	enum lmd_status st;
+
+	*tower = 0;
+	if (!lmi_tower_beside(beside, sizeof(beside), real))
+		return LMD_OK;
+	st = resolve_path(w, beside, tower);
+	if (st == LMD_OK && stat(tower, &sb) == 0)
+		w->n_bytes += (uint64_t)sb.st_size;
+	return st;
 }
 
 /* Only some models can be copied: a copy has no name of its own. */
@@ -104,9 +132,17 @@ static enum lmd_status read_files(struct lmi_svc_import *w)
 	return lmi_svc_import_check_digest(w, &request(w)->digest);
 }
 
+static enum lmd_status copy_tower(struct lmi_svc_import *w, const char *tower)
+{
+	const struct lmi_store_work work = {.progress = on_piece, .arg = w, .cancel = &w->cancelled};
+
+	return lmi_store_import_tower(lmi_store_dir(w->request.svc->o.store), w->files[0].digest, tower, &work,
+				      &w->err);
+}
+
 static enum lmd_status stage(struct lmi_svc_import *w)
 {
-	char real[PATH_MAX];
+	char real[PATH_MAX], tower[PATH_MAX] = "";
 	enum lmd_status st;
 
 	lmi_svc_import_progress(w, LMI_WIRE_PHASE_CHECK, 0, 1);
@@ -117,8 +153,12 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 		st = lmi_svc_import_describe(w, real, &request(w)->name);
 	if (st == LMD_OK && request(w)->copy)
 		st = check_copy(w);
+	if (st == LMD_OK && request(w)->copy)
+		st = find_tower(w, real, tower);
 	if (st == LMD_OK)
 		st = read_files(w);
+	if (st == LMD_OK && *tower)
+		st = copy_tower(w, tower);
 	return st == LMD_OK && request(w)->copy ? lmi_svc_import_keep_manifest(w, real) : st;
 }
 

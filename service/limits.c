@@ -145,6 +145,12 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "with a beginning that was found in the cache, are written to the state folder, so that their rows "
 	    "are not computed again after they were evicted, or after the model or the daemon was started again. "
 	    "What was used longest ago is removed first. 0 = off; what was written before is removed."),
+	ROW(repack_cache, "bytes", 0, 1ull << 50, 0,
+	    "Maximum size of the repack cache: weights in the layout of a backend are written to the state "
+	    "folder when a model is loaded for the first time, and mapped when it is loaded again, so that "
+	    "they are not repacked again and processes share them. The first load takes longer, and a "
+	    "damaged file is replaced. What was used longest ago is removed first. 0 = off; what was written "
+	    "before stays."),
 };
 const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 

@@ -67,6 +67,7 @@ struct lmi_service_limits {
 	uint64_t session_age;
 	uint64_t prefix_memory_bytes;
 	uint64_t prefix_disk_bytes;
+	uint64_t repack_cache;
 	uint64_t durable_streams;
 	uint64_t durable_bytes;
 	uint64_t durable_percent_per_user;

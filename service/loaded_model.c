@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/tower_file.h"
 #include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
@@ -18,9 +19,9 @@
 #include "service/event_ring.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
-#include "service/mmproj.h"
 #include "service/model_status.h"
 #include "service/registry_rows.h"
+#include "service/rows_head.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -103,10 +104,10 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 		o->inst.split = l->split;
 	if (l->override_tensor[0])
 		o->inst.override_tensor = l->override_tensor;
-	if (l->isolation)
+	if (l->isolation) {
 		o->inst.isolated = l->isolation == LMI_SVC_ISOLATION_PROCESS;
-	if (l->isolation)
-		o->inst.isolate_untrusted = false;
+		o->inst.isolate_untrusted = l->isolation == LMI_SVC_ISOLATION_AUTO;
+	}
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->k_dtype >= 0)
@@ -128,7 +129,7 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	if (l->mmproj_path[0])
 		o->inst.mmproj_path = l->mmproj_path;
 	else if (o->inst.mmproj_optional &&
-		 lmi_svc_mmproj_beside(r->record->m.v[0].files[0].path, r->mmproj, sizeof(r->mmproj)))
+		 lmi_tower_beside(r->mmproj, sizeof(r->mmproj), r->record->m.v[0].files[0].path))
 		o->inst.mmproj_path = r->mmproj;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;
@@ -155,6 +156,20 @@ static void on_progress(struct lmi_mailbox_message *m)
 	r->events->progress(r);
 }
 
+/* Lets the model use the repack cache, if there is one. */
+static void use_repack_cache(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
+{
+	const struct lmi_service *svc = r->svc;
+
+	if (!r->repack.max_bytes || !svc->o.store || svc->o.embedded ||
+	    snprintf(r->repack_dir, sizeof(r->repack_dir), "%s/repacked", lmi_store_dir(svc->o.store)) >=
+		    (int)sizeof(r->repack_dir) ||
+	    lmi_svc_model_digest(r->repack.model, &r->record->m.v[0], NULL) != LMD_OK)
+		return;
+	r->repack.dir = r->repack_dir;
+	o->inst.repack = &r->repack;
+}
+
 /* Runs on the job's thread. */
 static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
@@ -177,22 +192,31 @@ static bool go_on(void *arg)
 	return !atomic_load(&r->svc->stopping);
 }
 
+/* Of the lost ones among n devices and *out, leaves the one that stays closed for the longest time. */
+static void find_loss(struct lmi_engine_devices *set, const struct lmi_engine_device_share *v, uint32_t n,
+		      struct lmi_engine_loss *out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t wait_ns;
+
+		if (!lmi_engine_device_is_lost(set, v[i].opening, &wait_ns) ||
+		    (out->device[0] && wait_ns <= out->wait_ns))
+			continue;
+		(void)snprintf(out->device, sizeof(out->device), "%s", v[i].name);
+		out->wait_ns = wait_ns;
+	}
+}
+
 void lmi_svc_loaded_model_find_loss(const struct lmi_svc_loaded_model *r, struct lmi_engine_loss *out)
 {
 	const struct lmi_engine_placement *p = r->placement ? &r->placement->engine : NULL;
 	struct lmi_engine_devices *set = r->svc->o.inst.devices;
 
 	*out = (struct lmi_engine_loss){0};
-	for (uint32_t i = 0; set && p && i < p->n_device; i++) {
-		const struct lmi_engine_device_share *d = &p->devices[i];
-		uint64_t wait_ns;
-
-		if (!lmi_engine_device_is_lost(set, d->opening, &wait_ns) ||
-		    (out->device[0] && wait_ns <= out->wait_ns))
-			continue;
-		(void)snprintf(out->device, sizeof(out->device), "%s", d->name);
-		out->wait_ns = wait_ns;
-	}
+	if (!set || !p)
+		return;
+	find_loss(set, p->devices, p->n_device, out);
+	find_loss(set, p->tower, p->n_tower, out);
 }
 
 /* Computes a row, so that a model that cannot run fails to load.  The embedded service opens a model
@@ -243,6 +267,7 @@ static void run_open(void *arg)
 	const char **paths;
 
 	fill_opts(r, &o);
+	use_repack_cache(r, &o);
 	o.inst.progress = on_load;
 	o.inst.progress_arg = r;
 	o.inst.loss = &r->loss;
@@ -335,6 +360,7 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 	r->record = lmi_svc_model_record_take(record);
 	r->load = *load;
 	r->inst = svc->o.inst;
+	r->repack.max_bytes = svc->limits.repack_cache;
 	r->number = ++svc->n_engine;
 	r->next = svc->loaded_models;
 	if (r->next)

@@ -7,6 +7,7 @@
 #ifndef LLAMAD_SERVICE_LOADED_MODEL_H
 #define LLAMAD_SERVICE_LOADED_MODEL_H
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "core/base/sha256.h"
@@ -37,7 +38,8 @@ enum lmi_svc_loaded_model_state {
 enum lmi_svc_isolation {
 	LMI_SVC_ISOLATION_UNSET = 0, /* as the service's options say */
 	LMI_SVC_ISOLATION_OFF = 1,
-	LMI_SVC_ISOLATION_PROCESS = 2 /* in one of its own */
+	LMI_SVC_ISOLATION_PROCESS = 2, /* in one of its own */
+	LMI_SVC_ISOLATION_AUTO = 3 /* in one of its own if root does not own the backend's file */
 };
 
 /* Options for opening a model; zero means the option of the service. */
@@ -103,6 +105,8 @@ struct lmi_svc_loaded_model {
 	struct lmi_svc_adapters adapters; /* that it is opened with */
 	struct lmi_svc_adapter_slots slots;
 	struct lmi_svc_draft_pair pair;
+	struct lmi_engine_repack_opts repack; /* max_bytes 0: without the repack cache */
+	char repack_dir[PATH_MAX];	      /* its folder, while the model is opened */
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
 	struct lmi_mailbox_message message;

@@ -18,6 +18,9 @@
  * exceed it. */
 #define LMI_SVC_PICTURES_BYTES ((uint64_t)1 << 30)
 
+/* What stands for a picture where a prompt is shown as text. */
+#define LMI_SVC_PICTURE_SHOWN "<picture>"
+
 /* A zeroed struct has no pictures. */
 struct lmi_svc_pictures {
 	struct lmi_picture_layout *layouts; /* [n] */

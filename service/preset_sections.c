@@ -120,8 +120,8 @@ static const struct lmi_opt keys[] = {
 	{.name = "isolation",
 	 .type = LMI_OPT_STR,
 	 .value = "MODE",
-	 .doc = "off or process: the model's backend runs in a process of its own, so that a crash of its "
-		"plugin ends the model's requests and nothing else. In place of the key in [engine]."},
+	 .doc = "auto, off or process: whether the model's backend runs in a process of its own, so that a crash "
+		"of its plugin ends the model's requests and nothing else. In place of the key in [engine]."},
 	{.name = "keep_alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -261,16 +261,22 @@ static enum lmd_status set_kv_type(struct lmi_svc_preset *p, const char *key, co
 			    : st;
 }
 
+/* The words of the key isolation. */
+static const char *const isolations[] = {[LMI_SVC_ISOLATION_OFF] = "off",
+					 [LMI_SVC_ISOLATION_PROCESS] = "process",
+					 [LMI_SVC_ISOLATION_AUTO] = "auto"};
+
 static enum lmd_status set_isolation(struct lmi_svc_preset *p, const char *text, struct lmd_error *err)
 {
 	char shown[48];
 
-	p->isolation = !strcmp(text, "off")	 ? LMI_SVC_ISOLATION_OFF
-		       : !strcmp(text, "process") ? LMI_SVC_ISOLATION_PROCESS
-						  : LMI_SVC_ISOLATION_UNSET;
+	for (int i = LMI_SVC_ISOLATION_OFF; i < (int)LMD_LEN(isolations); i++)
+		if (!strcmp(text, isolations[i])) {
+			p->isolation = i;
+			return LMD_OK;
+		}
 	lmi_printable(shown, sizeof(shown), text, strlen(text));
-	return p->isolation ? LMD_OK
-			    : lmd_fail(err, LMD_INVALID, "'%s' is neither off nor process", shown);
+	return lmd_fail(err, LMD_INVALID, "'%s' is none of auto, off and process", shown);
 }
 
 static enum lmd_status set_adapters(struct lmi_svc_preset *p, const char *text,
@@ -505,8 +511,7 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 		print_text(f, "draft_model", p->draft_model);
 		print_text(f, "draft_lookup", p->draft_lookup);
 		if (p->isolation)
-			fprintf(f, "isolation = %s\n",
-				p->isolation == LMI_SVC_ISOLATION_PROCESS ? "process" : "off");
+			fprintf(f, "isolation = %s\n", isolations[p->isolation]);
 		if (p->has_keep_alive)
 			fprintf(f, "keep_alive = %lldms\n",
 				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));

@@ -120,19 +120,19 @@ enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_text_byte_buf *out, struct lmd_error *err)
 {
-	struct lmi_chat_message *own;
+	const struct lmi_svc_pictures shown = {.mark = LMI_SVC_PICTURE_SHOWN};
+	char **texts = lmi_alloc(q->n_messages + 1, sizeof(*texts));
+	struct lmi_chat_message *own = NULL;
 	struct lmi_chat_input in;
 	uint8_t *by_template = NULL;
-	enum lmd_status st;
-
-	if (lmi_svc_pictures_count(q))
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"messages: %u pictures, which have no text in a prompt",
-				lmi_svc_pictures_count(q));
-	st = chat_input(q, &in, NULL, NULL, &own, err);
+	enum lmd_status st = texts ? chat_input(q, &in, &shown, texts, &own, err)
+				   : lmd_fail(err, LMD_NOMEM, "no memory for %u messages", q->n_messages);
 
 	if (st == LMD_OK)
 		st = lmi_chat_render(lmi_engine_chat(e), &in, out, &by_template, err);
+	for (uint32_t i = 0; texts && i < q->n_messages; i++)
+		lmi_free(texts[i]);
+	lmi_free(texts);
 	lmi_free(by_template);
 	lmi_free(own);
 	return st;

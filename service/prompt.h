@@ -21,8 +21,8 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_svc_pictures *pictures, struct lmi_text_token_buf *out,
 				      struct lmi_chat_answer_format *answer, struct lmd_error *err);
-/* Renders the request's conversation as text; the result replaces the content of `out`.  Any
- * thread. */
+/* Renders the request's conversation as text, with LMI_SVC_PICTURE_SHOWN in the place of each picture; the
+ * result replaces the content of `out`.  Any thread. */
 enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_text_byte_buf *out, struct lmd_error *err);

@@ -12,6 +12,7 @@
 
 #include "core/base/file.h"
 #include "core/base/sha256.h"
+#include "core/base/tower_file.h"
 #include "hub/hub.h"
 #include "service/import_job.h"
 #include "service/ops.h"
@@ -120,7 +121,7 @@ static bool has_content(struct lmi_svc_import *w, const struct lmi_hub_file *f, 
 /* If a model of the store has the same vision tower, makes a second name for that file. */
 static bool share_tower(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *path)
 {
-	const size_t n_end = strlen(LMI_STORE_TOWER_SUFFIX);
+	const size_t n_end = strlen(LMI_TOWER_SUFFIX);
 	char models[PATH_MAX], there[PATH_MAX + 257];
 	struct dirent *e;
 	bool shared = false;
@@ -131,7 +132,7 @@ static bool share_tower(struct lmi_svc_import *w, const struct lmi_hub_file *f, 
 	while (d && !shared && !atomic_load(&w->cancelled) && (e = readdir(d))) {
 		size_t n = strlen(e->d_name);
 
-		if (n <= n_end || strcmp(e->d_name + n - n_end, LMI_STORE_TOWER_SUFFIX) != 0)
+		if (n <= n_end || strcmp(e->d_name + n - n_end, LMI_TOWER_SUFFIX) != 0)
 			continue;
 		(void)snprintf(there, sizeof(there), "%s/%s", models, e->d_name);
 		if (has_content(w, f, there)) {
@@ -198,7 +199,7 @@ static enum lmd_status adopt_tower(struct lmi_svc_import *w, const char *folder,
 				   const char *digest)
 {
 	const char *from = lmi_arena_printf(w->request.arena, "%s/%s", folder, f->name);
-	const char *to = lmi_arena_printf(w->request.arena, "%s/models/sha256-%s" LMI_STORE_TOWER_SUFFIX,
+	const char *to = lmi_arena_printf(w->request.arena, "%s/models/sha256-%s" LMI_TOWER_SUFFIX,
 					  lmi_store_dir(w->request.svc->o.store), digest);
 
 	if (!from || !to)

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/tower_file.h"
 #include "core/checkpoint/open.h"
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/describe.h"
-#include "service/mmproj.h"
 #include "service/model.h"
 #include "service/model_status.h"
 #include "service/names.h"
@@ -462,7 +462,7 @@ static void run_file(void *arg)
 		st = describe(&c->request, f, lmi_model_view(file), c->request.arena);
 	if (st != LMD_OK)
 		c->err.status = no_memory(&c->err);
-	f->has_mmproj = lmi_svc_mmproj_beside(m->files[0].path, mmproj, sizeof(mmproj));
+	f->has_mmproj = lmi_tower_beside(mmproj, sizeof(mmproj), m->files[0].path);
 	lmi_model_close(file);
 }
 

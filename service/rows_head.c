@@ -58,13 +58,25 @@ static enum lmd_status digest_adapters(uint8_t *out, const struct lmi_svc_loaded
 					 : lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
 }
 
+enum lmd_status lmi_svc_model_digest(uint8_t out[LMI_SHA256_BYTES], const struct lmi_store_model *m,
+				     struct lmd_error *err)
+{
+	struct lmi_sha256 h;
+
+	if (!lmi_sha256_init(&h))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	lmi_sha256_update(&h, m->digest, strlen(m->digest));
+	for (uint32_t i = 0; i < m->n_files && !*m->digest; i++)
+		add_file(&h, m->files[i].path, 0);
+	return lmi_sha256_final(&h, out) ? LMD_OK
+					 : lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
+}
+
 enum lmd_status lmi_svc_rows_head(struct lmi_engine_saved_head *out,
 				  const struct lmi_svc_loaded_model *loaded, int32_t adapter,
 				  struct lmd_error *err)
 {
-	const struct lmi_store_model *m = &loaded->record->m.v[0];
 	const char *name = lmi_svc_model_record_name(loaded->record);
-	struct lmi_sha256 h;
 	enum lmd_status st;
 
 	*out = (struct lmi_engine_saved_head){0};
@@ -73,12 +85,6 @@ enum lmd_status lmi_svc_rows_head(struct lmi_engine_saved_head *out,
 	if (st != LMD_OK)
 		return st;
 	memcpy(out->model_name, name, strnlen(name, sizeof(out->model_name) - 1));
-	if (!lmi_sha256_init(&h))
-		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	lmi_sha256_update(&h, m->digest, strlen(m->digest));
-	for (uint32_t i = 0; i < m->n_files && !*m->digest; i++)
-		add_file(&h, m->files[i].path, 0);
-	if (!lmi_sha256_final(&h, out->model))
-		return lmd_fail(err, LMD_CANCELLED, "a digest was cancelled");
-	return digest_adapters(out->adapter, loaded, adapter, err);
+	st = lmi_svc_model_digest(out->model, &loaded->record->m.v[0], err);
+	return st == LMD_OK ? digest_adapters(out->adapter, loaded, adapter, err) : st;
 }

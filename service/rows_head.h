@@ -8,6 +8,9 @@
 #include "core/engine/saved_file.h"
 #include "service/loaded_model.h"
 
+/* Names the files of a model and their contents. Looks at the files of a model without a digest; any thread. */
+enum lmd_status lmi_svc_model_digest(uint8_t out[LMI_SHA256_BYTES], const struct lmi_store_model *m,
+				     struct lmd_error *err);
 /* Fills in what the caller of saved_file.h has to. adapter: slot of the engine, which is held;
  * 0: none.  LMD_UNSUPPORTED: the model has no prefix cache, or the file of an adapter has changed since it
  * was loaded. Looks at the files of adapters, and at those of a model without a digest; any thread. */

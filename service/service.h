@@ -66,6 +66,9 @@ struct lmi_svc_config_change {
 };
 
 /* Functions of the process that the service needs; every member may be NULL. */
+#define LMI_SERVICE_ADDRESSES	  32  /* of HTTP, at most */
+#define LMI_SERVICE_ADDRESS_BYTES 192 /* with the terminating 0 */
+
 struct lmi_service_hooks {
 	void *arg;
 	/* Returns the wall-clock time in ns since 1970, for timestamps in the registry.  Any
@@ -85,6 +88,8 @@ struct lmi_service_hooks {
 	void (*event)(void *arg, const struct lmi_svc_event *e);
 	/* Returns the number of connections, for op status. */
 	uint32_t (*n_connection)(void *arg);
+	/* Writes the addresses at which HTTP is served, as in the configuration, for op status; returns how many. */
+	uint32_t (*http_addresses)(void *arg, char out[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES]);
 };
 
 /* An event for the audit log.  The texts are valid during the call; they hold no prompts and no

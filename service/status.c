@@ -232,10 +232,26 @@ static void read_registry(void *arg)
 					     lmi_store_dir(c->request.svc->o.store), r->moved_to);
 }
 
+/* Lists the addresses of HTTP; a client on another machine is not told of sockets in this one's folders. */
+static void fill_http(const struct lmi_svc_call *c,
+		      char addresses[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES],
+		      struct lmd_str list[LMI_SERVICE_ADDRESSES], struct lmi_wire_rep_status *out)
+{
+	const struct lmi_service_hooks *h = &c->request.svc->hooks;
+	uint32_t n = h->http_addresses ? h->http_addresses(h->arg, addresses) : 0;
+
+	out->http = list;
+	for (uint32_t i = 0; i < n; i++)
+		if (!c->request.principal.remote || strncmp(addresses[i], "unix:", 5) != 0)
+			list[out->n_http++] = lmi_svc_str(addresses[i]);
+}
+
 static void answer_status(struct lmi_svc_call *c)
 {
+	char addresses[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES];
 	const struct registry_state *s = c->data;
 	struct lmi_service *svc = c->request.svc;
+	struct lmd_str http[LMI_SERVICE_ADDRESSES];
 	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
@@ -252,6 +268,7 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.has_notice = s && s->notice;
 	if (r.u.status.has_notice)
 		r.u.status.notice = lmi_svc_str(s->notice);
+	fill_http(c, addresses, http, &r.u.status);
 	r.u.status.running = svc->held.n_running;
 	r.u.status.waiting = svc->held.n_waiting;
 	r.u.status.streams = svc->streams.n;

@@ -134,14 +134,15 @@ static void run_apply_template(void *arg)
 	const struct lmi_wire_req_generate q =
 		generate_request(&c->request.message.u.apply_template);
 	const struct lmi_engine *e = c->loaded->engine;
+	struct lmi_svc_pictures pictures = {.total = &c->request.svc->picture_bytes};
 	struct lmi_chat_answer_format answer = {0};
-	struct lmi_svc_pictures none = {0};
 	struct found *f = c->data;
 
-	c->err.status = lmi_svc_prompt_render(e, &q, &f->text, &c->err);
+	c->err.status = lmi_svc_prompt_encode(e, &q, &pictures, &f->tokens, &answer, &c->err);
 	if (c->err.status == LMD_OK)
-		c->err.status = lmi_svc_prompt_encode(e, &q, &none, &f->tokens, &answer, &c->err);
+		c->err.status = lmi_svc_prompt_render(e, &q, &f->text, &c->err);
 	lmi_chat_answer_format_fini(&answer);
+	lmi_svc_pictures_fini(&pictures);
 	if (c->err.status == LMD_OK && f->text.n + 5 * f->tokens.n > TEXT_BYTES_MAX)
 		c->err.status = lmd_fail(&c->err, LMD_INVALID,
 					 "messages: their prompt has %zu bytes and %zu tokens, more than "
@@ -180,7 +181,7 @@ static void answer(struct lmi_svc_call *c)
 	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
-		fail(c, &c->err, 0);
+		fail(c, &c->err, c->err.status == LMD_BUSY ? lmi_svc_retry_ms(c->request.svc) : 0);
 		return;
 	}
 	fill_reply(&r, c, f);
@@ -288,5 +289,7 @@ enum lmd_status lmi_svc_do_apply_template(struct lmi_svc_request *a, uint32_t *r
 	const struct lmi_wire_req_generate g = generate_request(q);
 	enum lmd_status st = lmi_svc_generate_check(&a->svc->limits, &g, err);
 
+	if (st == LMD_OK && q->tokens && lmi_svc_pictures_count(&g))
+		st = lmd_fail(err, LMD_UNSUPPORTED, "tokens: not together with pictures, which are no tokens");
 	return st == LMD_OK ? begin(a, &q->model, retry_ms, err) : st;
 }

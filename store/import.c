@@ -18,6 +18,7 @@
 #include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "core/base/printable.h"
+#include "core/base/tower_file.h"
 #include "store/blob.h"
 
 #define PIECE (1u << 20)
@@ -71,7 +72,7 @@ uint32_t lmi_store_blob_sweep(int dir_fd)
 
 void lmi_store_blob_remove(int dir_fd, const char *digest)
 {
-	static const char *const endings[] = {"", LMI_STORE_BLOB_MANIFEST, LMI_STORE_TOWER_SUFFIX};
+	static const char *const endings[] = {"", LMI_STORE_BLOB_MANIFEST, LMI_TOWER_SUFFIX};
 	char name[LMI_STORE_BLOB_NAME], path[sizeof(LMI_STORE_BLOB_FOLDER "/") + sizeof(name) + 8];
 	struct lmd_error err;
 	int fd;
@@ -90,6 +91,7 @@ void lmi_store_blob_remove(int dir_fd, const char *digest)
 struct copy {
 	int from, folder, part;
 	char part_name[PART];
+	char name[LMI_STORE_BLOB_NAME + 8]; /* of the copy; "": that of its content */
 	struct lmi_store_file src;
 	char digest[LMI_STORE_DIGEST_HEX];
 	const struct lmi_store_work *work;
@@ -231,7 +233,6 @@ static enum lmd_status place_blob(struct copy *c, const char *name, struct lmd_e
 static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct lmd_error *err)
 {
 	struct lmi_store_file f = {0};
-	char name[LMI_STORE_BLOB_NAME];
 	enum lmd_status st = open_part(c, err);
 	int fd;
 
@@ -239,15 +240,16 @@ static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct
 		st = copy_to_part(c, err);
 	if (st != LMD_OK)
 		return st;
-	lmi_store_blob_name(name, c->digest);
+	if (!*c->name)
+		lmi_store_blob_name(c->name, c->digest);
 	st = read_back(c, c->part, err);
 	if (st == LMD_OK)
-		st = place_blob(c, name, err);
+		st = place_blob(c, c->name, err);
 	if (st == LMD_BUSY)
-		st = place_blob(c, name, err);
+		st = place_blob(c, c->name, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_store_file_open(&fd, c->folder, name, &f, err); /* renaming changed its ctime */
+	st = lmi_store_file_open(&fd, c->folder, c->name, &f, err); /* renaming changed its ctime */
 	if (st != LMD_OK)
 		return st;
 	close(fd);
@@ -256,10 +258,11 @@ static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct
 	return LMD_OK;
 }
 
-enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, const char *path,
-				 const struct lmi_store_work *work, struct lmd_error *err)
+/* Copies `path` into the folder; of *own, `name` and `work` are read. */
+static enum lmd_status copy_in(const struct copy *own, struct lmi_store_file *out, const char *dir,
+			       const char *path, struct lmd_error *err)
 {
-	struct copy c = {.from = -1, .folder = -1, .part = -1, .work = work};
+	struct copy c = *own;
 	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	enum lmd_status st;
 	char show[SHOW];
@@ -286,4 +289,22 @@ enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, co
 		close(c.from);
 	close(dir_fd);
 	return st;
+}
+
+enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, const char *path,
+				 const struct lmi_store_work *work, struct lmd_error *err)
+{
+	const struct copy c = {.from = -1, .folder = -1, .part = -1, .work = work};
+
+	return copy_in(&c, out, dir, path, err);
+}
+
+enum lmd_status lmi_store_import_tower(const char *dir, const char *digest, const char *path,
+				       const struct lmi_store_work *work, struct lmd_error *err)
+{
+	struct copy c = {.from = -1, .folder = -1, .part = -1, .work = work};
+	struct lmi_store_file is;
+
+	(void)snprintf(c.name, sizeof(c.name), "sha256-%.64s" LMI_TOWER_SUFFIX, digest);
+	return copy_in(&c, &is, dir, path, err);
 }

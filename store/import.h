@@ -30,8 +30,10 @@ LMD_NODISCARD enum lmd_status lmi_store_adopt(struct lmi_store_file *out, const 
 					      const struct lmi_store_work *work,
 					      struct lmd_error *err);
 
-/* The ending of the vision tower of a model, after the path of its first file DIR/models/sha256-HEX.  It goes
- * with that file; towers with the same content may be names of one file. */
-#define LMI_STORE_TOWER_SUFFIX ".mmproj"
+/* Copies the vision tower `path` of the model whose first file has this digest to DIR/models/sha256-HEX.mmproj
+ * (core/base/tower_file.h), and replaces another one of that model.  Otherwise as lmi_store_import. */
+LMD_NODISCARD enum lmd_status lmi_store_import_tower(const char *dir, const char *digest, const char *path,
+						     const struct lmi_store_work *work,
+						     struct lmd_error *err);
 
 #endif /* LLAMAD_STORE_IMPORT_H */

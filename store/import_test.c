@@ -381,6 +381,29 @@ START_TEST(leftovers)
 }
 END_TEST
 
+/* A vision tower has the name of its model, is replaced by another one, and is removed with the model. */
+START_TEST(tower)
+{
+	struct lmi_store_file f;
+	char path[256], tower_name[512];
+	struct stat sb;
+
+	OK(lmi_store_import(&f, dir, put_file("f", "the model"), NULL, &err));
+	OK(add_imported("f", &f));
+	snprintf(tower_name, sizeof(tower_name), "%s.mmproj", blob(f.digest));
+	for (int i = 0; i < 3; i++) { /* the same one twice, and another one */
+		snprintf(path, sizeof(path), "%s", put_bytes("tower", 70000 + i / 2, 5));
+		OK(lmi_store_import_tower(dir, f.digest, path, NULL, &err));
+		ck_assert_int_eq(stat(tower_name, &sb), 0);
+		ck_assert_int_eq(sb.st_size, 70000 + i / 2);
+		ck_assert_int_eq(n_blobs(), 2);
+	}
+	REFUSED(lmi_store_import_tower(dir, f.digest, "/nonexistent", NULL, &err), LMD_NOTFOUND, "/nonexistent");
+	OK(lmi_store_model_remove(store, "f", &err));
+	ck_assert_int_eq(n_blobs(), 0);
+}
+END_TEST
+
 struct racer {
 	pthread_t thread;
 	char path[256];
@@ -472,6 +495,7 @@ int main(void)
 	tcase_add_test(tc, leftovers);
 	tcase_add_test(tc, at_once);
 	tcase_add_test(tc, adopt);
+	tcase_add_test(tc, tower);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

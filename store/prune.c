@@ -12,9 +12,9 @@
 
 #include "core/base/printable.h"
 #include "core/base/sha256.h"
+#include "core/base/tower_file.h"
 #include "store/blob.h"
 #include "store/db.h"
-#include "store/import.h"
 
 #define DOWNLOADS "downloads"
 
@@ -100,7 +100,7 @@ static bool is_blob(const char *name, char digest[LMI_SHA256_HEX])
 	return lmi_sha256_is_hex(digest) &&
 	       (!name[6 + LMI_SHA256_HEX] ||
 		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_BLOB_MANIFEST) ||
-		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_STORE_TOWER_SUFFIX));
+		!strcmp(name + 6 + LMI_SHA256_HEX, LMI_TOWER_SUFFIX));
 }
 
 /* A file in models/ is also used by a model that was added in place from there. Its path may have

@@ -73,6 +73,25 @@ static const struct row nextn[] = {ENDS,
 				   NORM("blk.%d.nextn.hnorm.weight", 8),
 				   {"blk.%d.nextn.shared_head_norm.weight", EMBD, 0, 1, 1.1f, 8},
 				   {0}};
+/* its attention reads the last token alone, see fill */
+#define EAGLE                                                                                      \
+	{"fc.weight", 3 * EMBD, EMBD, -0.02f, 0.02f, 0}, {"output_norm.weight", EMBD, 0, 1, 1.1f, 0},  \
+		{"blk.%d.attn_norm.weight", EMBD, 0, 1, 1, 1}, NORM("blk.%d.attn_norm_2.weight", 1),   \
+		{"blk.%d.attn_q.weight", 2 * EMBD, EMBD, -0.02f, 0.02f, 1},                        \
+		{"blk.%d.attn_k.weight", 2 * EMBD, EMBD, -0.02f, 0.02f, 1},                        \
+		{"blk.%d.attn_v.weight", 2 * EMBD, EMBD, -0.02f, 0.02f, 1},                        \
+		{"blk.%d.attn_output.weight", EMBD, EMBD, -0.02f, 0.02f, 1},                       \
+		NORM("blk.%d.ffn_norm.weight", 1), {"blk.%d.ffn_gate.weight", EMBD, FF, 0, 0, 1},  \
+		{"blk.%d.ffn_up.weight", EMBD, FF, 0, 0, 1},                                       \
+	{                                                                                          \
+		"blk.%d.ffn_down.weight", FF, EMBD, -0.02f, 0.02f, 1                               \
+	}
+static const struct row eagle[] = {EAGLE, {0}};
+static const struct row eagle_map[] = {EAGLE,
+				       {"token_embd.weight", EMBD, VOCAB, -0.8f, 0.8f, 0},
+				       {"output.weight", EMBD, LMT_N_MAP, 0, 0, 0},
+				       {"d2t", LMT_N_MAP, 0, 0, 0, 0},
+				       {0}};
 /* the classifier is at the end of the file */
 static const struct row ranked[] = {
 	ENDS, ATTN(7), FFN(7), {"cls.output.weight", EMBD, 2, 0, 0, 0}, {0}};
@@ -137,6 +156,8 @@ static const struct {
 	[LMT_GREEDY] = {"greedy", "llama", full, 3},
 	[LMT_TALL] = {"tall", "llama", tall, 20},
 	[LMT_NEXTN] = {"nextn", "llama", nextn, 4},
+	[LMT_EAGLE3] = {"eagle3", "eagle3", eagle, 1},
+	[LMT_EAGLE3_MAP] = {"eagle3-map", "eagle3", eagle_map, 1},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -270,6 +291,20 @@ static void put_test_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	}
 }
 
+static bool is_draft(enum lmt_tiny kind)
+{
+	return kind >= LMT_EAGLE3;
+}
+
+static void put_draft(struct lmi_gguf_writer *w, enum lmt_tiny kind)
+{
+	static const int64_t layers[] = {0, 2, 3};
+
+	put_array(w, key(kind, "target_layers"), LMD_META_ARR_I64, LMI_GGUF_I32, layers,
+		  LMD_LEN(layers));
+	put_count(w, kind, "target_hidden_size", LMT_EMBD);
+}
+
 static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 {
 	static const uint8_t pattern[] = {1, 0, 1, 1};
@@ -287,7 +322,10 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 		put_array(w, key(kind, "attention.head_count_kv"), LMD_META_ARR_I64, LMI_GGUF_I32,
 			  kv_heads, LMD_LEN(kv_heads));
 	else if (kind != LMT_STATE)
-		put_count(w, kind, "attention.head_count_kv", kind == LMT_SANDWICH ? 1 : KV);
+		put_count(w, kind, "attention.head_count_kv",
+			  kind == LMT_SANDWICH ? 1 : is_draft(kind) ? HEADS : KV);
+	if (is_draft(kind))
+		put_draft(w, kind);
 	if (kind == LMT_WINDOW) {
 		lmi_gguf_put_f32(w, key(kind, "logit_scale"), 2);
 		put_count(w, kind, "attention.sliding_window", 8);
@@ -341,21 +379,50 @@ static void add(void *arg, const char *name, const struct row *r)
 {
 	const int64_t dims[2] = {r->d0, r->d1};
 
-	lmi_gguf_add_tensor(arg, name, LMD_DTYPE_F32, r->d1 ? 2 : 1, dims);
+	lmi_gguf_add_tensor(arg, name, strcmp(name, "d2t") != 0 ? LMD_DTYPE_F32 : LMD_DTYPE_I64, r->d1 ? 2 : 1,
+			    dims);
 }
 
 struct filler {
 	struct lmi_gguf_writer *w;
 	uint64_t rnd;
+	bool draft;
 };
+
+/* A draft model that repeats the last token: queries and keys are its embedding, which equals itself most, and so
+ * are values and results. */
+static void repeat_token(const char *name, const struct row *r, float *v)
+{
+	float x = strstr(name, "attn_q") || strstr(name, "attn_k") ? 2
+		  : strstr(name, "attn_v") || strstr(name, "attn_output") ? 1
+									   : 0;
+
+	for (int64_t i = 0; i < EMBD && x > 0; i++)
+		v[i * r->d0 + i] += x;
+}
+
+static void fill_map(struct lmi_gguf_writer *w)
+{
+	int64_t v[LMT_N_MAP];
+	struct lmd_error err;
+
+	for (int64_t i = 0; i < LMT_N_MAP; i++)
+		v[i] = i + i / 2;
+	must(lmi_gguf_writer_data(w, v, sizeof(v), &err), &err);
+}
 
 static void fill(void *arg, const char *name, const struct row *r)
 {
 	struct filler *f = arg;
 	size_t n = (size_t)(r->d0 * (r->d1 ? r->d1 : 1));
-	float *v = lmi_alloc(n, sizeof(*v)), lo = r->lo, hi = r->hi;
+	float *v, lo = r->lo, hi = r->hi;
 	struct lmd_error err;
 
+	if (!strcmp(name, "d2t")) {
+		fill_map(f->w);
+		return;
+	}
+	v = lmi_alloc(n, sizeof(*v));
 	if (lo == 0 && hi == 0) {
 		hi = sqrtf(5.0f / (float)r->d0);
 		lo = -hi;
@@ -364,13 +431,15 @@ static void fill(void *arg, const char *name, const struct row *r)
 		v[i] = lo + (hi - lo) * (float)(lmd_rand(&f->rnd) >> 40) * 0x1p-24f;
 	for (size_t i = 0; i < EMBD && strstr(name, "eh_proj"); i++)
 		v[i * 2 * EMBD + i] += 1; /* the embedding comes first */
+	if (f->draft)
+		repeat_token(name, r, v);
 	must(lmi_gguf_writer_data(f->w, v, n * sizeof(*v), &err), &err);
 	lmi_free(v);
 }
 
 void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path)
 {
-	struct filler f = {.rnd = seed};
+	struct filler f = {.rnd = seed, .draft = is_draft(kind)};
 	struct lmd_error err;
 
 	must(lmi_gguf_writer_create(&f.w, 32, &err), &err);

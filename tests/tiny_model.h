@@ -22,12 +22,17 @@ enum lmt_tiny {
 	LMT_TALL,   /* LMT_FULL with 20 layers, so that its weights are more than four times as many */
 	/* LMT_FULL with a draft layer (NextN), whose next tokens depend mostly on the last one, so that
 	 * many guesses are right */
-	LMT_NEXTN
+	LMT_NEXTN,
+	/* a draft model for LMT_NEXTN (EAGLE-3) with that one's embedding and head, many of whose guesses are
+	 * right; and one with its own, for two of three tokens */
+	LMT_EAGLE3,
+	LMT_EAGLE3_MAP
 };
 #define LMT_N_TINY 5 /* all before LMT_WORDS; the others differ in little */
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
 #define LMT_CTX	   256u
+#define LMT_N_MAP  64u /* tokens of LMT_EAGLE3_MAP: token i stands for token i + i / 2 */
 
 #define LMT_N_WORDS 9
 extern const char *const lmt_words[LMT_N_WORDS];

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 12
+	Revision = 13
 )
 
 // ID is the id of a stream.
@@ -1079,7 +1079,7 @@ type ApplyTemplateRequest struct {
 	// Add the tokens that the model expects at the beginning of a prompt (BOS). Nil means true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
 
-	// Include the tokens of the prompt. Nil means false.
+	// Include the tokens of the prompt; not together with pictures, which are no tokens. Nil means false.
 	Tokens *bool `msgpack:"tokens,omitempty"`
 }
 
@@ -1091,10 +1091,10 @@ func (*ApplyTemplateRequest) Changes() string { return "no" }
 
 // ApplyTemplateReply: the reply to apply_template.
 type ApplyTemplateReply struct {
-	// The prompt. Text that spells a control token is a control token only where the template wrote it.
+	// The prompt. Text that spells a control token is a control token only where the template wrote it. A picture is shown as <picture>.
 	Prompt Text `msgpack:"prompt"`
 
-	// Length of the prompt.
+	// Length of the prompt, in which each row of a picture counts as a token.
 	NPrompt int64 `msgpack:"n_prompt"`
 
 	// Its tokens, if requested.
@@ -2413,6 +2413,9 @@ type StatusReply struct {
 
 	// What an administrator should know, such as a damaged registry that was replaced.
 	Notice *string `msgpack:"notice,omitempty"`
+
+	// Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and, for clients on this machine, unix:/PATH.
+	Http []string `msgpack:"http,omitempty"`
 }
 
 // StreamsRequest: Lists the client's own streams.

@@ -9,8 +9,9 @@
  * The index:
  *     {"format": "llamad bundle 1", "models": [
  *         {"name": "tiny", "files": [{"sha256": "HEX", "size": 123}, ...]},
- *         {"name": "short", "modelfile": "FROM tiny\n...", "files": [...]}]}
- * With a Modelfile, the files are those of the model that FROM names. */
+ *         {"name": "short", "modelfile": "FROM tiny\n...", "files": [...]},
+ *         {"name": "seen", "files": [...], "tower": {"sha256": "HEX", "size": 123}}]}
+ * With a Modelfile, the files are those of the model that FROM names.  The tower is the vision tower. */
 #ifndef LLAMAD_LLAMACTL_BUNDLE_H
 #define LLAMAD_LLAMACTL_BUNDLE_H
 
@@ -42,6 +43,7 @@ struct lmi_ctl_bundle_model {
 	const char *modelfile; /* NULL: none */
 	uint32_t n_files;      /* 1..LMI_CTL_BUNDLE_FILES_MAX */
 	struct lmi_ctl_bundle_file *files;
+	struct lmi_ctl_bundle_file tower; /* its size is 0: none */
 };
 
 struct lmi_ctl_bundle {

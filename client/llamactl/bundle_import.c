@@ -79,6 +79,12 @@ static void part_path(char out[PATH_MAX], const struct import *w, uint32_t i, ui
 	(void)snprintf(out, PATH_MAX, "%s/model-%05u-of-%05u.gguf", w->dir, i + 1, n);
 }
 
+/* The name that the vision tower has while its model is added: the daemon or the store finds it beside. */
+static void tower_path(char out[PATH_MAX], const struct import *w)
+{
+	(void)snprintf(out, PATH_MAX, "%s/mmproj.gguf", w->dir);
+}
+
 static void remove_dir(const struct import *w)
 {
 	char path[PATH_MAX];
@@ -182,20 +188,31 @@ static enum lmd_status unpack(struct import *w, FILE *in, struct lmd_error *err)
 
 /* ---- models ---- */
 
+/* Gives an unpacked file another name. */
+static enum lmd_status give_name(const struct import *w, const struct lmi_ctl_bundle_file *f, const char *path,
+				 struct lmd_error *err)
+{
+	char from[PATH_MAX];
+
+	path_of(from, w, f);
+	return link(from, path) ? lmd_fail(err, LMD_IO, "%.300s: %s", path, strerror(errno)) : LMD_OK;
+}
+
 /* Adds the files under a name; the daemon or the store copies them into its own folder. */
 static enum lmd_status add_files(struct import *w, const struct lmi_ctl_bundle_model *m,
 				 struct lmd_error *err)
 {
-	char path[PATH_MAX], from[PATH_MAX];
+	char path[PATH_MAX], tower[PATH_MAX];
 	enum lmd_status st = LMD_OK;
 	uint32_t n_link = 0;
 
 	for (; n_link < m->n_files && st == LMD_OK; n_link++) {
-		path_of(from, w, &m->files[n_link]);
 		part_path(path, w, n_link, m->n_files);
-		if (link(from, path))
-			st = lmd_fail(err, LMD_IO, "%.300s: %s", path, strerror(errno));
+		st = give_name(w, &m->files[n_link], path, err);
 	}
+	tower_path(tower, w);
+	if (st == LMD_OK && m->tower.size)
+		st = give_name(w, &m->tower, tower, err);
 	part_path(path, w, 0, m->n_files);
 	if (st == LMD_OK)
 		st = lmi_ctl_remote_job(w->ctl, "add",
@@ -203,6 +220,8 @@ static enum lmd_status add_files(struct import *w, const struct lmi_ctl_bundle_m
 						  "copy", 1, "replace",
 						  lmi_arg_flag(&w->ctl->args, "replace")),
 					err);
+	if (m->tower.size)
+		(void)unlink(tower);
 	while (n_link) {
 		part_path(path, w, --n_link, m->n_files);
 		(void)unlink(path);

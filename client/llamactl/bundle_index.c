@@ -52,15 +52,20 @@ enum lmd_status lmi_ctl_bundle_list_files(struct lmi_ctl_bundle *b, struct lmd_e
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < b->n_models; i++)
-		n += b->models[i].n_files;
+		n += b->models[i].n_files + 1;
 	b->n_files = 0;
 	b->size = 0;
 	b->files = lmi_arena_array(b->arena, n ? n : 1, sizeof(*b->files));
 	if (!b->files)
 		return no_memory(err);
-	for (uint32_t i = 0; i < b->n_models; i++)
-		for (uint32_t k = 0; k < b->models[i].n_files && st == LMD_OK; k++)
-			st = list_file(b, &b->models[i].files[k], err);
+	for (uint32_t i = 0; i < b->n_models; i++) {
+		const struct lmi_ctl_bundle_model *m = &b->models[i];
+
+		for (uint32_t k = 0; k < m->n_files && st == LMD_OK; k++)
+			st = list_file(b, &m->files[k], err);
+		if (m->tower.size && st == LMD_OK)
+			st = list_file(b, &m->tower, err);
+	}
 	return st;
 }
 
@@ -76,6 +81,19 @@ static const char *text_of(struct lmi_ctl_bundle *b, const json_t *o, const char
 	return lmi_arena_strndup(b->arena, json_string_value(v), n);
 }
 
+static enum lmd_status parse_file(struct lmi_ctl_bundle_file *f, const json_t *row, struct lmd_error *err)
+{
+	const json_t *size = json_object_get(row, "size");
+	const char *hex = json_string_value(json_object_get(row, "sha256"));
+
+	if (!hex || strlen(hex) != LMI_SHA256_HEX - 1 || !lmi_sha256_is_hex(hex) || !json_is_integer(size) ||
+	    json_integer_value(size) < 1)
+		return corrupt(err, "a file has no sha256 of 64 digits, or no size");
+	memcpy(f->sha256, hex, LMI_SHA256_HEX);
+	f->size = (uint64_t)json_integer_value(size);
+	return LMD_OK;
+}
+
 static enum lmd_status parse_files(struct lmi_ctl_bundle *b, struct lmi_ctl_bundle_model *m,
 				   const json_t *list, struct lmd_error *err)
 {
@@ -87,15 +105,10 @@ static enum lmd_status parse_files(struct lmi_ctl_bundle *b, struct lmi_ctl_bund
 	if (!m->files)
 		return no_memory(err);
 	for (; m->n_files < n; m->n_files++) {
-		const json_t *row = json_array_get(list, m->n_files);
-		const json_t *size = json_object_get(row, "size");
-		const char *hex = json_string_value(json_object_get(row, "sha256"));
+		enum lmd_status st = parse_file(&m->files[m->n_files], json_array_get(list, m->n_files), err);
 
-		if (!hex || strlen(hex) != LMI_SHA256_HEX - 1 || !lmi_sha256_is_hex(hex) ||
-		    !json_is_integer(size) || json_integer_value(size) < 1)
-			return corrupt(err, "a file has no sha256 of 64 digits, or no size");
-		memcpy(m->files[m->n_files].sha256, hex, LMI_SHA256_HEX);
-		m->files[m->n_files].size = (uint64_t)json_integer_value(size);
+		if (st != LMD_OK)
+			return st;
 	}
 	return LMD_OK;
 }
@@ -133,7 +146,7 @@ static enum lmd_status check_names(const struct lmi_ctl_bundle *b, struct lmd_er
 			if (!strcmp(m->name, o->name))
 				return corrupt(err, "a name occurs twice");
 			if (!strcmp(m->base, o->base) &&
-			    (m->n_files != o->n_files ||
+			    (m->n_files != o->n_files || strcmp(m->tower.sha256, o->tower.sha256) != 0 ||
 			     memcmp(m->files, o->files, m->n_files * sizeof(*m->files)) != 0))
 				return corrupt(err, "two models with one base have different files");
 		}
@@ -154,6 +167,8 @@ static enum lmd_status parse_model(struct lmi_ctl_bundle *b, const json_t *row, 
 	st = lmi_store_name_check(m->name, err);
 	if (st == LMD_OK)
 		st = parse_files(b, m, json_object_get(row, "files"), err);
+	if (st == LMD_OK && json_object_get(row, "tower"))
+		st = parse_file(&m->tower, json_object_get(row, "tower"), err);
 	if (st != LMD_OK)
 		return st;
 	m->base = m->name;
@@ -207,6 +222,11 @@ enum lmd_status lmi_ctl_bundle_parse(struct lmi_ctl_bundle *out, const char *tex
 	return st;
 }
 
+static json_t *emit_file(const struct lmi_ctl_bundle_file *f)
+{
+	return json_pack("{s:s, s:I}", "sha256", f->sha256, "size", (json_int_t)f->size);
+}
+
 char *lmi_ctl_bundle_emit(const struct lmi_ctl_bundle *b)
 {
 	json_t *models = json_array();
@@ -219,9 +239,9 @@ char *lmi_ctl_bundle_emit(const struct lmi_ctl_bundle *b)
 		json_t *row = json_pack("{s:s, s:o}", "name", m->name, "files", files);
 
 		for (uint32_t k = 0; k < m->n_files; k++)
-			(void)json_array_append_new(files, json_pack("{s:s, s:I}", "sha256",
-								     m->files[k].sha256, "size",
-								     (json_int_t)m->files[k].size));
+			(void)json_array_append_new(files, emit_file(&m->files[k]));
+		if (m->tower.size)
+			(void)json_object_set_new(row, "tower", emit_file(&m->tower));
 		if (m->modelfile)
 			(void)json_object_set_new(row, "modelfile", json_string(m->modelfile));
 		(void)json_array_append_new(models, row);

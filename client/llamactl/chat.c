@@ -314,8 +314,10 @@ static enum lmd_status take_message(struct lmi_ctl_chat *c, const char *text, si
 		st = say(c, text, n, err);
 	while (st == LMD_OK && c->answer)
 		st = answer_messages(c, err);
-	if (st == LMD_OK && *c->session)
+	if (st == LMD_OK && *c->session) {
+		lmi_ctl_user_state_make_folders(c->session);
 		st = lmi_ctl_messages_save(&c->messages, c->session, lmi_arg_pos(&c->g->ctl->args, 0), err);
+	}
 	if (st == LMD_CANCELLED && lmi_ctl_interrupt_signal() == SIGINT)
 		return LMD_OK; /* Ctrl-C ended this answer only */
 	if ((st == LMD_INVALID || st == LMD_UNSUPPORTED) && isatty(STDIN_FILENO)) {

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamactl/chat_messages.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "llamad/attr.h"
 
 #define FILE_MAX (64u << 20)
@@ -176,12 +180,30 @@ static json_t *message_json(const struct lmi_wire_chat_message *m)
 	return o;
 }
 
+/* A symbolic link is kept: the file that it leads to is replaced. */
+static enum lmd_status follow_link(const char **path, char target[PATH_MAX], struct lmd_error *err)
+{
+	char shown[160];
+	struct stat sb;
+
+	if (lstat(*path, &sb) || !S_ISLNK(sb.st_mode))
+		return LMD_OK;
+	if (!realpath(*path, target))
+		return lmd_fail(err, LMD_IO, "%s: the symbolic link leads to no file: %s",
+				lmi_printable_path(shown, sizeof(shown), *path), strerror(errno));
+	*path = target;
+	return LMD_OK;
+}
+
 static enum lmd_status write_file(const json_t *o, const char *path, struct lmd_error *err)
 {
 	struct lmi_new_file f;
-	char *text = json_dumps(o, JSON_INDENT(2));
-	enum lmd_status st = text ? lmi_new_file_open(&f, path, 0600, err)
+	char target[PATH_MAX], *text = json_dumps(o, JSON_INDENT(2));
+	enum lmd_status st = text ? follow_link(&path, target, err)
 				  : lmd_fail(err, LMD_NOMEM, "no memory for the messages");
+
+	if (st == LMD_OK)
+		st = lmi_new_file_open(&f, path, 0600, err);
 
 	if (st == LMD_OK) {
 		st = lmi_new_file_write(&f, text, strlen(text), err);

@@ -105,6 +105,11 @@ def commands():
     t.say(f"/save {DIR}/c.json".encode(), b"1 message saved")
     t.say(f"/load {DIR}/a.json".encode(), b"7 messages loaded")
     t.say(b"/load /nonexistent", b"No such file")
+    os.symlink("e.json", f"{DIR}/link")
+    t.say(f"/save {DIR}/link".encode(), b"leads to no file")
+    with open(f"{DIR}/e.json", "w"):
+        pass
+    t.say(f"/save {DIR}/link".encode(), b"7 messages saved")
     t.say(b"/retry", b"yes")
     t.say(b"/tools", b"no tools")
     t.type(b"/bye\n")
@@ -116,6 +121,8 @@ def commands():
     check("the answers", {m["content"] for m in saved if m["role"] == "assistant"} == {"yes"}, saved)
     check("the attached file", "some notes\n\n```\n\nthree" in saved[5]["content"] and
           "notes.txt" in saved[5]["content"], saved[5])
+    check("a link is followed", os.path.islink(f"{DIR}/link") and
+          len(json.load(open(f"{DIR}/e.json"))["messages"]) == 7)
     check("private", os.stat(f"{DIR}/a.json").st_mode & 0o777 == 0o600)
 
 

@@ -155,7 +155,8 @@ static const struct lmi_opt opts[] = {
 	{.name = "dry-run", .type = LMI_OPT_FLAG, .doc = "With --from: only list the models."},
 	{.name = "import",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Copy the file into the daemon's own store, so that the original can be deleted."},
+	 .doc = "Copy the file and the vision tower beside it into the daemon's own store, so that the "
+		"originals can be deleted."},
 	{.name = "replace",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Replace the model of that name, if there is one."},

@@ -82,7 +82,16 @@ static enum lmd_status describe(struct bundle *b, uint32_t i, struct lmd_error *
 		return no_memory(err);
 	for (; m->n_files < f->n && st == LMD_OK; m->n_files++)
 		st = read_file(b, f->paths[m->n_files], NULL, &m->files[m->n_files], err);
+	if (st == LMD_OK && f->tower)
+		st = read_file(b, f->tower, NULL, &m->tower, err);
 	return st;
+}
+
+static void find_path(struct bundle *b, const struct lmi_ctl_bundle_file *f, const char *path)
+{
+	for (uint32_t i = 0; i < b->index.n_files; i++)
+		if (!strcmp(b->index.files[i].sha256, f->sha256))
+			b->paths[i] = path;
 }
 
 /* The place of each different file, by its digest. */
@@ -93,11 +102,12 @@ static enum lmd_status find_paths(struct bundle *b, struct lmd_error *err)
 	b->paths = lmi_arena_array(x->arena, x->n_files, sizeof(*b->paths));
 	if (!b->paths)
 		return no_memory(err);
-	for (uint32_t i = 0; i < x->n_models; i++)
+	for (uint32_t i = 0; i < x->n_models; i++) {
 		for (uint32_t k = 0; k < x->models[i].n_files; k++)
-			for (uint32_t j = 0; j < x->n_files; j++)
-				if (!strcmp(x->files[j].sha256, x->models[i].files[k].sha256))
-					b->paths[j] = b->found[i].paths[k];
+			find_path(b, &x->models[i].files[k], b->found[i].paths[k]);
+		if (x->models[i].tower.size)
+			find_path(b, &x->models[i].tower, b->found[i].tower);
+	}
 	return LMD_OK;
 }
 
@@ -261,7 +271,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_bundle = {
 	.args = "NAME...",
 	.brief = "Write models into one file for another machine",
 	.doc = "NAME is a GGUF file, or a model of `llamactl list` whose files are on this machine; all "
-	       "parts of a model and the Modelfile of a name made by `llamactl create` are included. "
+	       "parts of a model, the vision tower beside it, and the Modelfile of a name made by `llamactl "
+	       "create` are included. "
 	       "`llamactl add FILE` on the other machine checks the bundle and registers its models. A "
 	       "bundle is a tar archive; the same models give the same bytes. With --json: an object with "
 	       "path, models and bytes.",

@@ -56,6 +56,7 @@ static const struct {
 	AMOUNT(copied, "files, read into memory"),
 	AMOUNT(weights, "weights in the backend's own layout"),
 	AMOUNT(adapters, "adapters"),
+	AMOUNT(tower, "vision tower"),
 	AMOUNT(sequences, "keys, values and states of a sequence"),
 	AMOUNT(step, "values of a step"),
 	AMOUNT(results, "results of a step"),

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/llamactl/http_url.h"
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
@@ -148,6 +149,43 @@ static enum lmd_status choose_model(struct lmi_ctl *ctl, char out[200], struct l
 	return st;
 }
 
+/* Finds where the daemon serves HTTP over TCP. */
+static enum lmd_status find_url(struct lmi_ctl *ctl, const char *tool, char *out, size_t size,
+				struct lmd_error *err)
+{
+	struct lmd_server server = {.struct_size = sizeof(server)};
+	const char *address = NULL, *path = NULL;
+	json_t *reply, *row;
+	size_t i;
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "status", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	json_array_foreach(json_object_get(reply, "http"), i, row)
+	{
+		const char *text = json_string_value(row);
+
+		*(strncmp(text, "unix:", 5) ? &address : &path) = text;
+		if (address)
+			break;
+	}
+	lmd_client_server(ctl->client, &server);
+	if (!address)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "%s needs HTTP over TCP, and the daemon serves HTTP %s%s: start llamad with --http "
+			      "127.0.0.1:8080, or set the key http",
+			      tool, path ? "only at " : "nowhere", path ? path : "");
+	else if (strncmp(server.url, "ipc://", 6) != 0)
+		st = lmd_fail(err, LMD_INVALID,
+			      "the daemon at %s is on another machine, where it serves HTTP at %s: give --url URL "
+			      "with an address that this machine reaches",
+			      server.url, address);
+	else
+		lmi_ctl_http_url_of(out, size, address);
+	json_decref(reply);
+	return st;
+}
+
 /* ---- the program ---- */
 
 struct program {
@@ -253,10 +291,12 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 				     "'%.60s' is not a program that can be launched: codex, claude, "
 				     "opencode or aider",
 				     word);
-	(void)snprintf(url, sizeof(url), "%s", v.url);
+	(void)snprintf(url, sizeof(url), "%s", v.url ? v.url : "");
 	url[strlen(url) - (*url && url[strlen(url) - 1] == '/')] = 0;
-	v.url = url;
 	st = choose_model(ctl, model, err);
+	if (st == LMD_OK && !v.url)
+		st = find_url(ctl, t->name, url, sizeof(url), err);
+	v.url = url;
 	v.model = model;
 	if (st == LMD_OK)
 		st = prepare(&p, t, &v, &ctl->args, err);
@@ -278,7 +318,7 @@ static const struct lmi_opt opts[] = {
 	{.name = "url",
 	 .type = LMI_OPT_STR,
 	 .value = "URL",
-	 .def = "http://127.0.0.1:8080",
+	 .def_text = "the daemon's first address for HTTP over TCP",
 	 .doc = "Where the daemon serves HTTP, without /v1."},
 	{.name = "print",
 	 .type = LMI_OPT_FLAG,

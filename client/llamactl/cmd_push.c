@@ -16,11 +16,12 @@
 #include "core/base/alloc.h"
 #include "core/base/cancel.h"
 #include "core/base/file.h"
+#include "core/base/tower_file.h"
 #include "core/sign/verify.h"
 #include "hub/hub.h"
 #include "store/modelfile.h"
 
-#define MORE_MAX 7 /* parts that are not files of the model */
+#define MORE_MAX 8 /* parts that are not files of the model */
 
 struct push {
 	struct lmi_ctl_model_files files;
@@ -121,6 +122,14 @@ static enum lmd_status add_modelfile(struct push *w, struct lmd_error *err)
 
 /* ---- the parts ---- */
 
+/* The name of the model as one of a file. */
+static void file_name(char out[160], const struct lmi_ctl_model_files *f)
+{
+	(void)snprintf(out, 160, "%s", f->name);
+	for (char *c = out; *c; c++)
+		*c = *c == '/' || *c == ':' ? '-' : *c;
+}
+
 /* The name of a file for those who pull it: a stored file has none of its own. */
 static char *title_of(const struct lmi_ctl_model_files *f, uint32_t i)
 {
@@ -129,14 +138,29 @@ static char *title_of(const struct lmi_ctl_model_files *f, uint32_t i)
 
 	if (end && !strcmp(end, ".gguf") && strncmp(base, "model-0", 7) != 0)
 		return strdup(base);
-	(void)snprintf(name, sizeof(name), "%s", f->name);
-	for (char *c = name; *c; c++)
-		*c = *c == '/' || *c == ':' ? '-' : *c;
+	file_name(name, f);
 	if (f->n == 1 && asprintf(&out, "%s.gguf", name) < 0)
 		return NULL;
 	if (f->n > 1 && asprintf(&out, "%s-%05u-of-%05u.gguf", name, i + 1, f->n) < 0)
 		return NULL;
 	return out;
+}
+
+static enum lmd_status add_tower(struct push *w, struct lmd_error *err)
+{
+	const char *base = lmi_file_base_name(w->files.tower);
+	char *title = NULL, name[160];
+
+	file_name(name, &w->files);
+	if (lmi_tower_is_name(base))
+		title = strdup(base);
+	else if (asprintf(&title, "mmproj-%s.gguf", name) < 0)
+		title = NULL;
+	if (!title)
+		return no_memory(err);
+	w->parts[w->n_parts++] =
+		(struct lmi_hub_part){.kind = LMI_HUB_PART_TOWER, .name = title, .path = w->files.tower};
+	return LMD_OK;
 }
 
 /* Adds the signed manifest of the model, if there is one beside its first file. */
@@ -159,6 +183,8 @@ static enum lmd_status add_signature(struct push *w, struct lmd_error *err)
 
 static enum lmd_status make_parts(struct push *w, struct lmd_error *err)
 {
+	enum lmd_status st = LMD_OK;
+
 	w->parts = lmi_alloc(w->files.n + MORE_MAX, sizeof(*w->parts));
 	if (!w->parts)
 		return no_memory(err);
@@ -170,13 +196,11 @@ static enum lmd_status make_parts(struct push *w, struct lmd_error *err)
 		w->parts[w->n_parts++] = (struct lmi_hub_part){
 			.kind = LMI_HUB_PART_MODEL, .name = title, .path = w->files.paths[i]};
 	}
-	if (w->files.modelfile) {
-		enum lmd_status st = add_modelfile(w, err);
-
-		if (st != LMD_OK)
-			return st;
-	}
-	return w->files.n ? add_signature(w, err) : LMD_OK;
+	if (w->files.tower)
+		st = add_tower(w, err);
+	if (st == LMD_OK && w->files.modelfile)
+		st = add_modelfile(w, err);
+	return st == LMD_OK && w->files.n ? add_signature(w, err) : st;
 }
 
 static void fini(struct push *w)
@@ -273,8 +297,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_push = {
 	.args = "NAME DEST",
 	.brief = "Upload a model to a registry",
 	.doc = "NAME is a GGUF file, or a model of `llamactl list` whose files are on this machine. DEST is "
-	       "oci:HOST/REPO[:TAG] for an OCI registry, or ollama:USER/NAME[:TAG]. Files that the registry "
-	       "has are not sent again; after an interruption the same command continues. A model made by "
+	       "oci:HOST/REPO[:TAG] for an OCI registry, or ollama:USER/NAME[:TAG]. The vision tower beside the "
+	       "model goes with it. Files that the registry has are not sent again; after an interruption the same "
+	       "command continues. A model made by "
 	       "`llamactl create` is pushed with its Modelfile: as the template, system prompt, parameters, "
 	       "messages and licence that Ollama expects, or as a file beside the model. Prints the digest of "
 	       "the manifest.\n\nUser and password are those that `podman login HOST` or `docker login "

@@ -146,6 +146,40 @@ does bug-report --json -o "$dir/second.tar"
 holds "JSON" grep -q '"path": ".*/second.tar"' "$dir/out"
 
 rm "$HOME/tiny.gguf"
+# a socket for HTTP whose queue of connections is full
+mkfifo "$dir/hold"
+rm "$dir/sock-http.sock"
+if command -v python3 >/dev/null; then
+	python3 -c '
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(0)
+held = []
+try:
+    while True:
+        c = socket.socket(socket.AF_UNIX)
+        c.setblocking(False)
+        c.connect(sys.argv[1])
+        held.append(c)
+except BlockingIOError:
+    pass
+open(sys.argv[1] + ".full", "w").close()
+sys.stdin.read()' "$dir/sock-http.sock" <"$dir/hold" &
+	holder=$!
+	exec 9>"$dir/hold"
+	tries=0
+	until [ -e "$dir/sock-http.sock.full" ] || [ $tries -gt 1200 ]; do
+		tries=$((tries + 1))
+		sleep 0.05 # looks again; nothing depends on its length
+	done
+	doctor --socket "$url"
+	finds warn http 'so many waiting connections'
+	exec 9>&-
+	wait $holder
+else
+	skip "no python3"
+fi
 doctor --socket "$url"
 finds warn models "the file of model .tiny. is gone" 'llamactl rm tiny'
 stop

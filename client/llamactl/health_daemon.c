@@ -64,12 +64,17 @@ static void check_http(struct lmi_ctl_health *h, struct lmd_client *c)
 	    lmi_default_socket_http(a.sun_path, sizeof(a.sun_path), server.url + 6) >=
 		    (int)sizeof(a.sun_path))
 		return;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* EAGAIN in place of a wait for a daemon that accepts no connections */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
 	if (!connect(fd, (const struct sockaddr *)&a, sizeof(a)))
 		lmi_ctl_health_add(h, LMI_CTL_HEALTH_OK, "http",
 				   "answers at unix:%s; for TCP: llamad --http ADDR:PORT",
+				   lmi_printable_path(shown, sizeof(shown), a.sun_path));
+	else if (errno == EAGAIN)
+		lmi_ctl_health_add(h, LMI_CTL_HEALTH_WARN, "http",
+				   "unix:%s has so many waiting connections that it takes no more",
 				   lmi_printable_path(shown, sizeof(shown), a.sun_path));
 	else
 		lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "http",

@@ -32,13 +32,22 @@ has() {
 
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
 start
+does add one "$dir/full.gguf"
+refused 1 "codex needs HTTP over TCP, .* HTTP only at unix:$dir/sock-http.sock: start llamad with --http" launch codex
+stop
+start --http off
+refused 1 'codex needs HTTP over TCP, and the daemon serves HTTP nowhere' launch codex
+does rm one
+stop
+start --http 127.0.0.1:0
 
 refused 1 'llamactl pull' launch codex
 does add one "$dir/full.gguf"
+http=http://$(sed -n 's|.*ready on http://||p' "$dir/log")
 launched codex
 has 'argument <-m>'
 has 'argument <one>'
-has "argument <model_providers.llamad={name='llamad', base_url='http://127.0.0.1:8080/v1', wire_api='responses', env_key='LLAMAD_KEY'}>"
+has "argument <model_providers.llamad={name='llamad', base_url='$http/v1', wire_api='responses', env_key='LLAMAD_KEY'}>"
 has 'LLAMAD_KEY=none'
 does add two "$dir/full.gguf"
 refused 2 '2 models: choose one with --model' launch codex

@@ -137,6 +137,8 @@ static void find_history(struct lmi_ctl_line_editor *e)
 		(void)snprintf(e->path, sizeof(e->path), "%s", given);
 	else /* without a folder for it the history is not kept */
 		lmi_ctl_user_state_path(e->path, "history");
+	if (!given)
+		lmi_ctl_user_state_make_folders(e->path);
 }
 
 static void open_history(struct lmi_ctl_line_editor *e)

@@ -2,6 +2,7 @@
 #include "client/llamactl/model_files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "core/base/tower_file.h"
 #include "core/checkpoint/open.h"
 #include "core/quant/ftype.h"
 
@@ -133,6 +135,18 @@ static void read_quant(struct lmi_ctl_model_files *m, const struct lmd_model *v)
 	(void)snprintf(m->quant, sizeof(m->quant), "%s", f ? f->name : "");
 }
 
+static enum lmd_status find_tower(struct lmi_ctl_model_files *m, struct lmd_error *err)
+{
+	char tower[PATH_MAX], first[PATH_MAX];
+
+	/* a name without a folder is one of the current folder */
+	(void)snprintf(first, sizeof(first), "%s%s", strchr(m->paths[0], '/') ? "" : "./", m->paths[0]);
+	if (!lmi_tower_beside(tower, sizeof(tower), first))
+		return LMD_OK;
+	m->tower = strdup(tower);
+	return m->tower ? check_access(m->name, tower, err) : no_memory(err);
+}
+
 static enum lmd_status read_model(struct lmi_ctl_model_files *m, const struct lmi_model *model,
 				  struct lmd_error *err)
 {
@@ -159,7 +173,7 @@ static enum lmd_status read_model(struct lmi_ctl_model_files *m, const struct lm
 	}
 	(void)snprintf(m->arch, sizeof(m->arch), "%s", v->arch);
 	read_quant(m, v);
-	return LMD_OK;
+	return find_tower(m, err);
 }
 
 enum lmd_status lmi_ctl_model_files_find(struct lmi_ctl_model_files *out, struct lmi_ctl *ctl,
@@ -198,6 +212,7 @@ void lmi_ctl_model_files_fini(struct lmi_ctl_model_files *m)
 	for (uint32_t i = 0; i < m->n; i++)
 		free(m->paths[i]);
 	lmi_free(m->paths);
+	free(m->tower);
 	free(m->modelfile);
 	*m = (struct lmi_ctl_model_files){0};
 }

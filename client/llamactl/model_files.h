@@ -13,6 +13,7 @@
 struct lmi_ctl_model_files {
 	uint32_t n; /* at least 1 */
 	char **paths; /* [n], in order of the parts; on the heap */
+	char *tower;  /* path of the vision tower beside the model, on the heap; NULL: none */
 	char name[129];  /* what the model is called elsewhere: the name, or what the file suggests */
 	char arch[64];   /* "llama" */
 	char quant[32];  /* "Q4_K_M"; "" if the file does not tell */

@@ -14,10 +14,13 @@
 #include "core/base/alloc.h"
 #include "core/base/default_state.h"
 #include "core/base/printable.h"
+#include "core/base/tower_file.h"
 #include "store/store.h"
 
 /* How often a store that another process has open is tried again, a twentieth of a second apart. */
 #define TRIES 100
+/* The name of the vision tower in the folder of links. */
+#define TOWER_LINK "/mmproj.gguf"
 
 struct lmi_ctl_own_models {
 	struct lmi_ctl_own_models *before; /* of an earlier model, whose links are in use until the end */
@@ -166,6 +169,20 @@ enum lmd_status lmi_ctl_models_client(struct lmi_ctl *ctl, bool *own, struct lmd
 
 /* ---- the files of a model ---- */
 
+/* Makes a link with the name of a vision tower, if the model has one. */
+static enum lmd_status link_tower(const struct lmi_ctl_own_models *m, const struct lmi_store_model *row,
+				  struct lmd_error *err)
+{
+	char tower[PATH_MAX], path[PATH_MAX], shown[160];
+
+	if (!lmi_tower_beside(tower, sizeof(tower), row->files[0].path))
+		return LMD_OK;
+	(void)snprintf(path, sizeof(path), "%s" TOWER_LINK, m->links);
+	return symlink(tower, path) ? lmd_fail(err, LMD_IO, "%s: %s", lmi_printable_path(shown, sizeof(shown), path),
+					       strerror(errno))
+				    : LMD_OK;
+}
+
 /* Makes links with the names of parts, and returns the path of the first. */
 static enum lmd_status link_parts(struct lmi_ctl_own_models *m, const struct lmi_store_model *row,
 				  char **own_path, struct lmd_error *err)
@@ -190,7 +207,7 @@ static enum lmd_status link_parts(struct lmi_ctl_own_models *m, const struct lmi
 	}
 	(void)snprintf(path, sizeof(path), "%s/model-00001-of-%05u.gguf", m->links, row->n_files);
 	*own_path = strdup(path);
-	return *own_path ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a path");
+	return *own_path ? link_tower(m, row, err) : lmd_fail(err, LMD_NOMEM, "no memory for a path");
 }
 
 static enum lmd_status path_of(struct lmi_ctl_own_models *m, const struct lmi_store_model *row,
@@ -288,8 +305,11 @@ static void destroy(struct lmi_ctl_own_models *m)
 			       m->n_link);
 		(void)unlink(path);
 	}
-	if (*m->links)
+	if (*m->links) {
+		(void)snprintf(path, sizeof(path), "%s" TOWER_LINK, m->links);
+		(void)unlink(path);
 		(void)rmdir(m->links);
+	}
 	lmi_store_close(m->store);
 	free(m->name);
 	free(m->model);

@@ -17,14 +17,17 @@ void lmi_ctl_user_state_path(char out[PATH_MAX], const char *name)
 		n = snprintf(out, PATH_MAX, "%s/llamactl/%s", state, name);
 	else if (home && *home == '/')
 		n = snprintf(out, PATH_MAX, "%s/.local/state/llamactl/%s", home, name);
-	if (n <= 0 || n >= PATH_MAX) {
+	if (n <= 0 || n >= PATH_MAX)
 		*out = 0;
-		return;
-	}
-	for (char *slash = out; (slash = strchr(slash + 1, '/'));) {
-		*slash = 0;
-		(void)mkdir(out, 0700);
-		*slash = '/';
+}
+
+void lmi_ctl_user_state_make_folders(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (const char *slash = path; *path && (slash = strchr(slash + 1, '/'));) {
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		(void)mkdir(part, 0700);
 	}
 }
 

@@ -242,28 +242,41 @@ static struct lmi_engine_seq_picture *next_picture(const struct lmi_engine_job *
 	return p;
 }
 
-/* Returns the oldest session that waits for the tower; NULL: there is none. */
-static struct lmi_engine_job *oldest_looking(const struct lmi_engine *e)
+/* Returns the session whose picture is next; NULL: there is none. Clients take turns, however many pictures
+ * they have; of equals, the higher class, and then the older session comes first. */
+static struct lmi_engine_job *next_looking(const struct lmi_engine *e)
 {
+	static const uint8_t rank[] = {[LMI_SCHED_NORMAL] = 1, [LMI_SCHED_INTERACTIVE] = 0, [LMI_SCHED_BATCH] = 2};
 	struct lmi_engine_job *s = NULL;
 
-	for (struct lmi_engine_job *i = e->sessions; i; i = i->next)
-		s = i->looks ? i : s; /* new ones are put in front */
+	for (struct lmi_engine_job *i = e->sessions; i; i = i->next) /* new ones are put in front */
+		if (i->looks && (!s || i->look_turn < s->look_turn ||
+				 (i->look_turn == s->look_turn && rank[class_of(i)] <= rank[class_of(s)])))
+			s = i;
 	return s;
+}
+
+/* A picture of a session was computed: its client has had a turn. */
+static void end_look_turn(struct lmi_engine *e, const struct lmi_engine_job *s)
+{
+	e->look_turn++;
+	for (struct lmi_engine_job *i = e->sessions; i; i = i->next)
+		if (i->looks && i->client == s->client)
+			i->look_turn = e->look_turn;
 }
 
 bool lmi_engine_look(struct lmi_engine *e)
 {
 	const struct lmi_engine_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
 						.progress = (volatile uint32_t *)&e->progress};
-	struct lmi_engine_job *s = oldest_looking(e);
+	struct lmi_engine_job *s = next_looking(e);
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
 	if (!s)
 		return false;
 	lmi_engine_finish_steps(e);
-	s = oldest_looking(e); /* if the device was lost, all have ended */
+	s = next_looking(e); /* if the device was lost, all have ended */
 	if (!s)
 		return true;
 	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
@@ -271,6 +284,7 @@ bool lmi_engine_look(struct lmi_engine *e)
 	st = lmi_engine_tower_run(e->inst->tower, s->tenant, next_picture(s), &w, &err);
 	atomic_store(&e->only_id, 0);
 	atomic_fetch_add(&e->progress, 1);
+	end_look_turn(e, s);
 	if (st == LMD_CANCELLED)
 		return true; /* the cancelling command is in the queue */
 	if (st == LMD_DEVICE || st == LMD_IO)
@@ -293,11 +307,11 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 		if (st == LMD_OK)
 			st = lmi_engine_activate(e, &s->seqs[i], &err);
 	}
+	s->looks = st == LMD_OK && next_picture(s);
+	s->look_turn = e->look_turn;
 	if (st != LMD_OK)
 		lmi_engine_fail(e, s, &err);
-	else if (next_picture(s))
-		s->looks = true;
-	else
+	else if (!s->looks)
 		start_seqs(e, s, &err);
 }
 

@@ -162,8 +162,7 @@ static bool compute(struct lmi_engine_draft_model *m, uint32_t n_part)
 	if (st == LMD_OK)
 		return true;
 	m->failed = true;
-	m->inst->host->log(m->inst->host->ctx, "engine", LMD_LOG_ERROR,
-			   "the draft model %s guesses no more: %s", m->inst->model->name, err.text);
+	lmi_engine_draft_failed(m->inst, "the draft model", &err);
 	return false;
 }
 

@@ -3,12 +3,12 @@
  * Opens draft models: an instance that fits its target. What it guesses is in draft_guess.c. */
 #include "core/engine/draft_model_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/second_instance.h"
 #include "core/text/tokenizer.h"
 
 static enum lmd_status differ(const struct lmi_engine_draft_model *m, lmd_token id, const char *a,
@@ -90,39 +90,46 @@ static uint64_t kv_tokens(const struct lmi_inst *target)
 	return most * target->page_tokens;
 }
 
+enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_inst *target,
+					   const struct lmi_engine_model_opts *opts,
+					   struct lmd_error *err)
+{
+	const uint32_t n_guess = target->draft_block ? target->draft_block : 1;
+	struct lmi_engine_second_opts o;
+
+	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
+	o.opts.target = target;
+	o.opts.n_ctx = target->n_ctx + target->draft_block; /* a block may go beyond the end */
+	o.opts.n_seq = target->n_seq;
+	o.opts.n_batch = target->n_batch;
+	o.opts.n_out = target->n_seq * n_guess;
+	o.opts.kv_tokens = kv_tokens(target);
+	return lmi_inst_open(out, &o.opts, err);
+}
+
+enum lmd_status lmi_engine_draft_cause(const char *path, enum lmd_status st,
+				       const struct lmd_error *cause, struct lmd_error *err)
+{
+	char shown[160];
+
+	return lmi_printable_has_path(cause->text, path)
+		       ? lmd_fail(err, st, "draft model %s", cause->text)
+		       : lmd_fail(err, st, "draft model %s: %.300s",
+				  lmi_printable_path(shown, sizeof(shown), path), cause->text);
+}
+
+void lmi_engine_draft_failed(const struct lmi_inst *inst, const char *what, const struct lmd_error *err)
+{
+	inst->host->log(inst->host->ctx, "engine", LMD_LOG_ERROR, "%s %s guesses no more: %s", what,
+			inst->model->name, err->text);
+}
+
 static enum lmd_status open_inst(struct lmi_engine_draft_model *m,
 				 const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
-	struct lmi_inst *target = m->target;
-	struct lmi_engine_model_opts o = *opts;
 	struct lmd_plan_key key;
-	char label[112];
-	enum lmd_status st;
+	enum lmd_status st = lmi_engine_draft_inst_open(&m->inst, m->target, opts, err);
 
-	o.path = opts->draft_path;
-	o.draft_path = NULL;
-	o.draft_layers = false;
-	o.lookup_path = NULL;
-	o.n_draft_candidates = 0;
-	o.files = NULL;
-	o.n_files = 0;
-	(void)snprintf(label, sizeof(label), "%.100s-draft", opts->label ? opts->label : "model");
-	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
-	o.devices = target->set;
-	o.override_tensor = NULL;
-	o.device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF;
-	o.adapters = false;
-	o.adapter_files = NULL;
-	o.n_adapter_files = 0;
-	o.n_slot_adapters = 0;
-	o.n_ctx = target->n_ctx;
-	o.n_seq = target->n_seq;
-	o.n_batch = target->n_batch;
-	o.n_out = target->n_seq;
-	o.kv_tokens = kv_tokens(target);
-	o.share_kv = false;
-	o.keep_values = o.unfused = false;
-	st = lmi_inst_open(&m->inst, &o, err);
 	if (st != LMD_OK)
 		return st;
 	key = lmi_inst_main_key(m->inst);
@@ -146,7 +153,6 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 {
 	struct lmi_engine_draft_model *m = lmi_alloc(1, sizeof(*m));
 	struct lmd_error cause = {0};
-	char shown[160];
 	enum lmd_status st;
 
 	if (!m)
@@ -161,12 +167,7 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 		st = lmd_fail(&cause, LMD_NOMEM, "no memory for %u sequences", m->inst->n_seq);
 	if (st != LMD_OK) {
 		lmi_engine_draft_model_close(m);
-		return lmi_printable_has_path(cause.text, opts->draft_path)
-			       ? lmd_fail(err, st, "draft model %s", cause.text)
-			       : lmd_fail(err, st, "draft model %s: %.300s",
-					  lmi_printable_path(shown, sizeof(shown),
-							     opts->draft_path),
-					  cause.text);
+		return lmi_engine_draft_cause(opts->draft_path, st, &cause, err);
 	}
 	m->n_ctx = m->inst->n_ctx;
 	if (m->inst->desc.n_ctx_train && m->inst->desc.n_ctx_train < m->n_ctx)

@@ -45,6 +45,9 @@ struct lmi_engine_draft_count {
 void lmi_engine_draft_model_count(const struct lmi_engine_draft_model *m,
 				  struct lmi_engine_draft_count *out);
 
+/* Logs that a step failed, after which an instance guesses no more. what: "the draft model". */
+void lmi_engine_draft_failed(const struct lmi_inst *inst, const char *what, const struct lmd_error *err);
+
 struct lmi_inst *lmi_engine_draft_model_inst(const struct lmi_engine_draft_model *m);
 
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_H */

@@ -23,4 +23,12 @@ struct lmi_engine_draft_model {
 	_Atomic uint32_t n_drafter; /* created on the submitting thread, destroyed on the engine's */
 };
 
+/* Opens opts->draft_path on the devices of the target, with sizes that follow from the target's. */
+enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_inst *target,
+					   const struct lmi_engine_model_opts *opts,
+					   struct lmd_error *err);
+/* Puts the path of a draft model before the message of a failure; returns st. */
+enum lmd_status lmi_engine_draft_cause(const char *path, enum lmd_status st,
+				       const struct lmd_error *cause, struct lmd_error *err);
+
 #endif /* LLAMAD_CORE_ENGINE_DRAFT_MODEL_IMPL_H */

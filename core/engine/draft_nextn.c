@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guesses by the model's own draft layer.
+ * Guesses from hidden rows: by the model's own draft layer, or by a draft model of its own (EAGLE-3).
  *
  * Row r of the draft layer is computed from token r and the hidden row of token r - 1, and guesses token
  * r + 1. So its keys of a row depend on the tokens up to that row alone, as those of the model do, and
@@ -11,8 +11,12 @@
  * changed.
  *
  * A draft row sees only rows that this drafter has computed, from `from` on: those of a shared prefix, or
- * of other requests, may never have been. So guesses depend on nothing but the sequence. */
-#include "core/engine/draft_nextn.h"
+ * of other requests, may never have been. So guesses depend on nothing but the sequence.
+ *
+ * A draft model has a sequence in its own KV memory, whose row 0 is row `from`, with the rows up to `first`.
+ * Positions are rotations, so it does not matter where they begin. When memory is short, or another model uses
+ * the devices, the drafter forgets its rows and begins again with the next ones of the target. */
+#include "core/engine/draft_nextn_impl.h"
 
 #include <string.h>
 
@@ -20,168 +24,133 @@
 #include "core/engine/draft.h"
 #include "core/engine/topk.h"
 
-/* Hidden rows that a drafter keeps at most; also sequences that share a step. */
-#define N_KEEP 32u
+#define N_KEEP LMI_ENGINE_NEXTN_KEEP
 /* What older times count for beside a new one. */
 #define OLDER 0.8
 
-struct lmi_engine_nextn {
-	struct lmi_inst *inst;
-	uint32_t exec;		      /* the plan of the draft layer */
-	uint32_t n_vocab, width;      /* of a hidden row */
-	uint32_t n_keep;	      /* hidden rows that a drafter keeps at most */
-	struct lmi_engine_rows *rows; /* [inst->n_seq] of a step */
-	double token_ns;	      /* time of one guessed token; 0: unknown */
-	bool failed;		      /* a step failed: it guesses no more */
-	struct lmi_engine_draft_count count;
-};
-
-struct nextn_drafter {
-	struct lmi_engine_nextn *m;
-	bool off;	 /* the sequence has rows without tokens */
-	uint32_t cap;
-	uint32_t kv_seq; /* whose rows these are; LMI_KV_NO_PAGE: of none */
-	uint32_t from;	 /* the first row that was computed */
-	uint32_t first, n; /* `hidden` has the rows of n tokens from `first` on; the next row to be
-			    * computed is first + 1 */
-	float *hidden;	 /* [N_KEEP][width], at most m->n_keep are used */
-	float *last;	 /* [width] of the last guess */
-};
-
 /* ---- life ---- */
-
-void lmi_engine_nextn_close(struct lmi_engine_nextn *m)
-{
-	if (!m)
-		return;
-	lmi_free(m->rows);
-	lmi_free(m);
-}
-
-/* Do the pages of a plan's groups stay as long as the sequence? Draft rows are computed later than those of the
- * model. */
-static bool pages_stay(const struct lmd_arch_desc *d, uint32_t groups)
-{
-	for (uint32_t g = 0; g < d->n_group; g++)
-		if (groups >> g & 1 && (d->groups[g].kind != LMD_GROUP_PAGED || d->groups[g].window ||
-					d->groups[g].chunk || d->groups[g].ratio > 1))
-			return false;
-	return true;
-}
-
-enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_inst *inst,
-				      uint32_t n_vocab, struct lmd_error *err)
-{
-	const struct lmd_plan_key key = {.kind = LMD_PLAN_DRAFT,
-					 .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
-	struct lmi_engine_nextn *m;
-	const struct lmi_engine_exec *e;
-	enum lmd_status st = LMD_OK;
-
-	if (!inst->desc.n_draft)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%.80s (architecture %s) has no draft layers that can be run",
-				inst->model->name, inst->model->arch);
-	m = lmi_alloc(1, sizeof(*m));
-	if (m)
-		m->rows = lmi_alloc(inst->n_seq, sizeof(*m->rows));
-	if (!m || !m->rows)
-		st = lmd_fail(err, LMD_NOMEM, "no memory for the draft rows of %u sequences",
-			      inst->n_seq);
-	if (st == LMD_OK)
-		st = lmi_inst_exec(inst, &key, &m->exec, err);
-	if (st == LMD_OK && !pages_stay(&inst->desc, inst->execs[m->exec]->groups))
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "architecture %s: the draft layers do not attend to all tokens",
-			      inst->model->arch);
-	if (st != LMD_OK) {
-		lmi_engine_nextn_close(m);
-		return st;
-	}
-	e = inst->execs[m->exec];
-	m->inst = inst;
-	m->width = inst->desc.n_embd;
-	m->n_keep = N_KEEP < inst->n_batch ? N_KEEP : inst->n_batch;
-	m->n_vocab = n_vocab < e->out_width ? n_vocab : e->out_width;
-	*out = m;
-	return LMD_OK;
-}
 
 static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 			      struct lmd_error *err)
 {
-	struct nextn_drafter *d = lmi_alloc(1, sizeof(*d));
+	struct lmi_engine_nextn_drafter *d = lmi_alloc(1, sizeof(*d));
 
 	if (d)
-		d->hidden = lmi_alloc((size_t)(N_KEEP + 1) * o->nextn->width, sizeof(*d->hidden));
+		d->hidden = lmi_alloc((size_t)N_KEEP * o->nextn->width + o->nextn->own_width,
+				      sizeof(*d->hidden));
 	if (!d || !d->hidden) {
 		lmi_free(d);
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u hidden rows", N_KEEP + 1);
 	}
 	d->m = o->nextn;
 	d->last = d->hidden + (size_t)N_KEEP * d->m->width;
-	d->kv_seq = LMI_KV_NO_PAGE;
+	d->kv_seq = d->own_seq = LMI_KV_NO_PAGE;
 	d->cap = o->cap;
 	*out = d;
 	return LMD_OK;
 }
 
+/* Forgets all rows. */
+static void forget(struct lmi_engine_nextn_drafter *d)
+{
+	if (d->own_seq != LMI_KV_NO_PAGE)
+		lmi_kv_close(d->m->inst->kv, d->own_seq);
+	d->kv_seq = d->own_seq = LMI_KV_NO_PAGE;
+	d->n = 0;
+}
+
 static void destroy(void *drafter)
 {
-	struct nextn_drafter *d = drafter;
+	struct lmi_engine_nextn_drafter *d = drafter;
 
-	if (d)
-		lmi_free(d->hidden);
+	if (!d)
+		return;
+	forget(d);
+	lmi_free(d->hidden);
 	lmi_free(d);
 }
 
 static void restart(void *drafter)
 {
-	struct nextn_drafter *d = drafter;
-
-	d->kv_seq = LMI_KV_NO_PAGE;
-	d->n = 0;
+	forget(drafter);
 }
 
-/* ---- steps ---- */
+/* ---- rows ---- */
 
-static bool compute(struct lmi_engine_nextn *m, uint32_t slot, uint32_t n_part)
+static bool is_separate(const struct lmi_engine_nextn *m)
+{
+	return m->inst != m->target;
+}
+
+/* Reserves memory for n more rows of a draft model. Rows of draft layers lie in the pages of the target's rows. */
+static bool reserve(struct lmi_engine_nextn_drafter *d, uint32_t n)
+{
+	struct lmi_kv *kv = d->m->inst->kv;
+
+	if (!is_separate(d->m))
+		return true;
+	if (d->own_seq == LMI_KV_NO_PAGE)
+		d->own_seq = lmi_kv_open(kv);
+	return d->own_seq != LMI_KV_NO_PAGE && lmi_kv_reserve(kv, d->own_seq, n, NULL, 0);
+}
+
+/* Ends the reservation: the first n rows count. */
+static void commit(struct lmi_engine_nextn_drafter *d, uint32_t n)
+{
+	if (is_separate(d->m))
+		lmi_kv_commit(d->m->inst->kv, d->own_seq, n);
+}
+
+/* The rows [first, first + n). before: the hidden row of token first - 1; rest: those of the tokens from `first`
+ * on. */
+static struct lmi_engine_rows part_of(const struct lmi_engine_nextn_drafter *d, const lmd_token *tokens,
+				      uint32_t first, uint32_t n, const float *before,
+				      const float *rest)
+{
+	const bool separate = is_separate(d->m);
+	const uint32_t base = separate ? d->from : 0;
+
+	return (struct lmi_engine_rows){.kv_seq = separate ? d->own_seq : d->kv_seq,
+					.first = first - base,
+					.n = n,
+					.tokens = tokens + base,
+					.hidden = {before, rest},
+					.kv_from = d->from - base};
+}
+
+static bool hold(struct lmi_engine_nextn *m)
+{
+	lmi_inst_hold(m->target);
+	if (!is_separate(m) || lmi_inst_hold_within(m->inst, m->target))
+		return true;
+	lmi_inst_let_go(m->target);
+	return false;
+}
+
+static bool compute(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot, uint32_t n_part)
 {
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
-	lmi_inst_hold(m->inst);
-	lmi_engine_step_submit(m->inst, slot, m->exec, m->rows, n_part, NULL);
+	if (!hold(m))
+		return false;
+	lmi_engine_step_submit(m->inst, slot, exec, m->rows, n_part, NULL);
 	st = lmi_engine_step_finish(m->inst, slot, &err);
-	lmi_inst_let_go(m->inst);
+	if (is_separate(m))
+		lmi_inst_let_go(m->inst);
+	lmi_inst_let_go(m->target);
 	for (uint32_t i = 0; i < n_part; i++)
 		m->count.n_row += m->rows[i].n;
 	m->count.n_step++;
 	if (st == LMD_OK)
 		return true;
 	m->failed = true;
-	m->inst->host->log(m->inst->host->ctx, "engine", LMD_LOG_ERROR,
-			   "the draft layer of %s guesses no more: %s", m->inst->model->name,
-			   err.text);
+	lmi_engine_draft_failed(m->inst, is_separate(m) ? "the draft model" : "the draft layer of", &err);
 	return false;
 }
 
-/* The rows [first, first + n) of the draft layer. before: the hidden row of token first - 1; rest: those of
- * the tokens from `first` on. */
-static struct lmi_engine_rows part_of(const struct nextn_drafter *d, const lmd_token *tokens,
-				      uint32_t first, uint32_t n, const float *before,
-				      const float *rest)
-{
-	return (struct lmi_engine_rows){.kv_seq = d->kv_seq,
-					.first = first,
-					.n = n,
-					.tokens = tokens,
-					.hidden = {before, rest},
-					.kv_from = d->from};
-}
-
 /* Keeps only the last hidden row. */
-static void keep_last(struct nextn_drafter *d)
+static void keep_last(struct lmi_engine_nextn_drafter *d)
 {
 	memmove(d->hidden, d->hidden + (size_t)(d->n - 1) * d->m->width,
 		d->m->width * sizeof(*d->hidden));
@@ -189,49 +158,73 @@ static void keep_last(struct nextn_drafter *d)
 	d->n = 1;
 }
 
-/* Computes the rows of which all is known and which the model has committed. */
-static void compute_kept(struct nextn_drafter *d, uint32_t slot, const lmd_token *tokens)
+/* Computes rows that the target has committed; false: all are forgotten. */
+static bool compute_part(struct lmi_engine_nextn_drafter *d, uint32_t slot,
+			 const struct lmi_engine_rows *part)
 {
 	struct lmi_engine_nextn *m = d->m;
+	bool ok = reserve(d, part->n);
 
-	if (d->n < 2)
-		return;
-	m->rows[0] = part_of(d, tokens, d->first + 1, d->n - 1, d->hidden, d->hidden + m->width);
-	(void)compute(m, slot, 1);
-	keep_last(d);
+	if (ok) {
+		m->rows[0] = *part;
+		m->rows[0].kv_seq = is_separate(m) ? d->own_seq : d->kv_seq;
+		ok = compute(m, m->exec, slot, 1);
+		commit(d, ok ? part->n : 0);
+	}
+	if (!ok)
+		forget(d);
+	return ok;
+}
+
+/* Computes the rows of which all is known and which the model has committed. */
+static void compute_kept(struct lmi_engine_nextn_drafter *d, uint32_t slot, const lmd_token *tokens)
+{
+	const struct lmi_engine_rows part =
+		part_of(d, tokens, d->first + 1, d->n - 1, d->hidden, d->hidden + d->m->width);
+
+	if (compute_part(d, slot, &part))
+		keep_last(d);
 }
 
 /* Computes the rows of the chunk of a prompt, whose hidden rows are given. */
-static void compute_chunk(struct nextn_drafter *d, uint32_t slot, const lmd_token *tokens,
+static void compute_chunk(struct lmi_engine_nextn_drafter *d, uint32_t slot, const lmd_token *tokens,
 			  uint32_t n, const float *hidden)
 {
-	struct lmi_engine_nextn *m = d->m;
-	const float *end = hidden + (size_t)(n - 1) * m->width;
+	const float *rest = d->n ? hidden : hidden + d->m->width;
+	const struct lmi_engine_rows part =
+		part_of(d, tokens, d->first + 1, d->n ? n : n - 1, d->n ? d->hidden : hidden, rest);
 
-	m->rows[0] = d->n ? part_of(d, tokens, d->first + 1, n, d->hidden, hidden)
-			  : part_of(d, tokens, d->first + 1, n - 1, hidden, hidden + m->width);
-	(void)compute(m, slot, 1);
-	d->first = m->rows[0].first + m->rows[0].n - 1;
-	memcpy(d->hidden, end, m->width * sizeof(*d->hidden));
+	if (!compute_part(d, slot, &part))
+		return;
+	d->first += part.n;
+	memcpy(d->hidden, hidden + (size_t)(n - 1) * d->m->width, d->m->width * sizeof(*d->hidden));
 	d->n = 1;
+}
+
+/* Begins with the rows of a part. */
+static void begin_at(struct lmi_engine_nextn_drafter *d, const struct lmi_engine_rows *r)
+{
+	forget(d);
+	d->kv_seq = r->kv_seq;
+	d->first = r->first;
+	d->from = r->first + 1;
 }
 
 void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *drafter,
 			   const struct lmi_engine_rows *r, uint32_t n_kept, const float *hidden)
 {
-	struct nextn_drafter *d = drafter;
+	struct lmi_engine_nextn_drafter *d = drafter;
 
+	slot = is_separate(m) ? 0 : slot;
 	d->off |= r->ext || r->n_picture || r->pos[0];
 	if (d->off || m->failed || !n_kept)
 		return;
-	if (d->kv_seq != r->kv_seq || !d->n || d->first + d->n != r->first) {
-		d->kv_seq = r->kv_seq;
-		d->first = r->first;
-		d->n = 0;
-		d->from = r->first + 1;
-	}
-	if (d->n + n_kept > m->n_keep)
+	if (d->kv_seq != r->kv_seq || !d->n || d->first + d->n != r->first)
+		begin_at(d, r);
+	if (d->n > 1 && d->n + n_kept > m->n_keep)
 		compute_kept(d, slot, r->tokens);
+	if (!d->n)
+		begin_at(d, r);
 	if (d->n + n_kept > m->n_keep) {
 		compute_chunk(d, slot, r->tokens, n_kept, hidden);
 		return;
@@ -246,8 +239,8 @@ void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *draf
 /* Can it guess, and is there memory for the rows? Sets for how many guesses. */
 static bool begin(struct lmi_engine_draft_want *w)
 {
-	const struct nextn_drafter *d = w->drafter;
-	struct lmi_kv *kv = d->m->inst->kv;
+	struct lmi_engine_nextn_drafter *d = w->drafter;
+	struct lmi_kv *kv = d->m->target->kv;
 	uint32_t n_done = w->n_tokens - 1;
 
 	w->n = 0;
@@ -257,31 +250,47 @@ static bool begin(struct lmi_engine_draft_want *w)
 		return false;
 	if (w->most > d->cap - w->n_tokens)
 		w->most = d->cap - w->n_tokens;
-	while (w->most && !lmi_kv_reserve(kv, d->kv_seq, w->most, NULL, 0))
+	w->part = d->n - 1; /* of the rows before the first guess, those that count */
+	while (w->most && !(is_separate(d->m) ? reserve(d, w->part + w->most)
+					      : lmi_kv_reserve(kv, d->kv_seq, w->most, NULL, 0)))
 		w->most /= 2;
 	return w->most;
 }
 
+/* Gives back the memory of rows that do not count. */
+static void end(struct lmi_engine_draft_want *w)
+{
+	struct lmi_engine_nextn_drafter *d = w->drafter;
+
+	if (!is_separate(d->m))
+		lmi_kv_commit(d->m->target->kv, d->kv_seq, 0);
+	else
+		commit(d, w->n ? w->part : 0);
+	if (!w->n)
+		forget(d);
+}
+
 /* Runs a step with the parts of these sequences, and takes their guesses. */
-static bool guess_once(struct lmi_engine_nextn *m, uint32_t slot, struct lmi_engine_draft_want **v,
-		       uint32_t n)
+static bool guess_once(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot,
+		       struct lmi_engine_draft_want **v, uint32_t n)
 {
 	const struct lmi_engine_slot *t = &m->inst->slot[slot];
 	uint32_t row = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		m->rows[i].n_out = 1;
-	if (!compute(m, slot, n))
+	if (!compute(m, exec, slot, n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		struct lmi_engine_draft_want *w = v[i];
-		struct nextn_drafter *d = w->drafter;
+		struct lmi_engine_nextn_drafter *d = w->drafter;
+		size_t id = lmi_engine_argmax(t->out + (size_t)i * m->inst->execs[exec]->out_width,
+					      m->n_vocab, NULL);
 
 		row += m->rows[i].n;
-		w->out[w->n++] = (lmd_token)lmi_engine_argmax(
-			t->out + (size_t)i * m->inst->execs[m->exec]->out_width, m->n_vocab, NULL);
-		memcpy(d->last, t->hidden + (size_t)(row - 1) * m->width,
-		       m->width * sizeof(*d->last));
+		w->out[w->n++] = m->map ? m->map[id] : (lmd_token)id;
+		memcpy(d->last, t->hidden + (size_t)(row - 1) * m->own_width,
+		       m->own_width * sizeof(*d->last));
 	}
 	return true;
 }
@@ -294,12 +303,12 @@ static uint32_t guess_first(struct lmi_engine_nextn *m, uint32_t slot,
 	uint32_t n_part = 0, n_row = 0, sum = 0;
 
 	for (uint32_t i = 0; i <= n; i++) {
-		const struct nextn_drafter *d = i < n ? v[i].drafter : NULL;
+		const struct lmi_engine_nextn_drafter *d = i < n ? v[i].drafter : NULL;
 
 		if (d && !v[i].most)
 			continue;
 		if (n_part && (!d || n_part == N_KEEP || n_row + d->n > m->inst->n_batch)) {
-			if (!guess_once(m, slot, part, n_part))
+			if (!guess_once(m, m->exec, slot, part, n_part))
 				return 0;
 			for (uint32_t k = 0; k < n_part; k++)
 				keep_last(part[k]->drafter);
@@ -324,12 +333,12 @@ static uint32_t guess_next(struct lmi_engine_nextn *m, uint32_t slot,
 	uint32_t n_part = 0, sum = 0;
 
 	for (uint32_t i = 0; i <= n; i++) {
-		const struct nextn_drafter *d = i < n ? v[i].drafter : NULL;
+		const struct lmi_engine_nextn_drafter *d = i < n ? v[i].drafter : NULL;
 
 		if (d && v[i].n == v[i].most)
 			continue;
 		if (n_part && (!d || n_part == N_KEEP)) {
-			if (!guess_once(m, slot, part, n_part))
+			if (!guess_once(m, m->next_exec, slot, part, n_part))
 				return 0;
 			sum += n_part;
 			n_part = 0;
@@ -349,6 +358,8 @@ void lmi_engine_nextn_guess(struct lmi_engine_nextn *m, uint32_t slot,
 	uint64_t begin_ns = host->now_ns(host->ctx);
 	uint32_t sum = 0, n_guess;
 
+	slot = is_separate(m) ? 0 : slot;
+	m->inst->step_class = m->target->step_class;
 	for (uint32_t i = 0; i < n; i++) {
 		v[i].n = 0;
 		if (m->failed || !begin(&v[i]))
@@ -358,7 +369,7 @@ void lmi_engine_nextn_guess(struct lmi_engine_nextn *m, uint32_t slot,
 		sum += n_guess;
 	for (uint32_t i = 0; i < n; i++)
 		if (v[i].most)
-			lmi_kv_commit(m->inst->kv, ((struct nextn_drafter *)v[i].drafter)->kv_seq, 0);
+			end(&v[i]);
 	if (sum) {
 		double each = (double)(host->now_ns(host->ctx) - begin_ns) / sum;
 
@@ -373,7 +384,7 @@ void lmi_engine_nextn_count(const struct lmi_engine_nextn *m, struct lmi_engine_
 
 static double cost_ns(const void *drafter, uint32_t n_tokens)
 {
-	const struct nextn_drafter *d = drafter;
+	const struct lmi_engine_nextn_drafter *d = drafter;
 
 	return d->off || d->m->failed || n_tokens >= d->cap ? -1 : d->m->token_ns;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * draft_nextn.h - the draft layers of a model (multi-token prediction, NextN) guess tokens for it.
+ * draft_nextn.h - tokens are guessed from the hidden rows that the steps of a model put out
+ * (LMD_PLAN_HIDDEN).
  *
- * They belong to the model's own instance: its weights, its devices, and caches of their own in the pages
- * of its sequences. A draft row needs the hidden row of the token before it, which the steps of the model
- * put out (LMD_PLAN_HIDDEN). All functions but _open and _close run on the engine's thread. */
+ * Draft layers (multi-token prediction, NextN) belong to the model's own instance: its weights, its devices,
+ * and caches of their own in the pages of its sequences. A draft model that reads hidden rows (EAGLE-3) has an
+ * instance of its own. A draft row needs the hidden row of the token before it. All functions but those that
+ * open and close run on the engine's thread. */
 #ifndef LLAMAD_CORE_ENGINE_DRAFT_NEXTN_H
 #define LLAMAD_CORE_ENGINE_DRAFT_NEXTN_H
 
@@ -17,6 +19,13 @@ struct lmi_engine_nextn;
  * be guessed. LMD_UNSUPPORTED: it has none that can be run. */
 enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_inst *inst,
 				      uint32_t n_vocab, struct lmd_error *err);
+/* Opens opts->draft_path, a draft model that reads hidden rows of the target, which was opened with the same
+ * options. LMD_UNSUPPORTED: the two do not fit. Error messages name the file. */
+enum lmd_status lmi_engine_nextn_open_file(struct lmi_engine_nextn **out, struct lmi_inst *target,
+					   const struct lmi_engine_model_opts *opts, uint32_t n_vocab,
+					   struct lmd_error *err);
+/* Returns the instance of the draft model; NULL: draft layers of the model itself. */
+const struct lmi_inst *lmi_engine_nextn_inst(const struct lmi_engine_nextn *m);
 /* All drafters must have been destroyed. m may be NULL. */
 void lmi_engine_nextn_close(struct lmi_engine_nextn *m);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draft layers of the model itself: their rows equal a plain implementation of the formula, the answers
- * do not change, and long prompts, little memory and several sequences are no exception. */
-#include <math.h>
+ * Guesses from hidden rows: those of a draft layer equal a plain implementation of the formula (those of draft
+ * models: draft_eagle_test), and with draft layers and draft models alike the answers do not change, and
+ * long prompts, little memory and several sequences are no exception. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "tests/generation_fixture.h"
+#include "tests/layer_formula.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
 
@@ -22,25 +23,38 @@
 static struct story_env env;
 static char path[300];
 
+/* Who guesses: the layer of the model itself, or a draft model in a file. */
+enum draft { NONE, LAYER, EAGLE, EAGLE_MAP, N_DRAFT };
+static const enum lmt_tiny kinds[] = {
+	[EAGLE] = LMT_EAGLE3, [EAGLE_MAP] = LMT_EAGLE3_MAP};
+static char draft_path[N_DRAFT][300];
+
 static void setup(void)
 {
 	story_env_init(&env, "draft_nextn");
 	snprintf(path, sizeof(path), "%s.nextn", env.path);
 	lmt_tiny_write(LMT_NEXTN, env.seed, path);
+	snprintf(draft_path[LAYER], sizeof(draft_path[LAYER]), LMI_ENGINE_DRAFT_OWN);
+	for (int i = EAGLE; i < N_DRAFT; i++) {
+		snprintf(draft_path[i], sizeof(draft_path[i]), "%s.draft%d", env.path, i);
+		lmt_tiny_write(kinds[i], env.seed, draft_path[i]);
+	}
 }
 
 static void teardown(void)
 {
 	(void)remove(path);
+	for (int i = EAGLE; i < N_DRAFT; i++)
+		(void)remove(draft_path[i]);
 	story_env_fini(&env);
 }
 
-static struct lmi_engine_opts nextn_opts(uint32_t n_seq, bool draft)
+static struct lmi_engine_opts nextn_opts(uint32_t n_seq, enum draft draft)
 {
 	struct lmi_engine_opts o = story_opts(&env, n_seq);
 
 	o.inst.path = path;
-	o.inst.draft_path = draft ? LMI_ENGINE_DRAFT_OWN : NULL;
+	o.inst.draft_path = draft == NONE ? NULL : draft_path[draft];
 	return o;
 }
 
@@ -55,44 +69,7 @@ static const struct lmi_inst *model_of;
 
 static const float *tensor(const char *format, int layer)
 {
-	char name[96];
-	const struct lmd_tensor *t;
-
-	(void)snprintf(name, sizeof(name), format, layer);
-	t = model_of->model->find_tensor(model_of->model, name);
-	ck_assert_msg(t != NULL, "%s", name);
-	return t->data;
-}
-
-static void rms(const double *x, const float *g, double *y)
-{
-	double sum = 0;
-
-	for (int i = 0; i < EMBD; i++)
-		sum += x[i] * x[i];
-	for (int i = 0; i < EMBD; i++)
-		y[i] = x[i] / sqrt(sum / EMBD + 1e-5) * (double)g[i];
-}
-
-static void product(const float *w, const double *x, int n, int k, double *y)
-{
-	for (int r = 0; r < n; r++) {
-		y[r] = 0;
-		for (int c = 0; c < k; c++)
-			y[r] += (double)w[r * k + c] * x[c];
-	}
-}
-
-/* Neighbouring columns of each head rotate by the row's number. */
-static void rotate(double *v, int n_head, int at)
-{
-	for (int h = 0; h < n_head; h++)
-		for (int i = 0; i < 8; i++) {
-			double a = at * pow(10000, -2.0 * i / 16), *p = v + h * 16 + 2 * i, x = p[0];
-
-			p[0] = x * cos(a) - p[1] * sin(a);
-			p[1] = x * sin(a) + p[1] * cos(a);
-		}
+	return formula_tensor(model_of, format, layer);
 }
 
 #define N_ROW 6
@@ -100,66 +77,40 @@ static void rotate(double *v, int n_head, int at)
 /* Logits of the rows [1, N_ROW) of the draft layer, which see each other. hidden: [N_ROW] of the model. */
 static void formula(const lmd_token *tokens, const float *hidden, double logits[N_ROW][LMT_VOCAB])
 {
-	static double k[N_ROW][32], v[N_ROW][32];
+	static double k[N_ROW][LMT_EMBD], v[N_ROW][LMT_EMBD];
 
 	for (int r = 1; r < N_ROW; r++) {
-		double in[2 * LMT_EMBD], x[LMT_EMBD], y[LMT_EMBD], q[LMT_EMBD], o[LMT_EMBD] = {0};
-		double gate[96], up[96], e[LMT_EMBD], h[LMT_EMBD];
+		double in[2 * LMT_EMBD], x[LMT_EMBD], y[LMT_EMBD], q[LMT_EMBD], o[LMT_EMBD];
+		double e[LMT_EMBD], h[LMT_EMBD];
 
 		for (int i = 0; i < EMBD; i++) {
 			e[i] = (double)tensor("token_embd.weight", 0)[tokens[r] * EMBD + i];
 			h[i] = (double)hidden[(r - 1) * EMBD + i];
 		}
-		rms(e, tensor("blk.%d.nextn.enorm.weight", 3), in);
-		rms(h, tensor("blk.%d.nextn.hnorm.weight", 3), in + EMBD);
-		product(tensor("blk.%d.nextn.eh_proj.weight", 3), in, EMBD, 2 * EMBD, x);
-		rms(x, tensor("blk.%d.attn_norm.weight", 3), y);
-		product(tensor("blk.%d.attn_q.weight", 3), y, EMBD, EMBD, q);
-		product(tensor("blk.%d.attn_k.weight", 3), y, 32, EMBD, k[r]);
-		product(tensor("blk.%d.attn_v.weight", 3), y, 32, EMBD, v[r]);
-		rotate(q, 4, r);
-		rotate(k[r], 2, r);
-		for (int head = 0; head < 4; head++) {
-			double s[N_ROW], sum = 0;
-
-			for (int j = 1; j <= r; j++) {
-				s[j] = 0;
-				for (int i = 0; i < 16; i++)
-					s[j] += q[head * 16 + i] * k[j][head / 2 * 16 + i] / 4;
-				sum += s[j] = exp(s[j]);
-			}
-			for (int j = 1; j <= r; j++)
-				for (int i = 0; i < 16; i++)
-					o[head * 16 + i] += s[j] / sum * v[j][head / 2 * 16 + i];
-		}
-		product(tensor("blk.%d.attn_output.weight", 3), o, EMBD, EMBD, y);
+		formula_rms(e, tensor("blk.%d.nextn.enorm.weight", 3), EMBD, in);
+		formula_rms(h, tensor("blk.%d.nextn.hnorm.weight", 3), EMBD, in + EMBD);
+		formula_product(tensor("blk.%d.nextn.eh_proj.weight", 3), in, EMBD, 2 * EMBD, x);
+		formula_rms(x, tensor("blk.%d.attn_norm.weight", 3), EMBD, y);
+		formula_product(tensor("blk.%d.attn_q.weight", 3), y, EMBD, EMBD, q);
+		formula_product(tensor("blk.%d.attn_k.weight", 3), y, 32, EMBD, k[r]);
+		formula_product(tensor("blk.%d.attn_v.weight", 3), y, 32, EMBD, v[r]);
+		formula_rotate(q, 4, r, false);
+		formula_rotate(k[r], 2, r, false);
+		formula_attend(q, k[1], v[1], r, 2, o);
+		formula_product(tensor("blk.%d.attn_output.weight", 3), o, EMBD, EMBD, y);
 		for (int i = 0; i < EMBD; i++)
 			x[i] += y[i];
-		rms(x, tensor("blk.%d.ffn_norm.weight", 3), y);
-		product(tensor("blk.%d.ffn_gate.weight", 3), y, 96, EMBD, gate);
-		product(tensor("blk.%d.ffn_up.weight", 3), y, 96, EMBD, up);
-		for (int i = 0; i < 96; i++)
-			up[i] *= gate[i] / (1 + exp(-gate[i]));
-		product(tensor("blk.%d.ffn_down.weight", 3), up, EMBD, 96, y);
-		for (int i = 0; i < EMBD; i++)
-			x[i] += y[i];
-		rms(x, tensor("blk.%d.nextn.shared_head_norm.weight", 3), y);
-		product(tensor("output.weight", 0), y, VOCAB, EMBD, logits[r]);
+		formula_ffn(model_of, 3, EMBD, 96, x);
+		formula_rms(x, tensor("blk.%d.nextn.shared_head_norm.weight", 3), EMBD, y);
+		formula_product(tensor("output.weight", 0), y, VOCAB, EMBD, logits[r]);
 	}
-}
-
-static void expect_near(const float *have, const double *want, const char *what)
-{
-	for (int i = 0; i < VOCAB; i++)
-		ck_assert_msg(fabs((double)have[i] - want[i]) < 2e-4, "%s, token %d: %f, not %f", what,
-			      i, (double)have[i], want[i]);
 }
 
 START_TEST(draft_rows_equal_the_formula)
 {
 	static const lmd_token tokens[N_ROW] = {40, 69, 76, 76, 79, 11};
 	static double want[N_ROW][LMT_VOCAB];
-	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine_opts o = nextn_opts(1, LAYER);
 	struct lmd_plan_key key = {.kind = LMD_PLAN_DRAFT,
 				   .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
 	struct lmi_engine_rows rows = {.n = N_ROW, .n_out = N_ROW, .tokens = tokens};
@@ -181,8 +132,8 @@ START_TEST(draft_rows_equal_the_formula)
 
 		for (int i = 0; i < EMBD; i++)
 			h[i] = (double)hidden[r * EMBD + i];
-		product(tensor("output.weight", 0), h, VOCAB, EMBD, logits);
-		expect_near(inst->slot[0].out + r * VOCAB, logits, "a row of the model");
+		formula_product(tensor("output.weight", 0), h, VOCAB, EMBD, logits);
+		formula_expect_near(inst->slot[0].out + r * VOCAB, logits, VOCAB, "a row of the model");
 	}
 	formula(tokens, hidden, want);
 	ck_assert_msg(lmi_inst_exec(inst, &key, &exec, &err) == LMD_OK, "%s", err.text);
@@ -196,14 +147,14 @@ START_TEST(draft_rows_equal_the_formula)
 					.kv_from = 1};
 	ck_assert_msg(lmi_engine_step_run(inst, exec, &rows, 1, NULL, &err) == LMD_OK, "%s", err.text);
 	for (int r = 1; r < 4; r++)
-		expect_near(inst->slot[0].out + (r - 1) * VOCAB, want[r], "a draft row");
+		formula_expect_near(inst->slot[0].out + (r - 1) * VOCAB, want[r], VOCAB, "a draft row");
 	rows.first = 4;
 	rows.n = rows.n_out = 2;
 	rows.hidden[0] = hidden + 3 * EMBD;
 	rows.hidden[1] = hidden + 4 * EMBD;
 	ck_assert_msg(lmi_engine_step_run(inst, exec, &rows, 1, NULL, &err) == LMD_OK, "%s", err.text);
 	for (int r = 4; r < N_ROW; r++)
-		expect_near(inst->slot[0].out + (r - 4) * VOCAB, want[r], "a later draft row");
+		formula_expect_near(inst->slot[0].out + (r - 4) * VOCAB, want[r], VOCAB, "a later draft row");
 	lmi_inst_close(inst);
 }
 END_TEST
@@ -214,13 +165,20 @@ static const struct {
 	const char *backend, *setting;
 	enum lmi_engine_halves halves;
 	uint32_t kv_tokens, n_batch;
+	enum draft draft;
 } machines[] = {
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0},
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0}, /* some are preempted */
-	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 20},  /* prompts in chunks */
-	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0},
-	{"emu", "late=1,seed=5", LMI_ENGINE_HALVES_NEVER, 300, 0},
-	{"emu", "late=1,seed=6", LMI_ENGINE_HALVES_ALWAYS, 0, 0},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0, LAYER},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0, LAYER}, /* some are preempted */
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 20, LAYER},  /* prompts in chunks */
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0, LAYER},
+	{"emu", "late=1,seed=5", LMI_ENGINE_HALVES_NEVER, 300, 0, LAYER},
+	{"emu", "late=1,seed=6", LMI_ENGINE_HALVES_ALWAYS, 0, 0, LAYER},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 0, EAGLE},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0, EAGLE},
+	{"ref", NULL, LMI_ENGINE_HALVES_AUTO, 0, 20, EAGLE},
+	{"cpu", NULL, LMI_ENGINE_HALVES_AUTO, 300, 0, EAGLE},
+	{"emu", "late=1,seed=7", LMI_ENGINE_HALVES_NEVER, 300, 0, EAGLE},
+	{"emu", "late=1,seed=8", LMI_ENGINE_HALVES_ALWAYS, 0, 0, EAGLE},
 };
 
 /* _i: machine */
@@ -229,7 +187,7 @@ START_TEST(the_answers_are_the_same)
 	static const struct lmi_sampler_spec dist[] = {{.name = "dist"}};
 	static lmd_token v[N_JOB][N_PROMPT];
 	static struct story want, have[N_JOB];
-	struct lmi_engine_opts o = nextn_opts(N_JOB, false);
+	struct lmi_engine_opts o = nextn_opts(N_JOB, NONE);
 	uint64_t rnd = env.seed + (uint64_t)_i;
 	struct lmi_engine *plain, *e;
 	struct lmi_engine_stats st;
@@ -238,7 +196,7 @@ START_TEST(the_answers_are_the_same)
 	if (machines[_i].setting)
 		ck_assert_int_eq(setenv("LLAMAD_EMU", machines[_i].setting, 1), 0);
 	plain = story_engine(&o);
-	o.inst.draft_path = LMI_ENGINE_DRAFT_OWN;
+	o.inst.draft_path = draft_path[machines[_i].draft];
 	o.halves = machines[_i].halves;
 	o.inst.kv_tokens = machines[_i].kv_tokens;
 	o.inst.n_batch = machines[_i].n_batch;
@@ -273,8 +231,8 @@ START_TEST(the_answers_are_the_same)
 		}
 	}
 	lmi_engine_stats(e, &st);
-	printf("%s: %llu of %llu guesses were right, %llu draft steps with %llu rows, %llu preempted\n",
-	       machines[_i].backend, (unsigned long long)st.n_accepted,
+	printf("%s, draft %d: %llu of %llu guesses were right, %llu draft steps with %llu rows, %llu preempted\n",
+	       machines[_i].backend, machines[_i].draft, (unsigned long long)st.n_accepted,
 	       (unsigned long long)st.n_drafted, (unsigned long long)st.n_draft_step,
 	       (unsigned long long)st.n_draft_row, (unsigned long long)st.n_preempted);
 	ck_assert(st.n_accepted > 1000 && st.n_drafted > st.n_accepted + 100);
@@ -289,10 +247,10 @@ END_TEST
 
 /* ---- what is computed ---- */
 
-/* Guesses save steps, and the draft layer computes each row of a long prompt once. */
+/* Guesses save steps, and each draft row of a long prompt is computed once. _i: who guesses */
 START_TEST(guesses_save_steps)
 {
-	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine_opts o = nextn_opts(1, (enum draft)_i);
 	struct lmi_engine *e = story_engine(&o);
 	struct lmi_engine_generate cmd;
 	struct lmi_engine_stats st;
@@ -307,8 +265,8 @@ START_TEST(guesses_save_steps)
 	cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
 	s = story_generate(e, &cmd);
 	lmi_engine_stats(e, &st);
-	printf("100 tokens in %llu steps, %u of %u guesses were right, %llu draft rows\n",
-	       (unsigned long long)st.n_step, s.last.u.done.n_accepted, s.last.u.done.n_drafted,
+	printf("draft %d: 100 tokens in %llu steps, %u of %u guesses were right, %llu draft rows\n",
+	       _i, (unsigned long long)st.n_step, s.last.u.done.n_accepted, s.last.u.done.n_drafted,
 	       (unsigned long long)st.n_draft_row);
 	ck_assert_uint_eq(s.n_tokens, 100);
 	ck_assert_uint_lt(st.n_step, 80);
@@ -359,7 +317,7 @@ static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS
 		hidden = inst->slot[0].hidden;
 		for (uint32_t i = 0; i < n; i++)
 			lmi_kv_commit(inst->kv, rows[i].kv_seq, chunk);
-		for (uint32_t i = 0; i < n; i++, hidden += (size_t)chunk * LMT_EMBD)
+		for (uint32_t i = 0; i < n; i++, hidden += (size_t)chunk * lmi_inst_hidden_width(inst))
 			lmi_engine_nextn_feed(inst->nextn, 0, drafter[i], &rows[i], chunk, hidden);
 	}
 	lmi_engine_nextn_guess(inst->nextn, 0, want, n);
@@ -370,11 +328,12 @@ static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS
 	}
 }
 
-/* Guesses do not depend on the steps in which a prompt was computed, nor on other sequences in them. */
+/* Guesses do not depend on the steps in which a prompt was computed, nor on other sequences in them. _i: who
+ * guesses */
 START_TEST(guesses_depend_on_the_sequence_alone)
 {
 	static lmd_token prompts[N_FED][N_ROWS + 1];
-	struct lmi_engine_opts o = nextn_opts(N_FED, true);
+	struct lmi_engine_opts o = nextn_opts(N_FED, (enum draft)_i);
 	lmd_token want[N_FED][N_GUESS], have[N_FED][N_GUESS];
 	uint64_t rnd = env.seed;
 	struct lmi_inst *inst;
@@ -382,7 +341,10 @@ START_TEST(guesses_depend_on_the_sequence_alone)
 
 	o.inst.n_batch = N_FED * N_ROWS;
 	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_engine_nextn_open(&inst->nextn, inst, LMT_VOCAB, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg((_i == LAYER ? lmi_engine_nextn_open(&inst->nextn, inst, LMT_VOCAB, &err)
+				   : lmi_engine_nextn_open_file(&inst->nextn, inst, &o.inst, LMT_VOCAB, &err)) ==
+			      LMD_OK,
+		      "%s", err.text);
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < N_FED; i++)
 			for (uint32_t k = 0; k <= N_ROWS; k++)
@@ -399,10 +361,11 @@ START_TEST(guesses_depend_on_the_sequence_alone)
 }
 END_TEST
 
-/* The first token shifts a prompt that fills the context, and so takes rows away that have just been computed. */
+/* The first token shifts a prompt that fills the context, and so takes rows away that have just been computed.
+ * _i: who guesses */
 START_TEST(a_full_prompt_is_shifted)
 {
-	struct lmi_engine_opts o = nextn_opts(1, true);
+	struct lmi_engine_opts o = nextn_opts(1, (enum draft)_i);
 	struct lmi_engine_generate cmd;
 	struct lmi_engine *e, *plain;
 	struct story have, want;
@@ -461,7 +424,7 @@ END_TEST
 /* What the draft layer takes is known before the model is opened. */
 START_TEST(the_memory_is_planned)
 {
-	struct lmi_engine_opts o = nextn_opts(2, true);
+	struct lmi_engine_opts o = nextn_opts(2, LAYER);
 	struct lmi_engine_memory with, without;
 	struct lmd_error err;
 	struct lmi_inst *inst;
@@ -488,9 +451,9 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_test(t, draft_rows_equal_the_formula);
 	tcase_add_loop_test(t, the_answers_are_the_same, 0, LMD_LEN(machines));
-	tcase_add_test(t, guesses_save_steps);
-	tcase_add_test(t, guesses_depend_on_the_sequence_alone);
-	tcase_add_test(t, a_full_prompt_is_shifted);
+	tcase_add_loop_test(t, guesses_save_steps, LAYER, EAGLE_MAP);
+	tcase_add_loop_test(t, guesses_depend_on_the_sequence_alone, LAYER, N_DRAFT);
+	tcase_add_loop_test(t, a_full_prompt_is_shifted, LAYER, EAGLE_MAP);
 	tcase_add_test(t, a_model_without_draft_layers_is_refused);
 	tcase_add_test(t, the_memory_is_planned);
 	suite_add_tcase(s, t);

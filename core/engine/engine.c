@@ -157,6 +157,8 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 
 	if (lmi_engine_draft_is_own(o))
 		return lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, err);
+	if (o->draft_path && e->inst->reads_hidden)
+		return lmi_engine_nextn_open_file(&e->inst->nextn, e->inst, o, n_vocab, err);
 	if (o->draft_path)
 		return lmi_engine_draft_model_open(&e->inst->draft, e->inst, o, e->tok, err);
 	if (e->inst->desc.n_draft &&
@@ -171,7 +173,10 @@ static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_
 {
 	const struct lmd_host *host = e->inst->host;
 	struct lmd_error why = {0};
-	enum lmd_status st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
+	enum lmd_status st;
+
+	lmi_inst_drop_tower_claims(e->inst);
+	st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
 
 	if (st == LMD_OK)
 		return lmi_inst_reserve_external_rows(e->inst, err);
@@ -307,8 +312,13 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 	out->vocab_digest = e->vocab_digest;
 	out->draft_number = e->draft_number;
 	add_bytes(i, out);
-	if (i->nextn)
-		out->draft = LMI_ENGINE_DRAFT_OWN;
+	if (i->nextn) {
+		const struct lmi_inst *own = lmi_engine_nextn_inst(i->nextn);
+
+		out->draft = own ? own->model->name : LMI_ENGINE_DRAFT_OWN;
+		if (own)
+			add_bytes(own, out);
+	}
 	if (!i->draft_dropped && i->draft) {
 		out->draft = lmi_engine_draft_model_inst(i->draft)->model->name;
 		add_bytes(lmi_engine_draft_model_inst(i->draft), out);

@@ -46,7 +46,8 @@ struct lmi_engine_adapter_ref {
  * of a phase. Returning false cancels with LMD_CANCELLED. */
 enum lmi_engine_load_phase {
 	LMI_ENGINE_LOAD_READ,   /* reading files into memory, or locking them there */
-	LMI_ENGINE_LOAD_WEIGHTS /* passing weights to the backend */
+	LMI_ENGINE_LOAD_WEIGHTS, /* passing weights to the backend */
+	LMI_ENGINE_LOAD_REPACK	 /* writing the repack cache */
 };
 typedef bool (*lmi_engine_load_fn)(void *arg, enum lmi_engine_load_phase phase, uint64_t done,
 				   uint64_t total);
@@ -58,6 +59,7 @@ struct lmi_engine_memory {
 	uint64_t copied;    /* files read into memory */
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
 	uint64_t adapters;  /* of adapter_files and slot_adapters, and of those bound since */
+	uint64_t tower;	    /* all of the vision tower, but its file */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */
@@ -88,6 +90,15 @@ struct lmi_engine_draft_candidate {
 #define LMI_ENGINE_DRAFT_OWN "nextn"
 /* A candidate has at most this part of the bytes of weights. */
 #define LMI_ENGINE_DRAFT_SMALLER 4u
+
+/* Files with weights as a backend has repacked them (repack_cache.h). */
+struct lmi_engine_repack_opts {
+	const char *dir;    /* is created if its parent exists */
+	uint64_t max_bytes; /* of all files there; what was used longest ago is removed */
+	uint8_t model[32];  /* names the files of the model and their contents */
+};
+
+struct lmi_inst; /* instance.h */
 
 /* The model, the device it runs on and the sizes of its memory. */
 struct lmi_engine_model_opts {
@@ -130,17 +141,19 @@ struct lmi_engine_model_opts {
 	 * that name it, to which adapter_files then do not apply */
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
-	/* file of a smaller model with the same vocabulary, which guesses tokens: speculate.h; NULL:
-	 * none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
+	/* file of a smaller model with the same vocabulary, or of a draft model that reads the hidden rows
+	 * of this one (EAGLE-3), which guesses tokens: speculate.h; NULL: none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
 	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
 	 * used, if its weights are few enough and it can be opened. Requires vocab_digest. */
 	const struct lmi_engine_draft_candidate *draft_candidates;
 	uint32_t n_draft_candidates;
+	const struct lmi_inst *target; /* for which this is a draft model; NULL: it is none */
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
+	const struct lmi_engine_repack_opts *repack; /* used while opening; NULL: no repack cache */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
@@ -200,6 +213,9 @@ struct lmi_engine_moved {
 struct lmi_engine_placement {
 	struct lmi_engine_device_share devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
+	/* those of the vision tower, with its own memory; layers and ops are not counted. Empty in an estimate */
+	struct lmi_engine_device_share tower[LMI_ENGINE_MAX_DEVICE];
+	uint32_t n_tower;
 	struct lmi_engine_moved moved[LMI_ENGINE_MAX_MOVED];
 	uint32_t n_moved;
 	uint32_t n_layer, n_segment;

@@ -98,6 +98,7 @@ struct lmi_engine {
 		defer_wakeups_until_ns; /* until then tokens and text do not wake the reader */
 	_Atomic uint32_t n_live; /* sequences and other commands that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
+	uint64_t look_turn; /* pictures that the tower has computed */
 	_Atomic uint64_t only_id;    /* command that all rows of the submitted steps belong to, or
 				      * 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */

@@ -59,6 +59,7 @@ struct lmi_engine_job {
 	uint32_t cache_reuse; /* tokens of the shortest passage whose rows are moved; 0: none is */
 
 	bool looks; /* its pictures wait for the tower, and its sequences are not scheduled yet */
+	uint64_t look_turn; /* while it does: after the picture of this number, of all, it is next */
 	/* it is to be paused; it has been, and its sequence is not scheduled */
 	bool pauses, paused;
 	/* when it was paused first: what it found in memory, for its end */

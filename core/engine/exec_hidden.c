@@ -3,6 +3,22 @@
  * Hidden rows: what the model's steps put out for its draft layers, and their memory. */
 #include "core/engine/instance.h"
 
+uint32_t lmi_inst_hidden_width(const struct lmi_inst *inst)
+{
+	return inst->desc.n_hidden ? inst->desc.n_hidden : inst->desc.n_embd;
+}
+
+uint64_t lmi_engine_hidden_input(const struct lmi_engine_exec *e)
+{
+	return e->view->n_input ? (uint64_t)e->view->inputs[0].width * sizeof(float) : 0;
+}
+
+/* The columns of the hidden rows that a plan puts out: of the target's streams, or of the draft's own. */
+static uint32_t width_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e)
+{
+	return e->key.kind == LMD_PLAN_DRAFT ? inst->desc.n_embd : lmi_inst_hidden_width(inst);
+}
+
 uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	e->hidden_segment = LMD_NONE;
@@ -12,17 +28,19 @@ uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_e
 		for (uint32_t i = 0; i < e->segments[s].view->n_output; i++)
 			if (e->segments[s].view->outputs[i].id == LMD_OUT_TAP)
 				e->hidden_segment = s;
-	return (uint64_t)inst->n_batch * inst->desc.n_embd * sizeof(float);
+	return (uint64_t)inst->n_batch * width_of(inst, e) * sizeof(float);
 }
 
-/* Creates rows of a slot unless another plan has. */
+/* Creates rows of a slot unless those of another plan are as large. */
 static enum lmd_status open_rows(struct lmi_inst_device *d, struct lmi_engine_shared *rows, uint64_t bytes,
 				 struct lmd_error *err)
 {
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st;
 
-	if (rows->bytes)
+	if (rows->bytes >= bytes)
 		return LMD_OK;
+	d->hidden_bytes -= rows->bytes;
+	lmi_engine_shared_destroy(d, rows);
 	st = lmi_engine_shared_create(d, rows, bytes, LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
 				      err);
 	if (st == LMD_OK)
@@ -33,27 +51,29 @@ static enum lmd_status open_rows(struct lmi_inst_device *d, struct lmi_engine_sh
 enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				   struct lmd_error *err)
 {
+	const bool draft = e->key.kind == LMD_PLAN_DRAFT;
 	uint64_t bytes = lmi_engine_hidden_find(inst, e);
+	uint64_t input = draft ? lmi_engine_hidden_input(e) * inst->n_batch : 0;
 	uint32_t device;
 	struct lmi_inst_device *d;
 	enum lmd_status st = LMD_OK;
 
-	if (!bytes)
+	if (!bytes && !draft)
 		return LMD_OK;
-	if (e->hidden_segment == LMD_NONE || (e->key.kind == LMD_PLAN_DRAFT && e->n_segment != 1))
+	if ((bytes && e->hidden_segment == LMD_NONE) || (draft && e->n_segment != 1))
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"architecture %s: the draft layers would run on several devices",
 				inst->model->arch);
-	device = e->segments[e->hidden_segment].device;
+	device = e->segments[bytes ? e->hidden_segment : 0].device;
 	d = &inst->devices[device];
-	if (e->key.kind == LMD_PLAN_DRAFT)
+	if (draft)
 		inst->draft_device = device;
 	for (uint32_t i = 0; i < inst->n_slot && st == LMD_OK; i++) {
 		struct lmi_engine_slot *t = &inst->slot[i];
 
 		st = open_rows(d, lmi_engine_hidden_rows(t, e, device), bytes, err);
-		if (st == LMD_OK && e->key.kind == LMD_PLAN_DRAFT)
-			st = open_rows(d, &t->before_rows, bytes, err);
+		if (st == LMD_OK)
+			st = open_rows(d, &t->before_rows, input, err);
 	}
 	return st;
 }
@@ -76,12 +96,14 @@ uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p)
 		for (uint32_t k = 0; k < 2 && op->code == LMD_OP_ATTN; k++)
 			if (op->u.attn.src[k].group < p->n_group)
 				groups |= 1u << op->u.attn.src[k].group;
+		if (op->code == LMD_OP_ROPE_KV && op->u.rope_kv.cache < p->n_cache)
+			groups |= 1u << p->caches[op->u.rope_kv.cache].group;
 	}
 	return groups;
 }
 
 void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k)
 {
-	if (inst->desc.n_draft && k->kind == LMD_PLAN_FORWARD && k->flags & LMD_PLAN_LOGITS)
+	if ((inst->desc.n_draft || inst->desc.n_hidden) && k->kind == LMD_PLAN_FORWARD && k->flags & LMD_PLAN_LOGITS)
 		k->flags |= LMD_PLAN_HIDDEN;
 }

@@ -76,6 +76,7 @@ static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
 	lmi_engine_shared_destroy(d, &d->staging);
 	lmi_engine_queue_close(d);
 	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
+	(void)lmi_engine_device_claim(inst->set, d->open, &d->tower_claim, 0, false, false, NULL);
 }
 
 /* Ends the use of a device. */

@@ -118,7 +118,7 @@ struct lmi_engine_slot {
 	 * output; out: those of the last step that was submitted */
 	struct lmi_engine_shared out_rows[LMI_ENGINE_MAX_DEVICE];
 	float *out;
-	/* hidden rows of plans with LMD_PLAN_HIDDEN, [n_batch][n_embd], on the device that has them;
+	/* hidden rows of plans with LMD_PLAN_HIDDEN, [n_batch][lmi_inst_hidden_width], on the device that has them;
 	 * hidden: those of the last step */
 	struct lmi_engine_shared hidden_rows[LMI_ENGINE_MAX_DEVICE];
 	float *hidden;
@@ -166,11 +166,15 @@ struct lmi_inst_device {
 	uint64_t hidden_bytes; /* of hidden rows of all slots */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
+	bool tried_repack;     /* repack_cache.h */
+	/* weights that were exported to the repack cache, and those that came from there */
+	uint32_t n_exported, n_from_cache;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
 	struct lmi_engine_memory estimate; /* for the plan that most requests use */
 	struct lmi_engine_claim claim;
 	struct lmi_engine_shared staging; /* transfer.c; created by the first transfer */
 	bool has_no_staging;		  /* it could not be created */
+	struct lmi_engine_claim tower_claim; /* until the tower is opened, which has claims of its own */
 };
 
 struct lmi_engine_place;
@@ -182,6 +186,7 @@ struct lmi_engine_lookup_file;
 struct lmi_engine_rows;
 struct lmi_engine_tail;
 struct lmi_engine_best;
+struct lmi_engine_repack_file;
 
 /* What is in a slot of adapters. */
 struct lmi_inst_adapter_slot {
@@ -201,6 +206,10 @@ struct lmi_inst {
 	struct lmd_arena *arena; /* arena of the architecture's description */
 	const struct lmi_factory *arch;
 	struct lmd_arch_desc desc;
+	const struct lmi_inst *target; /* for which this is a draft model; NULL: it is none */
+	/* of its draft model's file: it reads hidden rows, made of these streams; tokens of a block */
+	bool reads_hidden;
+	uint32_t n_tap, taps[LMD_MAX_TAP], draft_block;
 	struct lmi_engine_devices *set, *own_set; /* own_set: if the caller gave none */
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
@@ -221,6 +230,8 @@ struct lmi_inst {
 	lmi_engine_load_fn progress; /* only while opening */
 	void *progress_arg;
 	struct lmi_engine_loss *loss; /* also */
+	const struct lmi_engine_repack_opts *repack; /* also; NULL: no repack cache */
+	struct lmi_engine_repack_file *repack_files[LMI_ENGINE_MAX_DEVICE]; /* of each device; NULL: none */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out;
 	uint32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values */
@@ -231,8 +242,12 @@ struct lmi_inst {
 	struct lmd_devgroup *group; /* of the first n_group devices, for collectives; NULL: none */
 	uint32_t n_group;
 	bool has_adapters; /* rows of plans may have adapters */
+	bool reads_rows;   /* plans get external rows, of which the memory is part of the estimate */
 	int32_t own_adapter; /* slot for rows that name none */
 	struct lmi_inst_adapter_slot adapter_slots[LMI_ENGINE_N_ADAPTER_SLOT];
+	struct lmi_engine_device_share tower_needs[LMI_ENGINE_MAX_DEVICE]; /* of a tower that is to be opened */
+	uint32_t n_tower_need;
+	uint64_t tower_file; /* bytes of its mapped files */
 	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
@@ -359,6 +374,12 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 			      struct lmd_error *err);
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
+/* As lmi_engine_estimate, with devices as they are opened for these options. */
+enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				  struct lmi_engine_placement *where,
+				  const struct lmi_engine_model_opts *opts, struct lmd_error *err);
+/* Ends the claims for a tower, which is opened next. */
+void lmi_inst_drop_tower_claims(struct lmi_inst *inst);
 
 /* Returns memory of the device for the values of a plan; zeroed: there is none that is large enough. */
 struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p);
@@ -418,10 +439,18 @@ void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
 /* Frees the plans, to which weights refer as long as they live. e may be NULL. */
 void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
 
+/* ---- draft_file.c ---- */
+
+/* Finds out whether the draft model in a file reads hidden rows of the instance, whose description is known, and
+ * which. Does nothing if the file cannot be read. */
+void lmi_engine_draft_file_read(struct lmi_inst *inst, const char *path);
+
 /* ---- exec_hidden.c ---- */
 
-/* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers, which read the hidden rows of the
- * model's steps. */
+/* Returns the number of columns of the hidden rows that FORWARD plans put out. */
+uint32_t lmi_inst_hidden_width(const struct lmi_inst *inst);
+/* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers or a draft model that read the hidden rows of
+ * the model's steps. */
 void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k);
 /* Sets the segment that has the hidden rows of a plan; returns the bytes that those of a step take, 0: it
  * has none. */
@@ -432,6 +461,8 @@ enum lmd_status lmi_engine_hidden_open(struct lmi_inst *inst, struct lmi_engine_
 /* Returns the hidden rows of a slot that steps of a plan put out on a device. */
 struct lmi_engine_shared *lmi_engine_hidden_rows(struct lmi_engine_slot *t,
 						 const struct lmi_engine_exec *e, uint32_t device);
+/* Returns the bytes of input 0 of a DRAFT plan for a row; 0: it has none. */
+uint64_t lmi_engine_hidden_input(const struct lmi_engine_exec *e);
 /* Returns the groups whose caches a plan uses: bit g. */
 uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p);
 

@@ -21,6 +21,7 @@
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/best.h"
+#include "core/engine/repack_cache.h"
 #include "core/engine/tail.h"
 #include "core/engine/tower.h"
 
@@ -97,6 +98,8 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_engine
 		st = guard_files(inst, err);
 	if (st == LMD_OK)
 		st = lmi_inst_open_devices(inst, o, err);
+	if (st == LMD_OK && o->mmproj_path)
+		st = lmi_engine_tower_measure(inst, o, err);
 	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, err) : st;
 }
 
@@ -168,6 +171,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	}
 	inst->host = o->host;
 	inst->registry = o->registry;
+	inst->target = o->target;
 	inst->keep_values = o->keep_values;
 	inst->unfused = o->unfused;
 	inst->cache_prefixes = !o->no_prefix_cache;
@@ -180,6 +184,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
 	inst->loss = o->loss;
+	inst->repack = o->repack;
 	inst->available = o->memory_limit ? o->memory_limit : lmi_engine_memory_available();
 	return inst;
 }
@@ -213,14 +218,14 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 		return give_up(inst, o->path, st, &cause, err);
 	inst->progress = NULL;
 	inst->loss = NULL;
+	inst->repack = NULL;
 	*out = inst;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
-				    struct lmi_engine_placement *where,
-				    const struct lmi_engine_model_opts *opts,
-				    struct lmd_error *err)
+enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				  struct lmi_engine_placement *where,
+				  const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
 	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
 	struct lmi_engine_model_opts o = *opts;
@@ -229,8 +234,8 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	enum lmd_status st;
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
-	o.n_thread = 1;
-	o.isolated = o.isolate_untrusted = false;
+	o.progress = NULL;
+	o.repack = NULL;
 	inst = create(&o, err);
 	if (!inst)
 		return LMD_NOMEM;
@@ -245,6 +250,18 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 		lmi_engine_place_report(inst, where);
 	lmi_inst_close(inst);
 	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				    struct lmi_engine_placement *where,
+				    const struct lmi_engine_model_opts *opts,
+				    struct lmd_error *err)
+{
+	struct lmi_engine_model_opts o = *opts;
+
+	o.n_thread = 1;
+	o.isolated = o.isolate_untrusted = false;
+	return lmi_inst_estimate(out, n_ctx, where, &o, err);
 }
 
 static void close_rows(struct lmi_inst *inst, uint32_t device, struct lmi_engine_slot *t)
@@ -296,6 +313,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 	for (uint32_t i = 0; i < LMI_ENGINE_N_ADAPTER_SLOT; i++)
 		lmi_inst_clear_slot(inst, i);
 	lmi_engine_guard_drop(&inst->guard);
+	lmi_engine_repack_close(inst);
 	lmi_model_close(inst->file);
 	lmi_free(inst);
 }

@@ -81,7 +81,7 @@ static enum lmd_status check(const struct lmi_inst *inst, const struct lmd_plan 
 							 : "it has no prefix cache",
 			      err);
 	if (inst->nextn)
-		return refuse(inst, "it has draft layers", err);
+		return refuse(inst, "a draft reads the hidden rows of all its tokens", err);
 	if (embeds_positions(plan))
 		return refuse(inst, "it has learnt positions", err);
 	for (uint32_t i = 0; i < inst->desc.n_cache; i++) {

@@ -16,6 +16,7 @@
 #include "core/base/comma_list.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
+#include "core/engine/tower.h"
 #include "core/worker/worker.h"
 
 #define MAX_LAYER    4096
@@ -287,6 +288,7 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 {
 	struct lmi_plan_params p = {.host = inst->host,
 				    .model = inst->model,
+				    .target = inst->target ? inst->target->model : NULL,
 				    .arch = inst->arch->ops.arch,
 				    .desc = &inst->desc,
 				    .key = lmi_inst_main_key(inst),
@@ -539,19 +541,29 @@ void lmi_engine_place_end(struct lmi_inst *inst, const struct lmi_engine_exec *e
 		count_ops(&r->devices[e->segments[i].device], e->segments[i].view);
 }
 
+/* Fills in what an instance has of its devices. */
+static void report_devices(const struct lmi_inst *inst, struct lmi_engine_device_share *out)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		const struct lmi_inst_device *d = &inst->devices[i];
+
+		(void)snprintf(out[i].name, sizeof(out[i].name), "%s", d->name);
+		out[i].memory = d->estimate;
+		out[i].opening = d->open->number;
+		out[i].pid = d->open->isolated ? lmi_worker_pid(d->state) : 0;
+	}
+}
+
 void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_placement *out)
 {
+	const struct lmi_inst *tower = inst->tower ? lmi_engine_tower_inst(inst->tower) : NULL;
+
 	*out = inst->place->report;
 	out->n_device = inst->n_device;
-	for (uint32_t i = 0; i < inst->n_device; i++) {
-		(void)snprintf(out->devices[i].name, sizeof(out->devices[i].name), "%s",
-			       inst->devices[i].name);
-		out->devices[i].memory = inst->devices[i].estimate;
-		out->devices[i].opening = inst->devices[i].open->number;
-		out->devices[i].pid = inst->devices[i].open->isolated
-					      ? lmi_worker_pid(inst->devices[i].state)
-					      : 0;
-	}
+	report_devices(inst, out->devices);
+	out->n_tower = tower ? tower->n_device : 0;
+	if (tower)
+		report_devices(tower, out->tower);
 	if (inst->samples)
 		(void)snprintf(out->sampling, sizeof(out->sampling), "%.55s",
 			       inst->devices[inst->sampler].name);

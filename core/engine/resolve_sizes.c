@@ -42,15 +42,17 @@ static enum lmd_status caches_of_ranks(struct lmi_inst *inst, struct lmd_error *
 	return LMD_OK;
 }
 
-static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				uint32_t n_ctx, struct lmd_error *err)
+static enum lmd_status describe_once(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				     uint32_t n_ctx, struct lmd_error *err)
 {
 	struct lmd_arch_params p = {
 		.struct_size = sizeof(p),
 		.n_ctx = n_ctx,
 		.pooling = o->pooling,
 		.n_rank = inst->n_rank,
-		.n_draft = o->draft_layers || lmi_engine_draft_is_own(o) ? 1 : 0};
+		.n_draft = o->draft_layers || lmi_engine_draft_is_own(o) ? 1 : 0,
+		.n_tap = inst->n_tap,
+		.taps = inst->taps};
 	struct lmd_arch_desc *d = &inst->desc;
 	enum lmd_status st;
 
@@ -65,9 +67,26 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_m
 	if (!d->n_vocab)
 		return lmd_fail(err, LMD_INTERNAL, "architecture %s: the vocabulary is empty",
 				inst->model->arch);
+	if (d->draft && !inst->target)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"architecture %s is a draft for another model: name the file as draft_model of "
+				"that one",
+				inst->model->arch);
 	if (inst->n_rank > 1)
 		st = caches_of_ranks(inst, err);
 	return st == LMD_OK ? lmi_plan_desc_check(d, err) : st;
+}
+
+/* Describes the model. Its draft model may want other hidden rows, which depend on the number of layers. */
+static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				uint32_t n_ctx, struct lmd_error *err)
+{
+	enum lmd_status st = describe_once(inst, o, n_ctx, err);
+
+	if (st != LMD_OK || inst->reads_hidden || !o->draft_path || lmi_engine_draft_is_own(o))
+		return st;
+	lmi_engine_draft_file_read(inst, o->draft_path);
+	return inst->n_tap ? describe_once(inst, o, n_ctx, err) : st;
 }
 
 /* Rejects a file with missing tensors before anything is allocated for it. */
@@ -129,6 +148,7 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_engi
 			: inst->looks_ahead ? clamp_u32(whole, BATCH_DEFAULT, WHOLE_MAX)
 					    : BATCH_DEFAULT;
 	inst->n_batch = clamp_u32(inst->n_batch, inst->n_seq, BATCH_MAX);
+	inst->reads_rows = d->n_input_embd && (o->mmproj_path || d->driver == LMD_DRIVER_TOWER);
 	inst->n_out = o->n_out		  ? o->n_out
 		      : inst->looks_ahead ? inst->n_batch
 					  : (uint32_t)(OUT_BYTES / ((uint64_t)width * 4));
@@ -152,6 +172,17 @@ static uint64_t margin(const struct lmi_inst_device *d)
 	return (4ull << 20) + d->info->memory_bytes / 128;
 }
 
+/* Returns what the vision tower will take of a device. */
+static uint64_t tower_on(const struct lmi_inst *inst, const struct lmi_inst_device *d)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < inst->n_tower_need; i++)
+		if (!strcmp(inst->tower_needs[i].name, d->name))
+			sum += lmi_engine_memory_sum(&inst->tower_needs[i].memory);
+	return sum;
+}
+
 /* Sets the budget of each device. Files that are read into memory count on the first device in host
  * memory. */
 static void set_budgets(struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
@@ -166,12 +197,14 @@ static void set_budgets(struct lmi_inst *inst, const struct lmi_engine_model_opt
 		struct lmi_inst_device *d = &inst->devices[i];
 		uint64_t have = inst->available, rest;
 
-		d->estimate = (struct lmi_engine_memory){.adapters = inst->estimate.adapters};
+		d->estimate = (struct lmi_engine_memory){.adapters = inst->estimate.adapters,
+							 .tower = tower_on(inst, d)};
 		if (lmi_inst_device_in_host_memory(d)) {
 			/* Mapped files should stay in memory as well, so they reduce the available
 			 * memory; a configured limit counts only memory that cannot be read
 			 * again. */
-			rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
+			rest = o->memory_limit ? 0
+					       : SLACK_BYTES + inst->estimate.file + inst->tower_file;
 			if (!o->memory_limit && d->free_bytes < have)
 				have = d->free_bytes; /* other models are being loaded */
 			if (!counted)
@@ -193,13 +226,14 @@ static void sum_up(struct lmi_inst *inst)
 {
 	struct lmi_engine_memory *m = &inst->estimate;
 
-	m->weights = m->step = m->results = m->budget = 0;
+	m->weights = m->step = m->results = m->budget = m->tower = 0;
 	for (uint32_t i = 0; i < inst->n_device; i++) {
 		const struct lmi_engine_memory *d = &inst->devices[i].estimate;
 
 		m->weights += d->weights;
 		m->step += d->step;
 		m->results += d->results;
+		m->tower += d->tower;
 		m->budget = d->budget > UINT64_MAX - m->budget ? UINT64_MAX : m->budget + d->budget;
 	}
 }
@@ -278,10 +312,20 @@ static enum lmd_status claim(struct lmi_inst *inst, const struct lmi_engine_mode
 		bool check = !o->memory_limit || !lmi_inst_device_in_host_memory(d);
 
 		st = lmi_engine_device_claim(inst->set, d->open, &d->claim,
-					     lmi_engine_memory_sum(&d->estimate), true, check,
-					     err);
+					     lmi_engine_memory_sum(&d->estimate) - d->estimate.tower, true,
+					     check, err);
+		if (st == LMD_OK)
+			st = lmi_engine_device_claim(inst->set, d->open, &d->tower_claim, d->estimate.tower,
+						     true, check, err);
 	}
 	return st;
+}
+
+void lmi_inst_drop_tower_claims(struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		(void)lmi_engine_device_claim(inst->set, inst->devices[i].open,
+					      &inst->devices[i].tower_claim, 0, false, false, NULL);
 }
 
 static void log_sizes(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)

@@ -315,7 +315,7 @@ void lmi_engine_results_feed(struct lmi_engine *e, const struct lmi_engine_pendi
 		if (drafter && !planned->encode && has_rows(e, q, &p->rows[i], planned->n_kept))
 			lmi_engine_nextn_feed(e->inst->nextn, free_slot(e), drafter, &p->rows[i],
 					      planned->n_kept, hidden);
-		hidden += (size_t)planned->n * e->inst->desc.n_embd;
+		hidden += (size_t)planned->n * lmi_inst_hidden_width(e->inst);
 	}
 }
 

@@ -67,10 +67,9 @@ static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows
 }
 
 /* What a DRAFT plan reads. */
-static void fill_hidden(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
-			const struct lmi_engine_rows *p, uint32_t t0)
+static void fill_hidden(const struct lmi_engine_slot *slot, const struct lmi_engine_rows *p, uint32_t t0)
 {
-	size_t width = inst->desc.n_embd;
+	size_t width = (size_t)lmi_engine_hidden_input(slot->exec) / sizeof(float);
 	float *to = (float *)slot->before_rows.host + t0 * width;
 
 	memcpy(to, p->hidden[0], width * sizeof(*to));
@@ -84,7 +83,7 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 	uint32_t t0 = s->head->n_tok, width = inst->desc.n_input_embd;
 
 	if (p->hidden[0])
-		fill_hidden(inst, slot, p, t0);
+		fill_hidden(slot, p, t0);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
 		const float *ext = external(p, row, width);
@@ -408,7 +407,7 @@ static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exe
 			const struct lmi_engine_segment *s, uint32_t slot)
 {
 	if (e->key.kind == LMD_PLAN_DRAFT)
-		return true; /* it has one segment */
+		return e->view->n_input; /* it has one segment */
 	return inst->slot[slot].ext && e->view->n_input &&
 	       s->device == lmi_engine_place_input(inst);
 }
@@ -419,11 +418,12 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 	bool draft = e->key.kind == LMD_PLAN_DRAFT;
 	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
 						     : &inst->slot[slot].ext_rows;
-	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
+	uint64_t row_bytes = draft ? lmi_engine_hidden_input(e)
+				   : (uint64_t)inst->desc.n_input_embd * sizeof(float);
 
 	return (struct lmd_binding){.id = 0,
 				    .n_row = e->step[slot][e->first]->head->n_tok,
-				    .row_bytes = (uint64_t)width * sizeof(float),
+				    .row_bytes = row_bytes,
 				    .ptr = rows->device ? NULL : rows->host,
 				    .buffer = rows->device};
 }
@@ -437,8 +437,9 @@ static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exe
 		&inst->devices[draft ? inst->draft_device : lmi_engine_place_input(inst)];
 	const struct lmi_engine_shared *rows = draft ? &inst->slot[slot].before_rows
 						     : &inst->slot[slot].ext_rows;
-	uint32_t width = draft ? inst->desc.n_embd : inst->desc.n_input_embd;
-	uint64_t bytes = (uint64_t)e->step[slot][e->first]->head->n_tok * width * sizeof(float);
+	uint64_t row_bytes = draft ? lmi_engine_hidden_input(e)
+				   : (uint64_t)inst->desc.n_input_embd * sizeof(float);
+	uint64_t bytes = e->step[slot][e->first]->head->n_tok * row_bytes;
 
 	return lmi_inst_check(inst, d, lmi_engine_shared_upload(d, rows, bytes, err), err);
 }
@@ -523,7 +524,9 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
 	const struct lmi_engine_shared *hidden =
 		lmi_engine_hidden_rows(&inst->slot[slot], e, s->device);
-	const uint64_t hidden_bytes = (uint64_t)inst->desc.n_embd * sizeof(float);
+	const uint64_t hidden_bytes =
+		(uint64_t)(e->key.kind == LMD_PLAN_DRAFT ? inst->desc.n_embd : lmi_inst_hidden_width(inst)) *
+		sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
 	bool has_hidden = index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;

@@ -3,11 +3,11 @@
  * Opens towers and runs them. */
 #include "core/engine/tower.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "core/engine/second_instance.h"
 
 /* Bytes of rows that are kept, and the number of pictures. */
 #define KEPT_BYTES (64ull << 20)
@@ -101,41 +101,54 @@ static enum lmd_status make_digest(struct lmi_engine_tower *t, struct lmd_error 
 					       : lmd_fail(err, LMD_CANCELLED, "the digest was cancelled");
 }
 
+void lmi_engine_tower_opts(struct lmi_engine_second_opts *out, const struct lmi_engine_model_opts *opts,
+			   struct lmi_engine_devices *set)
+{
+	struct lmi_engine_model_opts *o = &out->opts;
+
+	lmi_engine_second_opts_init(out, opts, set, opts->mmproj_path, "mmproj");
+	o->n_seq = 1;
+	o->k_dtype = o->v_dtype = -1; /* it has no caches */
+	o->pooling = LMD_POOL_NONE;
+	o->no_prefix_cache = true;
+	o->gpu_layers = o->split = NULL; /* which count layers of the model */
+}
+
+enum lmd_status lmi_engine_tower_measure(struct lmi_inst *target, const struct lmi_engine_model_opts *opts,
+					 struct lmd_error *err)
+{
+	struct lmi_engine_placement *where = lmi_alloc(1, sizeof(*where));
+	struct lmi_engine_second_opts o;
+	struct lmi_engine_memory m;
+	struct lmd_error why = {0};
+	uint32_t n_ctx;
+	enum lmd_status st;
+
+	if (!where)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the placement of a vision tower");
+	lmi_engine_tower_opts(&o, opts, target->set);
+	o.opts.label = opts->label; /* in the processes of the model, which are there */
+	o.opts.memory_limit = 0;    /* whether it fits is seen when it is opened */
+	st = lmi_inst_estimate(&m, &n_ctx, where, &o.opts, &why);
+	for (uint32_t i = 0; st == LMD_OK && i < where->n_device; i++)
+		target->tower_needs[i] = where->devices[i];
+	target->n_tower_need = st == LMD_OK ? where->n_device : 0;
+	target->tower_file = st == LMD_OK ? m.file : 0;
+	lmi_free(where);
+	if (st == LMD_DEVICE || (st != LMD_OK && target->only_estimate && !opts->mmproj_optional))
+		return lmd_fail(err, st, "mmproj %.400s", why.text);
+	return LMD_OK;
+}
+
 static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *target,
 				 const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
-	struct lmi_engine_model_opts o = {.registry = opts->registry,
-					  .host = opts->host,
-					  .path = opts->mmproj_path,
-					  .backend = opts->backend,
-					  .device = opts->device,
-					  .n_thread = opts->n_thread,
-					  .activations = opts->activations,
-					  .deterministic = opts->deterministic,
-					  .n_seq = 1,
-					  .k_dtype = -1,
-					  .v_dtype = -1,
-					  .pooling = LMD_POOL_NONE,
-					  .memory_limit = opts->memory_limit,
-					  .open_flags = opts->open_flags,
-					  .progress = opts->progress,
-					  .progress_arg = opts->progress_arg,
-					  .no_prefix_cache = true,
-					  .device_sampling = LMI_ENGINE_DEVICE_SAMPLING_OFF,
-					  .devices = target->set,
-					  .at_once = opts->at_once,
-					  .isolated = opts->isolated,
-					  .isolate_untrusted = opts->isolate_untrusted,
-					  .isolation_timeout_ns = opts->isolation_timeout_ns,
-					  .loss = opts->loss,
-					  .device_list = opts->device_list};
+	struct lmi_engine_second_opts o;
 	struct lmd_plan_key key;
-	char label[112];
 	enum lmd_status st;
 
-	(void)snprintf(label, sizeof(label), "%.100s-mmproj", opts->label ? opts->label : "model");
-	o.label = opts->isolated || opts->isolate_untrusted ? label : NULL; /* names its worker */
-	st = lmi_inst_open(&t->inst, &o, err);
+	lmi_engine_tower_opts(&o, opts, target->set);
+	st = lmi_inst_open(&t->inst, &o.opts, err);
 	if (st == LMD_OK)
 		st = check(t, target, err);
 	if (st != LMD_OK)

@@ -13,7 +13,16 @@
 #include "core/engine/step.h"
 
 struct lmi_engine_tower;
+struct lmi_engine_second_opts;
 
+/* Derives the options of a tower on the devices of a model from those of the model. */
+void lmi_engine_tower_opts(struct lmi_engine_second_opts *out, const struct lmi_engine_model_opts *opts,
+			   struct lmi_engine_devices *set);
+/* Measures what the tower will take beside a model whose devices are open, so that the model leaves it on
+ * each device. A tower that cannot be measured takes nothing: opening it will tell why; but that fails here
+ * if the model is only estimated and the tower is not optional. */
+enum lmd_status lmi_engine_tower_measure(struct lmi_inst *target, const struct lmi_engine_model_opts *opts,
+					 struct lmd_error *err);
 /* Opens the tower of a model; the options are the model's, of which mmproj_path is read. LMD_UNSUPPORTED: it
  * makes rows that the model does not take, or is no tower. */
 enum lmd_status lmi_engine_tower_open(struct lmi_engine_tower **out, struct lmi_inst *target,

@@ -243,6 +243,51 @@ START_TEST(ends_while_it_waits)
 }
 END_TEST
 
+/* Is the picture of a generation still to be computed? */
+static bool looks(const struct lmi_engine *e, uint64_t id)
+{
+	for (const struct lmi_engine_job *s = e->sessions; s; s = s->next)
+		if (s->id == id)
+			return s->looks;
+	return false;
+}
+
+/* Clients take turns at the tower, and what somebody waits for comes before batch work. */
+START_TEST(clients_take_turns)
+{
+	static const struct {
+		uint64_t client;
+		enum lmi_engine_class class;
+		uint32_t turn; /* in which its picture is computed */
+	} g[] = {{1, LMI_ENGINE_CLASS_NORMAL, 2},
+		 {1, LMI_ENGINE_CLASS_NORMAL, 4},
+		 {1, LMI_ENGINE_CLASS_NORMAL, 5},
+		 {2, LMI_ENGINE_CLASS_BATCH, 3},
+		 {3, LMI_ENGINE_CLASS_INTERACTIVE, 1}};
+	struct lmi_engine *e = open_with(LMT_TOWER_MLP, "ref");
+	uint8_t *patches = patches_of(LMT_TOWER_MLP);
+	struct lmi_engine_picture p = picture_of(e, LMT_TOWER_MLP, patches);
+	lmd_token prompt[N_PROMPT] = {0};
+
+	for (uint32_t i = 0; i < LMD_LEN(g); i++) {
+		struct lmi_engine_generate cmd = story_command(i + 1, prompt, N_PROMPT, 4);
+
+		cmd.seq.pictures = &p;
+		cmd.seq.n_pictures = 1;
+		cmd.client = g[i].client;
+		cmd.class = g[i].class;
+		ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+	}
+	for (uint32_t turn = 1; turn <= LMD_LEN(g); turn++) {
+		ck_assert_int_eq(lmi_engine_step(e), LMI_ENGINE_STEP_RAN);
+		for (uint32_t i = 0; i < LMD_LEN(g); i++)
+			ck_assert_msg(looks(e, i + 1) == (g[i].turn > turn), "turn %u, generation %u", turn, i);
+	}
+	lmi_free(patches);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* Each process of an isolated model with a tower that ends while it has nothing to do breaks the engine.
  * _i: the tower's */
 START_TEST(the_end_of_a_worker_is_noticed)
@@ -270,6 +315,66 @@ START_TEST(the_end_of_a_worker_is_noticed)
 	ck_assert_msg(strstr(err.text, _i ? "device ref0@tiny-mmproj was lost" : "device ref0@tiny was lost"),
 		      "%s", err.text);
 	lmi_engine_fini(e);
+}
+END_TEST
+
+static struct lmi_engine_device_row row_of(struct lmi_engine_devices *set, const char *name)
+{
+	struct lmi_engine_device_row *rows = NULL, found = {0};
+	uint32_t n = 0;
+
+	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, NULL), LMD_OK);
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(rows[i].name, name))
+			found = rows[i];
+	lmi_free(rows);
+	ck_assert_str_eq(found.name, name);
+	return found;
+}
+
+/* A context that is chosen by memory leaves the tower what it needs, and both together take what was
+ * estimated, within 3 %. */
+START_TEST(the_tower_is_part_of_the_fit)
+{
+	struct lmi_engine_opts o = story_opts(&env, 64);
+	struct lmi_engine_memory without, with;
+	struct lmi_engine_devices *set = NULL;
+	struct lmi_engine_device_row row;
+	uint32_t n_without, n_with;
+	struct lmi_engine *e = NULL;
+	struct lmd_error err;
+	uint64_t used, sum;
+
+	ck_assert_int_eq(lmi_engine_devices_create(&set, env.env.registry, env.env.host, &err), LMD_OK);
+	o.inst.devices = set;
+	o.inst.backend = "emu";
+	o.inst.n_ctx = 0;
+	n_without = LMT_CTX;
+	for (uint32_t mb = 64; mb && n_without == LMT_CTX; mb--) { /* the most that has too little for all */
+		char settings[32];
+
+		(void)snprintf(settings, sizeof(settings), "memory_mb=%u", mb);
+		ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+		ck_assert_msg(lmi_engine_estimate(&without, &n_without, NULL, &o.inst, &err) == LMD_OK, "%s",
+			      err.text);
+	}
+	o.inst.mmproj_path = paths[LMT_TOWER_MLP];
+	ck_assert_msg(lmi_engine_estimate(&with, &n_with, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(without.tower, 0);
+	ck_assert_uint_gt(with.tower, 0);
+	ck_assert_uint_lt(n_with, n_without);
+	sum = lmi_engine_memory_sum(&with);
+	ck_assert_uint_le(sum, with.budget);
+	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(e->inst->n_ctx, n_with);
+	row = row_of(set, "emu0");
+	used = row.memory_total - row.memory_free;
+	ck_assert_uint_eq(row.memory_models, sum);
+	ck_assert_msg(used >= sum * 97 / 100 && used <= sum * 103 / 100 + (1u << 20), "estimated %llu, took %llu",
+		      (unsigned long long)sum, (unsigned long long)used);
+	lmi_engine_fini(e);
+	ck_assert_uint_eq(row_of(set, "emu0").memory_models, 0);
+	lmi_engine_devices_destroy(set);
 }
 END_TEST
 
@@ -332,6 +437,8 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, patches_give_the_tokens_of_their_rows, 0, 3 * LMT_N_TOWER);
 	tcase_add_test(t, rows_are_kept_for_a_tenant);
 	tcase_add_test(t, ends_while_it_waits);
+	tcase_add_test(t, clients_take_turns);
+	tcase_add_test(t, the_tower_is_part_of_the_fit);
 	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
 	suite_add_tcase(s, t);

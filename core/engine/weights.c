@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/instance.h"
+#include "core/engine/repack_cache.h"
+#include "core/engine/weights_impl.h"
 #include "core/plan/weight_ref.h"
 #include "core/quant/quant.h"
 
 struct entry {
 	const struct lmd_weight_ref *ref; /* belongs to a plan, which outlives this */
 	struct lmd_weight *weight;
-	float *scale, *bias;
+	struct lmi_weight_floats floats;
 };
 
 struct lmi_engine_weights {
@@ -38,6 +39,13 @@ enum lmd_status lmi_engine_weights_create(struct lmi_engine_weights **out, struc
 	return LMD_OK;
 }
 
+void lmi_engine_weights_floats_free(struct lmi_weight_floats *f)
+{
+	lmi_free(f->scale);
+	lmi_free(f->bias);
+	*f = (struct lmi_weight_floats){0};
+}
+
 void lmi_engine_weights_destroy(struct lmi_engine_weights *w)
 {
 	if (!w)
@@ -45,8 +53,7 @@ void lmi_engine_weights_destroy(struct lmi_engine_weights *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		if (w->v[i].weight)
 			w->device->ops->weight_destroy(w->device->state, w->v[i].weight);
-		lmi_free(w->v[i].scale);
-		lmi_free(w->v[i].bias);
+		lmi_engine_weights_floats_free(&w->v[i].floats);
 	}
 	lmi_free(w->v);
 	lmi_free(w->pieces);
@@ -84,11 +91,17 @@ static struct entry *find(struct lmi_engine_weights *w, const struct lmd_weight_
 	return NULL;
 }
 
+static const struct lmd_model *target_of(const struct lmi_inst *inst)
+{
+	return inst->target ? inst->target->model : NULL;
+}
+
 /* Returns the values of a whole tensor as f32; the caller frees them. */
 static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_weight_ref *ref,
 			      uint32_t tensor, float **out, uint32_t *n, struct lmd_error *err)
 {
-	const struct lmd_tensor *t = &inst->model->tensors[tensor];
+	const struct lmd_tensor *t =
+		&lmi_plan_weight_ref_model(ref, inst->model, target_of(inst))->tensors[tensor];
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t total = 1;
 
@@ -139,9 +152,9 @@ static const float *used(const struct lmd_weight_ref *ref, const float *v, uint3
 	return v + ref->extra0;
 }
 
-/* Fills in the backend's description of an operand; scale and bias belong to the entry. */
-static enum lmd_status describe(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref,
-				struct entry *e, struct lmd_weight_desc *d, struct lmd_error *err)
+enum lmd_status lmi_engine_weights_describe(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref,
+					    struct lmi_weight_floats *f, struct lmd_weight_desc *d,
+					    struct lmd_error *err)
 {
 	const struct lmi_inst *inst = w->inst;
 	enum lmd_status st = grow(w, ref->n_part, err);
@@ -149,14 +162,26 @@ static enum lmd_status describe(struct lmi_engine_weights *w, const struct lmd_w
 	*d = (struct lmd_weight_desc){
 		.struct_size = sizeof(*d), .ref = ref, .n_piece = ref->n_part};
 	if (st == LMD_OK)
-		st = lmi_plan_weight_ref_pieces(ref, inst->model, NULL, w->pieces, &d->dtype, err);
+		st = lmi_plan_weight_ref_pieces(ref, inst->model, target_of(inst), w->pieces,
+						&d->dtype, err);
 	if (st == LMD_OK && ref->scale != LMD_NONE)
-		st = floats(inst, ref, ref->scale, &e->scale, &d->n_scale, err);
+		st = floats(inst, ref, ref->scale, &f->scale, &d->n_scale, err);
 	if (st == LMD_OK && ref->bias != LMD_NONE)
-		st = floats(inst, ref, ref->bias, &e->bias, &d->n_bias, err);
+		st = floats(inst, ref, ref->bias, &f->bias, &d->n_bias, err);
 	d->pieces = w->pieces;
-	d->scale = used(ref, e->scale, &d->n_scale);
-	d->bias = used(ref, e->bias, &d->n_bias);
+	d->scale = used(ref, f->scale, &d->n_scale);
+	d->bias = used(ref, f->bias, &d->n_bias);
+	return st;
+}
+
+/* Describes a weight with what the repack cache has of it. */
+static enum lmd_status describe(struct lmi_engine_weights *w, struct entry *e, struct lmd_weight_desc *d,
+				bool *stored, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_engine_weights_describe(w, e->ref, &e->floats, d, err);
+
+	*stored = st == LMD_OK &&
+		  lmi_engine_repack_add(w->inst, (uint32_t)(w->device - w->inst->devices), e->ref, d);
 	return st;
 }
 
@@ -165,15 +190,16 @@ static enum lmd_status load(struct lmi_engine_weights *w, const struct lmd_weigh
 {
 	struct entry e = {.ref = ref};
 	struct lmd_weight_desc d;
-	enum lmd_status st = describe(w, ref, &e, &d, err);
+	bool stored;
+	enum lmd_status st = describe(w, &e, &d, &stored, err);
 
 	if (st == LMD_OK)
 		st = w->device->ops->weight_load(w->device->state, &d, &e.weight, err);
 	if (st != LMD_OK) {
-		lmi_free(e.scale);
-		lmi_free(e.bias);
+		lmi_engine_weights_floats_free(&e.floats);
 		return st;
 	}
+	w->device->n_from_cache += stored;
 	w->v[w->n++] = e;
 	*out = e.weight;
 	return LMD_OK;
@@ -243,14 +269,14 @@ static enum lmd_status query(struct lmi_engine_weights *w, const struct lmd_plan
 		struct entry e = {.ref = &plan->weight_refs[i]};
 		struct lmd_weight_desc d;
 		enum lmd_status st;
+		bool stored;
 
 		if (find(w, e.ref) || was_counted(plans, n_plan, e.ref))
 			continue;
-		st = describe(w, e.ref, &e, &d, err);
+		st = describe(w, &e, &d, &stored, err);
 		if (st == LMD_OK)
 			st = w->device->ops->weight_query(w->device->state, &d, &wp, err);
-		lmi_free(e.scale);
-		lmi_free(e.bias);
+		lmi_engine_weights_floats_free(&e.floats);
 		if (st != LMD_OK)
 			return st;
 		*bytes += wp.bytes;

@@ -3,8 +3,8 @@
  * decode.h - pictures in files as pixels: PNG and JPEG.
  *
  * The bytes are untrusted. The size is bounded before memory is taken; so is the number of scans of a
- * progressive JPEG, each of which costs a pass over all pixels. The orientation in EXIF data is not
- * applied. */
+ * progressive JPEG, each of which costs a pass over all pixels. A JPEG file is turned and mirrored as its EXIF
+ * data says. */
 #ifndef LLAMAD_CORE_PICTURE_DECODE_H
 #define LLAMAD_CORE_PICTURE_DECODE_H
 

@@ -5,7 +5,9 @@
 #include "core/picture/decode.h"
 
 #ifdef LMD_HAVE_JPEG
+#include "core/base/alloc.h"
 #include "core/base/cancel.h"
+#include "core/picture/orientation.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -20,6 +22,8 @@ struct reader {
 	struct jpeg_progress_mgr progress;
 	jmp_buf back;
 	struct lmi_picture_pixels pixels;
+	uint8_t *row; /* [image_width][3], of a picture that does not lie upright; otherwise NULL */
+	unsigned orientation;
 	enum lmd_status status;
 	struct lmd_error *err;
 };
@@ -72,11 +76,25 @@ static void on_progress(j_common_ptr jpeg)
 			       d->input_scan_number, d->image_width, d->image_height, LMI_PICTURE_MAX_WORK));
 }
 
+static void take_memory(struct reader *r)
+{
+	bool turned = lmi_picture_is_turned(r->orientation);
+	uint32_t w = r->jpeg.image_width, h = r->jpeg.image_height;
+	enum lmd_status st = lmi_picture_pixels_init(&r->pixels, turned ? h : w, turned ? w : h, r->err);
+
+	if (st != LMD_OK)
+		leave(r, st);
+	if (r->orientation == LMI_PICTURE_UPRIGHT)
+		return;
+	r->row = lmi_alloc(w, 3);
+	if (!r->row)
+		leave(r, lmd_fail(r->err, LMD_NOMEM, "no memory for a line of %u pixels", w));
+}
+
 /* Returns at an error, too: r->status. */
 static void read_lines(struct reader *r, const void *bytes, size_t n)
 {
 	struct jpeg_decompress_struct *d = &r->jpeg;
-	enum lmd_status st;
 
 	if (setjmp(r->back))
 		return;
@@ -90,14 +108,14 @@ static void read_lines(struct reader *r, const void *bytes, size_t n)
 		leave(r, lmd_fail(r->err, LMD_UNSUPPORTED,
 				  "the JPEG file has four colours (CMYK); convert it to RGB"));
 	d->out_color_space = JCS_RGB;
-	st = lmi_picture_pixels_init(&r->pixels, d->image_width, d->image_height, r->err);
-	if (st != LMD_OK)
-		leave(r, st);
+	take_memory(r);
 	(void)jpeg_start_decompress(d);
 	while (d->output_scanline < d->output_height) {
-		JSAMPROW line = r->pixels.rgb + (size_t)d->output_scanline * r->pixels.w * 3;
+		uint32_t y = d->output_scanline;
+		JSAMPROW line = r->row ? r->row : r->pixels.rgb + (size_t)y * r->pixels.w * 3;
 
-		(void)jpeg_read_scanlines(d, &line, 1);
+		if (jpeg_read_scanlines(d, &line, 1) == 1 && r->row)
+			lmi_picture_put_row(&r->pixels, line, y, r->orientation);
 	}
 	(void)jpeg_finish_decompress(d);
 }
@@ -105,7 +123,7 @@ static void read_lines(struct reader *r, const void *bytes, size_t n)
 enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const void *bytes, size_t n,
 					struct lmd_error *err)
 {
-	struct reader r = {.err = err};
+	struct reader r = {.err = err, .orientation = lmi_picture_orientation(bytes, n)};
 
 	r.jpeg.err = jpeg_std_error(&r.errors);
 	r.jpeg.client_data = &r;
@@ -113,6 +131,7 @@ enum lmd_status lmi_picture_decode_jpeg(struct lmi_picture_pixels *out, const vo
 	r.errors.emit_message = on_message;
 	read_lines(&r, bytes, n);
 	jpeg_destroy_decompress(&r.jpeg);
+	lmi_free(r.row);
 	if (r.status == LMD_OK)
 		*out = r.pixels;
 	else

@@ -93,6 +93,12 @@ enum lmd_status lmi_plan_desc_check(const struct lmd_arch_desc *d, struct lmd_er
 			return lmd_fail(err, LMD_INVALID,
 					"description: a row of X%u stands for %u rows, must be 1 to 65536",
 					i, d->x_ratio[i]);
+	if (d->draft && (d->draft->n_tap > LMD_MAX_TAP || d->draft->n_block == 1 ||
+			 d->draft->n_block > LMD_MAX_BLOCK))
+		return lmd_fail(err, LMD_INVALID,
+				"description: a draft that reads %u streams, at most %d, and guesses blocks of "
+				"%u tokens; 0, or 2 to %d",
+				d->draft->n_tap, LMD_MAX_TAP, d->draft->n_block, LMD_MAX_BLOCK);
 	for (uint32_t i = 0; i < d->n_group && st == LMD_OK; i++)
 		st = check_group(&d->groups[i], i, d->n_x, err);
 	for (uint32_t i = 0; i < d->n_cache && st == LMD_OK; i++)

@@ -536,15 +536,58 @@ static uint32_t next_chunk(const struct lmi_sched *s, const struct budget *budge
 	return best;
 }
 
-/* Every sequence that lacks a row gets it before others get drafts; so does one whose next rows must run
- * in one step. */
+/* Finds a waiting sequence that could start in a step without drafts, as it would be then. */
+static bool find_starter(const struct lmi_sched *s, const struct budget *budget, struct lmi_sched_rec *out)
+{
+	struct lmi_kv_prefix prefix = {.node = LMI_KV_NO_NODE};
+	uint32_t i = first_of_plan(s, budget->plan);
+
+	if (i == LMI_SCHED_NO_SEQ || s->starved || !lmi_kv_n_free_seq(s->kv))
+		return false;
+	*out = s->rec[i];
+	if (!out->o.tokens)
+		return lmi_kv_fits(s->kv, out->o.n_known, s->n_batch);
+	lmi_kv_find_prefix(s->kv, &out->o.identity, out->o.tokens, sharable(out), &prefix);
+	out->n_planned = prefix.n;
+	return lmi_kv_fits_after(s->kv, &prefix, out->o.n_known, s->n_batch);
+}
+
+/* Returns how many rows drafts leave to prompts, so that those get on: all of them if the next rows of one
+ * must run in one step. */
+static uint32_t rows_for_prompts(const struct lmi_sched *s, const struct budget *budget)
+{
+	struct lmi_sched_rec starter;
+	bool starts = find_starter(s, budget, &starter), any = starts;
+
+	if (starts && lmi_sched_is_in_span(&starter))
+		return UINT32_MAX;
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
+		const struct lmi_sched_rec *r = &s->rec[i];
+
+		if (lmi_sched_is_in_span(r))
+			return UINT32_MAX;
+		any |= lmi_sched_has_work(r) && plan_of(r) == budget->plan && !lacks_new_rows(r);
+	}
+	return !any ? 0 : s->n_batch / 8 < PROMPT_ROWS_MIN ? s->n_batch / 8 : PROMPT_ROWS_MIN;
+}
+
+static bool has_drafts(const struct lmi_sched *s)
+{
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		if (s->rec[i].draft_from != LMI_SCHED_NO_DRAFT)
+			return true;
+	return false;
+}
+
+/* Every sequence that lacks a row gets it before others get drafts, and prompts get rows as well. */
 static uint32_t rows_for_drafts(const struct lmi_sched *s, const struct budget *budget)
 {
-	uint32_t room = budget->n_row < budget->n_out ? budget->n_row : budget->n_out;
+	uint32_t room = budget->n_row < budget->n_out ? budget->n_row : budget->n_out, prompts;
 
-	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
-		if (lmi_sched_is_in_span(&s->rec[i]))
-			return 0;
+	if (!has_drafts(s))
+		return 0;
+	prompts = rows_for_prompts(s, budget);
+	room -= prompts < room ? prompts : room;
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && room; i = s->rec[i].next)
 		room -= lacks_new_rows(&s->rec[i]) && lmi_sched_has_work(&s->rec[i]) &&
 			plan_of(&s->rec[i]) == budget->plan;

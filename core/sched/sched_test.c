@@ -32,6 +32,49 @@ START_TEST(decode_comes_first)
 }
 END_TEST
 
+/* Four sequences whose drafts would fill every step, and one that waits: it starts in the next step, with all
+ * rows of a span. _i: whether it begins with one. */
+START_TEST(drafts_delay_no_prompt)
+{
+	static const struct lmi_sched_span picture = {.first = 0, .end = 20};
+	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 60, .share = LMI_SCHED_NO_SEQ};
+	struct lmi_sched_seq prompt = {.n_known = 40,
+				       .n_limit = 41,
+				       .share = LMI_SCHED_NO_SEQ,
+				       .spans = &picture,
+				       .n_span = (uint32_t)_i};
+	struct lmi_sched_step st;
+	struct fixture w;
+	uint32_t a[4], b, n = 0;
+
+	fixture_init_groups(&w, 1, 1, 1);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(lmi_sched_submit(w.s, &stream, &a[i], NULL), LMD_OK);
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
+	lmi_sched_commit(w.s, true, NULL);
+	ck_assert_int_eq(lmi_sched_submit(w.s, &prompt, &b, NULL), LMD_OK);
+	for (uint32_t done = 0; done < 40; n++) {
+		uint32_t kept[5];
+
+		for (int i = 0; i < 4; i++) {
+			ck_assert(lmi_sched_grow(w.s, a[i]));
+			ck_assert(lmi_sched_grow_drafts(w.s, a[i], 7));
+		}
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
+		ck_assert_uint_eq(st.n_part, 5);
+		for (uint32_t i = 0; i < 5; i++)
+			kept[i] = st.parts[i].seq == b ? st.parts[i].n : 1; /* all drafts are wrong */
+		lmi_sched_commit(w.s, true, kept);
+		ck_assert_uint_gt(lmi_sched_n_done(w.s, b), done);
+		done = lmi_sched_n_done(w.s, b);
+		if (!n && _i)
+			ck_assert_uint_ge(done, 20);
+	}
+	ck_assert(lmi_sched_check(w.s));
+	fixture_fini(&w);
+}
+END_TEST
+
 /* Two sequences that together exceed the memory: the older one is never preempted. */
 START_TEST(the_oldest_gets_on)
 {
@@ -232,6 +275,7 @@ int main(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, decode_comes_first);
+	tcase_add_loop_test(t, drafts_delay_no_prompt, 0, 2);
 	tcase_add_test(t, the_oldest_gets_on);
 	tcase_add_test(t, clients_take_turns);
 	tcase_add_test(t, a_held_sequence_waits);

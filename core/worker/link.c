@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/worker/reap.h"
 
 #define WORKER_FD 3
 
@@ -104,6 +105,7 @@ enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *lab
 		.sock = -1, .patience_ns = patience_ns(), .timeout_ns = timeout_ns};
 	(void)pthread_mutex_init(&l->lock, NULL);
 	(void)snprintf(l->label, sizeof(l->label), "%.63s", label ? label : "");
+	(void)lmi_worker_reap_left();
 	l->page = lmi_worker_memory(sizeof(*l->page), page_fd);
 	if (!l->page)
 		return lmd_fail(err, LMD_NOMEM, "worker: no shared memory: %s", strerror(errno));
@@ -117,18 +119,29 @@ enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *lab
 
 /* ---- its end ---- */
 
+/* Returns false if the process does not end. */
+static bool end(pid_t pid, int *status)
+{
+	(void)kill(pid, SIGKILL);
+	return lmi_worker_reap(pid, LMI_WORKER_REAP_MS * LMI_NS_PER_MS, status);
+}
+
 /* Kills the process and notes how it ended. Called with the lock held, or by the only user. */
 static void bury(struct lmi_worker_link *l, const char *why)
 {
 	pid_t pid = atomic_exchange(&l->pid, 0);
 	int status = 0;
+	bool ended;
 
 	if (l->dead.status != LMD_OK)
 		return;
-	if (pid) {
-		(void)kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
+	ended = !pid || end(pid, &status);
+	if (!ended) {
+		(void)lmd_fail(&l->dead, LMD_DEVICE,
+			       "worker process %d %s, was killed, and has not ended within %d ms: it is stuck "
+			       "in the kernel",
+			       (int)pid, why ? why : "closed its connection", LMI_WORKER_REAP_MS);
+		return;
 	}
 	/* a process that was ending by itself, such as one whose core is being written, tells its signal */
 	if (why && !(WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL))
@@ -144,14 +157,12 @@ static void bury(struct lmi_worker_link *l, const char *why)
 void lmi_worker_link_stop(struct lmi_worker_link *l)
 {
 	pid_t pid = atomic_exchange(&l->pid, 0);
+	int status;
 
 	if (l->sock >= 0)
 		(void)close(l->sock);
-	if (pid) {
-		(void)kill(pid, SIGKILL); /* all its objects are gone, and it keeps nothing elsewhere */
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (pid) /* all its objects are gone, and it keeps nothing elsewhere */
+		(void)end(pid, &status);
 	if (l->page)
 		(void)munmap(l->page, sizeof(*l->page));
 	lmi_worker_out_fini(&l->out);

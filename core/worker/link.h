@@ -32,7 +32,7 @@ struct lmi_worker_link {
  * lmi_worker_opts. */
 enum lmd_status lmi_worker_link_start(struct lmi_worker_link *l, const char *label, uint64_t timeout_ns,
 				      int *page_fd, struct lmd_error *err);
-/* Ends the process, if it has not ended, and waits for it; also after a start that failed. */
+/* Ends the process, if it has not ended, and waits for it (reap.h); also after a start that failed. */
 void lmi_worker_link_stop(struct lmi_worker_link *l);
 
 /* Takes the lock and empties l->out, to which the caller then writes the request. */

@@ -23,6 +23,8 @@ enum lmi_worker_kind {
 	LMI_WORKER_MEMORY,	  /* -> lmi_worker_device_memory */
 	LMI_WORKER_WEIGHT_QUERY,  /* weight -> lmd_weight_plan */
 	LMI_WORKER_WEIGHT_LOAD,	  /* number, weight; fd: memory with what is in no file */
+	LMI_WORKER_WEIGHT_EXPORT, /* number, room; fd: memory of that size to write into, none if the
+				   * room is 0 -> the bytes that it takes */
 	LMI_WORKER_WEIGHT_FREE,	  /* number */
 	LMI_WORKER_POOL_QUERY,	  /* pool -> lmd_pool_cost */
 	LMI_WORKER_POOL_CREATE,	  /* number, pool */
@@ -81,6 +83,7 @@ struct lmi_worker_piece {
 struct lmi_worker_weight {
 	struct lmd_weight_desc desc;
 	uint64_t scale_at, bias_at; /* in the memory that came with the message */
+	uint64_t stored_file, stored_at; /* number of the file with desc.stored, LMI_WORKER_NONE: none */
 };
 
 struct lmi_worker_compile {

@@ -345,6 +345,7 @@ const struct lmd_backend_ops lmi_worker_backend_ops = {
 	.buffer_copy = lmi_worker_buffer_copy,
 	.weight_query = lmi_worker_weight_query,
 	.weight_load = lmi_worker_weight_load,
+	.weight_export = lmi_worker_weight_export,
 	.weight_destroy = lmi_worker_weight_destroy,
 	.pool_query = pool_query,
 	.pool_create = pool_create,

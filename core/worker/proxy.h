@@ -72,6 +72,8 @@ enum lmd_status lmi_worker_weight_query(void *state, const struct lmd_weight_des
 					struct lmd_weight_plan *out, struct lmd_error *err);
 enum lmd_status lmi_worker_weight_load(void *state, const struct lmd_weight_desc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
+enum lmd_status lmi_worker_weight_export(void *state, const struct lmd_weight *w, void *out, size_t cap,
+					 size_t *n);
 void lmi_worker_weight_destroy(void *state, struct lmd_weight *w);
 
 /* ---- proxy_plan.c ---- */

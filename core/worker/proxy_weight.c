@@ -44,6 +44,16 @@ static uint64_t extent(const struct lmd_weight_piece *p, const struct lmi_worker
 	return n < most ? n : most;
 }
 
+/* Names what is stored of a weight, if the worker maps it. */
+static void put_stored(const struct lmi_worker_proxy *w, struct lmi_worker_weight *head)
+{
+	const struct lmi_worker_region *r = head->desc.stored ? region_of(w, head->desc.stored) : NULL;
+
+	head->stored_file = r ? r->file : LMI_WORKER_NONE;
+	if (head->stored_file != LMI_WORKER_NONE)
+		head->stored_at = (uint64_t)((const char *)head->desc.stored - r->ptr);
+}
+
 /* Writes the weight; with c->mem NULL, only counts what has to be copied. */
 static void put(const struct lmi_worker_proxy *w, struct lmi_worker_out *o,
 		const struct lmd_weight_desc *d, struct copy *c)
@@ -54,6 +64,7 @@ static void put(const struct lmi_worker_proxy *w, struct lmi_worker_out *o,
 		head.scale_at = copied(c, d->scale, d->n_scale * sizeof(float));
 	if (d->n_bias)
 		head.bias_at = copied(c, d->bias, d->n_bias * sizeof(float));
+	put_stored(w, &head);
 	(void)lmi_worker_out_put(o, &head, sizeof(head));
 	lmi_worker_put_weight_ref(o, d->ref);
 	for (uint32_t i = 0; i < d->n_piece; i++) {
@@ -127,6 +138,33 @@ enum lmd_status lmi_worker_weight_load(void *state, const struct lmd_weight_desc
 	}
 	lmi_worker_number_give(w, x->number);
 	lmi_free(x);
+	return st;
+}
+
+enum lmd_status lmi_worker_weight_export(void *state, const struct lmd_weight *x, void *out, size_t cap,
+					 size_t *n)
+{
+	struct lmi_worker_proxy *w = state;
+	int fd = -1;
+	void *mem = cap ? lmi_worker_memory(cap, &fd) : NULL;
+	uint64_t bytes = 0;
+	enum lmd_status st;
+
+	*n = 0;
+	if (cap && !mem)
+		return LMD_NOMEM;
+	lmi_worker_link_begin(&w->link);
+	lmi_worker_out_u64(&w->link.out, x->number);
+	lmi_worker_out_u64(&w->link.out, cap);
+	st = lmi_worker_ask_for(w, LMI_WORKER_WEIGHT_EXPORT, fd, &bytes, sizeof(bytes), NULL);
+	lmi_worker_link_end(&w->link);
+	if (st == LMD_OK && bytes <= cap && mem)
+		memcpy(out, mem, (size_t)bytes);
+	if (mem)
+		(void)munmap(mem, cap);
+	if (fd >= 0)
+		(void)close(fd);
+	*n = (size_t)bytes;
 	return st;
 }
 

@@ -364,6 +364,7 @@ static const lmi_worker_handler handlers[LMI_WORKER_N_KIND] = {
 	[LMI_WORKER_MEMORY] = lmi_worker_do_memory,
 	[LMI_WORKER_WEIGHT_QUERY] = lmi_worker_do_weight_query,
 	[LMI_WORKER_WEIGHT_LOAD] = lmi_worker_do_weight_load,
+	[LMI_WORKER_WEIGHT_EXPORT] = lmi_worker_do_weight_export,
 	[LMI_WORKER_WEIGHT_FREE] = do_weight_free,
 	[LMI_WORKER_POOL_QUERY] = do_pool_query,
 	[LMI_WORKER_POOL_CREATE] = do_pool_create,

@@ -82,6 +82,8 @@ enum lmd_status lmi_worker_do_weight_query(struct lmi_worker_serve *s, struct lm
 					   struct lmd_error *err);
 enum lmd_status lmi_worker_do_weight_load(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
 					  struct lmd_error *err);
+enum lmd_status lmi_worker_do_weight_export(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+					    struct lmd_error *err);
 /* serve_plan.c */
 enum lmd_status lmi_worker_do_declare(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
 				      struct lmd_error *err);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "core/base/arena.h"
+#include "core/plugin/registry.h"
 #include "core/worker/plan_codec.h"
 #include "core/worker/serve.h"
 
@@ -24,6 +25,17 @@ static const char *data_of(struct lmi_worker_serve *s, const struct lmi_worker_p
 		return inside(mem, bytes, p->at, p->bytes);
 	f = lmi_worker_object_find(s, p->file, LMI_WORKER_OBJECT_FILE);
 	return f ? inside(f->mem, f->bytes, p->at, p->bytes) : NULL;
+}
+
+/* Returns what is stored of a weight in a file that both processes map; NULL: nothing. */
+static const void *stored_of(struct lmi_worker_serve *s, const struct lmi_worker_weight *w)
+{
+	const struct lmi_worker_object *f =
+		w->stored_file == LMI_WORKER_NONE || !w->desc.stored_bytes
+			? NULL
+			: lmi_worker_object_find(s, w->stored_file, LMI_WORKER_OBJECT_FILE);
+
+	return f ? inside(f->mem, f->bytes, w->stored_at, w->desc.stored_bytes) : NULL;
 }
 
 /* Reads a weight. mem: what came with the message, or, for a query, any memory, which nobody reads. */
@@ -47,7 +59,7 @@ static enum lmd_status get(struct lmi_worker_serve *s, struct lmi_worker_in *in,
 	*d = head.desc;
 	d->ref = ref;
 	d->pieces = pieces;
-	d->stored = NULL;
+	d->stored = stored_of(s, &head);
 	d->scale = (const float *)(const void *)inside(mem, bytes, head.scale_at,
 						       head.desc.n_scale * sizeof(float));
 	d->bias = (const float *)(const void *)inside(mem, bytes, head.bias_at,
@@ -123,6 +135,36 @@ static void drop_copied(struct lmi_worker_serve *s, struct lmi_worker_object *o,
 	(void)munmap(o->mem, (size_t)o->bytes);
 	o->mem = NULL;
 	o->bytes = 0;
+}
+
+enum lmd_status lmi_worker_do_weight_export(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,
+					    struct lmd_error *err)
+{
+	const struct lmi_worker_object *o =
+		lmi_worker_object_find(s, lmi_worker_in_u64(in), LMI_WORKER_OBJECT_WEIGHT);
+	uint64_t cap = lmi_worker_in_u64(in);
+	void *mem = NULL;
+	size_t n = 0;
+	enum lmd_status st;
+
+	if (in->failed || !o)
+		return lmd_fail(err, LMD_INVALID, "worker: there is no such weight");
+	if (!s->ops->weight_export)
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not export weights",
+				s->factory->f->name);
+	if (cap) {
+		mem = fd >= 0 && cap < SIZE_MAX / 2
+			      ? mmap(NULL, (size_t)cap, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			      : MAP_FAILED;
+		if (mem == MAP_FAILED)
+			return lmd_fail(err, LMD_NOMEM, "worker: %llu bytes cannot be mapped",
+					(unsigned long long)cap);
+	}
+	st = s->ops->weight_export(s->state, o->weight, mem, (size_t)cap, &n);
+	if (mem)
+		(void)munmap(mem, (size_t)cap);
+	lmi_worker_out_u64(&s->reply, n);
+	return st == LMD_OK ? st : lmd_fail(err, st, "worker: a weight cannot be exported");
 }
 
 enum lmd_status lmi_worker_do_weight_load(struct lmi_worker_serve *s, struct lmi_worker_in *in, int fd,

@@ -3,6 +3,7 @@
  * Messages between a process and its worker: plans survive, everything that is too short or unknown is
  * refused on both sides, and a worker ends with its process. */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 #include "core/plugin/registry.h"
 #include "core/worker/plan_codec.h"
 #include "core/worker/proxy.h"
+#include "core/worker/reap.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
 
@@ -335,6 +337,32 @@ START_TEST(numbers_are_used_again)
 }
 END_TEST
 
+/* A process that does not end is left, and reaped when it has. */
+START_TEST(a_process_that_does_not_end_is_left)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		for (;;)
+			(void)pause();
+	}
+	ck_assert(!lmi_worker_reap(pid, 1000000, &status));
+	ck_assert_uint_eq(lmi_worker_reap_left(), 1);
+	ck_assert_int_eq(kill(pid, 0), 0);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	while (lmi_worker_reap_left())
+		(void)sched_yield();
+	ck_assert_int_eq(waitpid(pid, &status, WNOHANG), -1); /* it was reaped */
+	pid = fork();
+	if (!pid)
+		_exit(3);
+	ck_assert(lmi_worker_reap(pid, 60000000000, &status));
+	ck_assert_int_eq(WEXITSTATUS(status), 3);
+}
+END_TEST
+
 /* When the other process is gone, which closes its socket, a worker ends by itself. */
 START_TEST(a_worker_ends_with_its_process)
 {
@@ -373,6 +401,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, buffers_are_shared);
 	tcase_add_test(t, shared_memory_is_sealed);
 	tcase_add_test(t, numbers_are_used_again);
+	tcase_add_test(t, a_process_that_does_not_end_is_left);
 	tcase_add_test(t, a_worker_ends_with_its_process);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -378,3 +378,17 @@ void lmi_http_stats(const struct lmi_http_server *h, struct lmi_http_stats *out)
 		.n_conn = h->n_conn, .n_request = h->n_running, .n_conn_refused = h->n_conn_refused};
 	memcpy(out->n_class, h->n_class, sizeof(out->n_class));
 }
+
+uint32_t lmi_http_addresses(const struct lmi_http_server *h,
+			    char out[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES])
+{
+	uint32_t n = 0, i = 0;
+
+	for (const struct lmi_http_listen_socket *l = h->sockets; l; l = l->next)
+		n++;
+	for (const struct lmi_http_listen_socket *l = h->sockets; l; l = l->next) /* the last one first */
+		if (n - ++i < LMI_SERVICE_ADDRESSES)
+			(void)snprintf(out[n - i], LMI_SERVICE_ADDRESS_BYTES, "%s%s", l->addr.tls ? "tls:" : "",
+				       l->addr.tls && !strncmp(l->text, "tls:", 4) ? l->text + 4 : l->text);
+	return n < LMI_SERVICE_ADDRESSES ? n : LMI_SERVICE_ADDRESSES;
+}

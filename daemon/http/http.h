@@ -104,4 +104,9 @@ struct lmi_http_stats {
 };
 void lmi_http_stats(const struct lmi_http_server *h, struct lmi_http_stats *out);
 
+/* Writes the addresses of the sockets in the order in which they were opened, as in the configuration, with the
+ * actual ports: ADDR:PORT, tls:ADDR:PORT, unix:/PATH. Returns their number. */
+uint32_t lmi_http_addresses(const struct lmi_http_server *h,
+			    char out[LMI_SERVICE_ADDRESSES][LMI_SERVICE_ADDRESS_BYTES]);
+
 #endif /* LLAMAD_DAEMON_HTTP_HTTP_H */

@@ -125,6 +125,35 @@ struct lmd_picture {
 	uint32_t reserved[8];
 };
 
+/* The greatest number of streams that a hidden row is made of. */
+#define LMD_MAX_TAP   16
+/* The greatest number of tokens that a draft model computes together. */
+#define LMD_MAX_BLOCK 256
+
+/* What a draft model says of itself: a small model that has only DRAFT plans, and computes its rows from
+ * the hidden rows of another model, its target.  Since ABI 0.14. */
+struct lmd_draft {
+	uint32_t struct_size;
+	/* 0: variant 0 of the DRAFT plan computes row r from token r and the target's hidden row of token
+	 * r - 1, variant 1 from a hidden row that an earlier step put out; the logits are those of token
+	 * r + 1.
+	 * n > 1: a step guesses up to n - 1 tokens together.  Variant 0 computes the keys of row r from the
+	 * target's hidden row of token r, and has no output; variant 1 has no input: its rows are the last
+	 * token and mask_token, and the logits of each row are those of its own token. */
+	uint32_t n_block;
+	int32_t mask_token;     /* with n_block */
+	uint32_t n_target_embd; /* width of the target's stream; 0: any */
+	/* A hidden row of the target is the streams before these of its layers, side by side.  n_tap 0: three
+	 * streams, whose layers are chosen by the host. */
+	uint32_t n_tap;
+	uint32_t taps[LMD_MAX_TAP];
+	/* The tensor with the target's token for each of the draft's, as I64 or I32; LMD_NONE: they are the
+	 * same.  relative: the difference of the two. */
+	uint32_t token_map;
+	uint32_t map_is_relative;
+	uint32_t reserved[8];
+};
+
 struct lmd_arch_desc {
 	uint32_t struct_size;
 	uint32_t n_layer;          /* layers of the trunk, without draft blocks */
@@ -156,8 +185,11 @@ struct lmd_arch_desc {
 	/* Draft blocks that DRAFT plans can run: at most as many as lmd_arch_params.n_draft asks for.
 	 * Their caches follow those of the trunk.  Since ABI 0.13. */
 	uint32_t n_draft;
-	uint32_t reserved0;
-	uint64_t reserved[5];
+	/* Width of the hidden rows that FORWARD plans put out for lmd_arch_params.taps: n_tap * n_embd; 0: the
+	 * architecture cannot put out these streams.  Since ABI 0.14. */
+	uint32_t n_hidden;
+	const struct lmd_draft *draft; /* a draft model; otherwise NULL.  Since ABI 0.14. */
+	uint64_t reserved[4];
 };
 
 struct lmd_arch_params {
@@ -167,7 +199,11 @@ struct lmd_arch_params {
 	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
 	uint32_t rank, n_rank;     /* as in lmd_plan_key */
 	uint32_t n_draft;          /* draft blocks that will be run; since ABI 0.13 */
-	uint32_t reserved[2];
+	/* Hidden rows are the streams before these layers, side by side; n_layer stands for the stream after
+	 * the last one.  n_tap 0: they are the stream after the last norm.  Since ABI 0.14. */
+	uint32_t n_tap;
+	uint32_t reserved0;
+	const uint32_t *taps;
 };
 
 /* ---- rows ---- */

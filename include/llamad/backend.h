@@ -170,8 +170,10 @@ struct lmd_weight_desc {
 	uint32_t n_scale;         /* 1, N or n_stack */
 	const float *bias;        /* N or n_stack*N values, or NULL */
 	uint32_t n_bias;
-	/* Bytes that weight_export wrote for this weight with this layout, or NULL.  The backend
-	 * then need not read the pieces. */
+	/* Bytes that weight_export wrote for this weight with this layout, aligned to 64 bytes, or
+	 * NULL.  The backend then need not read the pieces.  weight_query gets them as well if the
+	 * host has them, and tells the cost of loading from them.  They live as long as the weight
+	 * if it said keeps_source, otherwise during weight_load. */
 	uint32_t stored_layout;
 	const void *stored;
 	uint64_t stored_bytes;
@@ -371,7 +373,9 @@ struct lmd_backend_ops {
 	 * bias point to lives as long as the weight if weight_query said keeps_source. */
 	enum lmd_status (*weight_load)(void *state, const struct lmd_weight_desc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
-	/* Optional.  Repacked bytes for the cache file; *n as in encode (tokenizer.h). */
+	/* Optional.  Repacked bytes for the cache file; *n as in encode (tokenizer.h).  The host asks
+	 * for those of weights with LMD_PLACE_REPACK.  out: aligned to 64 bytes.  The same weight
+	 * with the same layout has the same bytes on every machine. */
 	enum lmd_status (*weight_export)(void *state, const struct lmd_weight *w, void *out,
 					 size_t cap, size_t *n);
 	void (*weight_destroy)(void *state, struct lmd_weight *w);             /* mandatory */

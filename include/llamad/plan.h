@@ -190,7 +190,8 @@ enum lmd_plan_kind {
 	LMD_PLAN_ENCODE = 1,  /* encoder, tower */
 	/* A draft block of the model (multi-token prediction, NextN), lmd_plan_key.variant its number:
 	 * row r is computed from token r and input 0, f32 [TOKENS, n_embd], the hidden row of token
-	 * r - 1, and its logits are those of token r + 1.  It writes and reads its own caches only. */
+	 * r - 1, and its logits are those of token r + 1.  It writes and reads its own caches only.  Or a
+	 * plan of a draft model: struct lmd_draft in arch.h. */
 	LMD_PLAN_DRAFT = 2,
 	LMD_PLAN_TAIL = 3     /* sampling, verification */
 };
@@ -212,7 +213,7 @@ enum lmd_pooling {
 #define LMD_PLAN_KEEP   8u /* no value shares memory with another */
 #define LMD_PLAN_TREE   16u /* steps have a tree, which ATTN with tree = 1 uses as a mask */
 /* output LMD_OUT_TAP: the hidden rows that DRAFT plans read, [TOKENS, n_embd], the stream after the last
- * norm; since ABI 0.13 */
+ * norm, or [TOKENS, n_hidden] with lmd_arch_params.taps; since ABI 0.13 */
 #define LMD_PLAN_HIDDEN 32u
 struct lmd_plan_key {
 	uint32_t struct_size;

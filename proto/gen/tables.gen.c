@@ -4127,6 +4127,14 @@ static const struct lmi_wire_field fields_rep_status[] = {
 	 .at = offsetof(struct lmi_wire_rep_status, notice),
 	 .has_at = offsetof(struct lmi_wire_rep_status, has_notice),
 	 .u.s = {0, 1024, ""}},
+	{.name = "http",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_rep_status, http),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_status, n_http),
+	 .max_items = 32,
+	 .u.s = {0, 256, ""}},
 };
 static const struct lmi_wire_struct rep_status = {
 	.name = "status",

@@ -999,16 +999,17 @@ struct lmi_wire_req_apply_template {
 	/* Add the tokens that the model expects at the beginning of a prompt (BOS). (default
 	 * true) */
 	bool add_special;
-	/* Include the tokens of the prompt. */
+	/* Include the tokens of the prompt; not together with pictures, which are no tokens. */
 	bool tokens;
 };
 
 /* Turns a conversation into the prompt that op generate would give the model. */
 struct lmi_wire_rep_apply_template {
 	/* The prompt. Text that spells a control token is a control token only where the
-	 * template wrote it. */
+	 * template wrote it. A picture is shown as <picture>. */
 	struct lmd_str prompt;
-	/* Length of the prompt. (tokens; >= 0) */
+	/* Length of the prompt, in which each row of a picture counts as a token. (tokens; >=
+	 * 0) */
 	int64_t n_prompt;
 	/* Its tokens, if requested. */
 	const lmd_token *tokens;
@@ -2189,6 +2190,10 @@ struct lmi_wire_rep_status {
 	/* What an administrator should know, such as a damaged registry that was replaced. */
 	bool has_notice;
 	struct lmd_str notice;
+	/* Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT
+	 * and, for clients on this machine, unix:/PATH. */
+	const struct lmd_str *http;
+	uint32_t n_http;
 };
 
 /* Lists the client's own streams. */

@@ -5,7 +5,8 @@
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
 cp "$dir/full.gguf" "$dir/other.gguf"
-printf '[engine]\nbackend = cpu\nthreads = 1\n[model iso]\nisolation = process\n' >"$dir/conf"
+printf '[engine]\nbackend = cpu\nthreads = 1\n[model iso]\nisolation = process\n[model eye]\nisolation = process\n' \
+	>"$dir/conf"
 start --config "$dir/conf"
 does add iso "$dir/full.gguf"
 does add plain "$dir/other.gguf"
@@ -103,6 +104,33 @@ worker plain
 holds "load --backend emu: $pid" [ "$pid" -gt 0 ]
 does generate plain -p "A B" -n 3 --temp 0 --ignore-eos
 does unload plain
+
+# A vision tower has a process of its own; when that is lost, the model waits for its device and comes back.
+mkdir "$dir/eye"
+cp "$dir/full.gguf" "$dir/eye/full.gguf"
+"$build/tests/mktiny" tower:mlp 0 "$dir/eye/mmproj-full.gguf" || exit 99
+does add eye "$dir/eye/full.gguf"
+does generate eye -p "A B" -n 3 --temp 0 --ignore-eos
+pid=
+for child in $(cat /proc/$daemon/task/*/children); do
+	tr '\0' ' ' <"/proc/$child/cmdline" | grep -q ' eye-mmproj $' && pid=$child
+done
+holds "a process for the tower" [ -n "$pid" ]
+kill -9 "$pid"
+tries=0
+until grep -q 'model lost.*model=eye' "$dir/log" || [ $tries -gt 1200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05 # asks again; nothing depends on its length
+done
+holds "its loss is that of its device: $(cat "$dir/log")" \
+	grep -q 'model lost, it will be loaded again with its device; model=eye' "$dir/log"
+tries=0
+until ctl generate eye -p "A B" -n 3 --temp 0 --ignore-eos >"$dir/out" 2>"$dir/err" || [ $tries -gt 1200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05 # asks again; nothing depends on its length
+done
+holds "the model comes back: $(cat "$dir/err")" cmp -s "$dir/before" "$dir/out"
+does unload eye
 
 # The end of the daemon is that of its workers.
 worker iso

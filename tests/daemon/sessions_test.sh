@@ -97,7 +97,8 @@ holds "an answer that is not saved is an answer" [ $got -eq 0 ] && [ -s "$dir/ou
 holds "the reason is told: $(cat "$dir/err")" \
 	grep -q 'the session was not saved: session fifth: you have 4 others' "$dir/err"
 holds "files are private" [ "$(stat -c %a "$dir/state/sessions/uid-$(id -u)/chat.session")" = 600 ]
-does sessions rm third
+XDG_STATE_HOME=$dir/nobody does sessions rm third
+holds "sessions rm creates no folder" [ ! -e "$dir/nobody" ]
 does sessions rm fourth
 does sessions rm back
 stop

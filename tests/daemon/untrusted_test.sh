@@ -36,11 +36,11 @@ ctl() {
 	$user "$dir/bin/llamactl" --socket "ipc://$dir/home/sock" "$@"
 }
 
-# worker KEYS: starts a daemon with these keys of [engine]; leaves the number of the model's process in $pid, and
+# worker KEYS [MODEL-KEYS]: starts a daemon with these keys of [engine] and of [model m]; leaves the number of the model's process in $pid, and
 # how many processes the daemon has in $n_process
 worker() {
-	printf '[engine]\nbackend = ref\nthreads = 1\n%s\n[plugins]\nplugin_dir = %s\n' "$1" "$dir/plugins" \
-		>"$dir/conf"
+	printf '[engine]\nbackend = ref\nthreads = 1\n%s\n[plugins]\nplugin_dir = %s\n[model m]\n%s\n' "$1" "$dir/plugins" \
+		"${2:-}" >"$dir/conf"
 	chmod 644 "$dir/conf"
 	$user "$dir/bin/llamad" --config "$dir/conf" --socket "ipc://$dir/home/sock" --state-dir "$dir/home/state" \
 		>"$dir/log" 2>&1 &
@@ -68,10 +68,14 @@ holds "one for its vision tower: $n_process" [ "$n_process" -eq 2 ]
 worker "isolation = off"
 holds "not if that is off: $pid" [ "$pid" = 0 ]
 holds "nor for its vision tower: $n_process" [ "$n_process" -eq 0 ]
+worker "isolation = off" "isolation = auto"
+holds "auto for one model: $pid" [ "$pid" -gt 0 ]
 if [ -n "$as_user" ]; then
 	chown -R 0 "$dir/plugins"
 	worker ""
 	holds "not for a file of root: $pid" [ "$pid" = 0 ]
+	worker "isolation = process" "isolation = auto"
+	holds "auto in place of process, for a file of root: $pid" [ "$pid" = 0 ]
 else
 	skip "a file of root: this user cannot make one"
 fi

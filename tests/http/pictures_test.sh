@@ -115,6 +115,21 @@ sed 's/.*"text":"\(\([^"\\]\|\\.\)*\)".*/\1/' "$dir/body" >"$dir/responses"
 holds "responses: the same answer" sh -c 'case $(cat "$1") in "$(cat "$2")"*) ;; *) false ;; esac' - \
 	"$dir/one" "$dir/responses"
 
+# what is only counted: the same number of tokens
+ask one sees "$(part "$one"),$question"
+said='{"type":"input_text","text":"what is it?"}'
+fetch 200 "\"input_tokens\":$n_prompt" -d "{\"model\":\"sees\",\"input\":[{\"role\":\"user\",\"content\":[
+	{\"type\":\"input_image\",\"image_url\":\"data:image/png;base64,$one\"},$said]}]}" "$u/v1/responses/input_tokens"
+fetch 200 "\"input_tokens\":$n_prompt" -H 'anthropic-version: 2023-06-01' -d "{\"model\":\"sees\",
+	\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"base64\",
+	\"media_type\":\"image/png\",\"data\":\"$one\"}},$question]}]}" "$u/v1/messages/count_tokens"
+chat sees "$question,$(part "$one")" >"$dir/body.json"
+fetch 200 '"prompt":".*what is it?<picture>' -d "@$dir/body.json" "$u/apply-template"
+chat blind "$(part "$one"),$question" >"$dir/body.json"
+fetch 400 '1 pictures, but .* cannot read pictures' -d "@$dir/body.json" "$u/apply-template"
+chat sees "$(part iVBORw0KGgoAAAAN),$question" >"$dir/body.json"
+fetch 400 'picture 1: the PNG file is damaged' -d "@$dir/body.json" "$u/apply-template"
+
 # what is said of models in memory
 fetch 200 '"capabilities":\["completion","vision"' -d '{"model":"sees"}' "$u/api/show"
 fetch 200 '"vision":true' "$u/props?model=sees"

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -109,6 +110,32 @@ def daemon():
         d.wait(PATIENCE)
 
 
+def tower():
+    """The vision tower beside a model, also one in parts, is in the bundle and in the other store."""
+    sight = read(f"{DIR}/tower.gguf")
+    os.makedirs(f"{DIR}/sees")
+    for name in os.listdir(f"{DIR}/parts"):
+        shutil.copy(f"{DIR}/parts/{name}", f"{DIR}/sees")
+    first = sorted(os.listdir(f"{DIR}/sees"))[0]
+    digest = hashlib.sha256(read(f"{DIR}/sees/{first}")).hexdigest()
+    shutil.copy(f"{DIR}/tower.gguf", f"{DIR}/sees/mmproj.gguf")
+    r = ctl("add", "--import", "seen", f"{DIR}/sees/{first}", store="seeing")
+    check("add --import", r.returncode == 0 and
+          read(f"{DIR}/seeing/models/sha256-{digest}.mmproj") == sight, r)
+    r = ctl("bundle", "seen", "-o", f"{DIR}/sees.tar", store="seeing")
+    check("bundle with a tower", r.returncode == 0, r)
+    with tarfile.open(f"{DIR}/sees.tar") as tar:
+        rows = tar.getmembers()
+        row = json.load(tar.extractfile(rows[0]))["models"][0]
+        check("its index", row["tower"] == {"sha256": hashlib.sha256(sight).hexdigest(), "size": len(sight)} and
+              rows[-1].name == "sha256-" + row["tower"]["sha256"], row)
+    r = ctl("add", f"{DIR}/sees.tar", store="sighted")
+    check("add", r.returncode == 0 and read(f"{DIR}/sighted/models/sha256-{digest}.mmproj") == sight, r)
+    check("no file is left", not [p for p in left("sighted") if "downloads" in p], left("sighted"))
+    r = ctl("rm", "seen", store="sighted")
+    check("rm", r.returncode == 0 and not left("sighted"), left("sighted"))
+
+
 def archive(index, *members, **more):
     """The bytes of an archive, with members (name, bytes) or tarfile.TarInfo."""
     out = io.BytesIO()
@@ -146,6 +173,10 @@ def hostile():
         "a negative size": archive(index(model(files=({**file, "size": -1},))), (f"sha256-{digest}", data)),
         "a huge size": archive(index(model(files=({**file, "size": 2**62},))), (f"sha256-{digest}", data)),
         "a digest with a path": archive(index(model(files=({"sha256": "../" * 21 + "x", "size": 1},)))),
+        "a tower without a size": archive(index(model(tower={"sha256": digest})), (f"sha256-{digest}", data)),
+        "a tower with a path": archive(index(model(tower={"sha256": "../" * 21 + "x", "size": 1}))),
+        "a tower that is not there": archive(index(model(tower={"sha256": "0" * 64, "size": 1})),
+                                             (f"sha256-{digest}", data)),
         "an adapter": archive(index(model(modelfile="FROM y\nADAPTER /etc/passwd")), (f"sha256-{digest}", data)),
         "a Modelfile of itself": archive(index(model(modelfile="FROM x")), (f"sha256-{digest}", data)),
         "a Modelfile of a path": archive(index(model(modelfile="FROM /etc/x")), (f"sha256-{digest}", data)),
@@ -184,6 +215,6 @@ def wrong_words():
 
 
 os.makedirs(f"{DIR}/run", mode=0o700)
-for part in made, taken, daemon, hostile, wrong_words:
+for part in made, taken, daemon, tower, hostile, wrong_words:
     part()
 finish("bundle")

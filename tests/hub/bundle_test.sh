@@ -8,6 +8,7 @@ if ! command -v python3 >/dev/null; then
 fi
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 "$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
+"$build/tests/mktiny" tower:mlp 0 "$dir/tower.gguf" || exit 99
 python3 "$src/tests/hub/bundle_test.py" "$build" "$src" "$dir" "$dir/tiny.gguf"
 holds "bundles" [ $? -eq 0 ]
 finish "bundle"

@@ -279,6 +279,28 @@ def signed():
     check("and are valid", r.returncode == 0, r)
 
 
+def tower():
+    """The vision tower beside a model goes with it to both kinds of registries, and comes back."""
+    os.makedirs(f"{DIR}/sees")
+    shutil.copy(TINY, f"{DIR}/sees/m.gguf")
+    shutil.copy(f"{DIR}/tower.gguf", f"{DIR}/sees/mmproj-F16.gguf")
+    both = [read(TINY), read(f"{DIR}/tower.gguf")]
+    for dest, kind in (oci("me/sees"), "docker.ai.mmproj"), ("ollama:me/sees:v1", "ollama.image.projector"):
+        r = ctl("push", f"{DIR}/sees/m.gguf", dest)
+        layers = manifest("me/sees", "v1" if "v1" in dest else "latest")[0]["layers"]
+        check(f"a layer with the tower: {kind}", r.returncode == 0 and len(layers) == 2 and
+              layers[1]["mediaType"] == f"application/vnd.{kind}", (r, layers))
+        check(f"both come back: {kind}", pulled(None, dest) == both)
+    r = ctl("add", "--import", "sees", f"{DIR}/sees/m.gguf")
+    check("the store takes the tower", r.returncode == 0, r)
+    r = push("sees", "me/seen")
+    layers = manifest("me/seen", "latest")[0]["layers"]
+    check("a stored model with its tower", r.returncode == 0 and
+          layers[1]["annotations"]["org.opencontainers.image.title"] == "mmproj-sees.gguf", (r, layers))
+    check("comes back", pulled("me/seen") == both)
+    ctl("rm", "sees")
+
+
 def named():
     """A name with a Modelfile, from the user's own store and from a daemon."""
     with open(f"{DIR}/Modelfile", "w") as f:
@@ -339,7 +361,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in first, wrong_words, logins, troubles, cuts, interrupted, parts, signed, named:
+    for part in first, wrong_words, logins, troubles, cuts, interrupted, parts, signed, tower, named:
         part()
 finally:
     server.kill()

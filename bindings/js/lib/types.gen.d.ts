@@ -722,15 +722,15 @@ export interface ApplyTemplateRequest {
   tools?: Text;
   /** Add the tokens that the model expects at the beginning of a prompt (BOS). Default: true. */
   add_special?: boolean;
-  /** Include the tokens of the prompt. */
+  /** Include the tokens of the prompt; not together with pictures, which are no tokens. */
   tokens?: boolean;
 }
 
 /** Turns a conversation into the prompt that op generate would give the model. */
 export interface ApplyTemplateReply {
-  /** The prompt. Text that spells a control token is a control token only where the template wrote it. */
+  /** The prompt. Text that spells a control token is a control token only where the template wrote it. A picture is shown as <picture>. */
   prompt: Text;
-  /** Length of the prompt. In tokens. */
+  /** Length of the prompt, in which each row of a picture counts as a token. In tokens. */
   n_prompt: number;
   /** Its tokens, if requested. */
   tokens?: Array<number>;
@@ -1610,6 +1610,8 @@ export interface StatusReply {
   memory_limit: number;
   /** What an administrator should know, such as a damaged registry that was replaced. */
   notice?: string;
+  /** Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and, for clients on this machine, unix:/PATH. */
+  http?: Array<string>;
 }
 
 /** Lists the client's own streams. */

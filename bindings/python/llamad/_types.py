@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 12
+REVISION = 13
 
 
 M = TypeVar("M", bound="Message")
@@ -1080,9 +1080,10 @@ class ApplyTemplateReply(Message):
     """Reply to apply_template."""
 
     #: The prompt. Text that spells a control token is a control token only where the template
-    #: wrote it.
+    #: wrote it. A picture is shown as <picture>.
     prompt: Union[str, bytes] = field(metadata={"wire": "prompt"})
-    #: Length of the prompt. (tokens, at least 0)
+    #: Length of the prompt, in which each row of a picture counts as a token. (tokens, at least
+    #: 0)
     n_prompt: int = field(metadata={"wire": "n_prompt"})
     #: Its tokens, if requested.
     tokens: list[int] = field(default_factory=list, metadata={"wire": "tokens", "default": []})
@@ -1109,7 +1110,7 @@ class ApplyTemplateRequest(Request[ApplyTemplateReply]):
     tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
     #: Add the tokens that the model expects at the beginning of a prompt (BOS).
     add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
-    #: Include the tokens of the prompt.
+    #: Include the tokens of the prompt; not together with pictures, which are no tokens.
     tokens: bool = field(default=False, metadata={"wire": "tokens", "default": False})
 
 
@@ -1124,7 +1125,7 @@ class ApplyTemplateParams(TypedDict, total=False):
     tools: Union[Union[str, bytes], None]
     #: Add the tokens that the model expects at the beginning of a prompt (BOS).
     add_special: bool
-    #: Include the tokens of the prompt.
+    #: Include the tokens of the prompt; not together with pictures, which are no tokens.
     tokens: bool
 
 
@@ -2963,6 +2964,9 @@ class StatusReply(Message):
     memory_limit: int = field(metadata={"wire": "memory_limit"})
     #: What an administrator should know, such as a damaged registry that was replaced.
     notice: Union[str, None] = field(default=None, metadata={"wire": "notice"})
+    #: Addresses at which HTTP is served, as in the configuration: ADDR:PORT, tls:ADDR:PORT and,
+    #: for clients on this machine, unix:/PATH.
+    http: list[str] = field(default_factory=list, metadata={"wire": "http", "default": []})
 
 
 @dataclass(kw_only=True, repr=False)

@@ -176,6 +176,9 @@ struct arch_pooling {
 void arch_emit_pooling(struct arch_emit *e, const struct lmd_plan_key *key, struct lmd_operand x,
 		       const struct arch_pooling *p);
 
+/* taps.c: the streams that were kept, side by side: the value of LMD_OUT_TAP. */
+uint32_t arch_taps_join(struct arch_emit *e);
+
 /* The usual end of a plan: final norm of the stream, then logits and EMBED as `key` requests. */
 void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, struct arch_residual *s,
 		       const struct lmd_norm *norm, const struct arch_pooling *pool, uint32_t bias);

@@ -61,6 +61,7 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	rotation_of_layers(&d->hp, t);
 	if (k->st == LMD_OK)
 		arch_nextn_describe(d, params);
+	arch_taps_describe(&d->hp, params);
 	return k->st == LMD_OK ? d : NULL;
 }
 
@@ -290,6 +291,7 @@ static void layers(struct arch_emit *e, const struct arch_decoder *d, struct arc
 
 	for (uint32_t il = 0; il < d->hp.n_layer; il++) {
 		arch_set_layer(e, (int32_t)il);
+		arch_taps_keep(e, d->key, s, il);
 		deepstack(e, &d->hp, s, d->hp.layer[il].deepstack_before);
 		if (t->layer)
 			t->layer(e, d, s, pass);
@@ -299,6 +301,7 @@ static void layers(struct arch_emit *e, const struct arch_decoder *d, struct arc
 			t->after(e, d, s);
 		deepstack(e, &d->hp, s, d->hp.layer[il].deepstack_after);
 	}
+	arch_taps_keep(e, d->key, s, d->hp.n_layer);
 }
 
 static uint32_t embed(struct arch_emit *e, const struct arch_decoder *d)

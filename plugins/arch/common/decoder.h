@@ -124,6 +124,12 @@ void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *p
 /* Emits the plan of a draft layer; d->key is set. */
 void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d);
 
+/* taps.c: takes over which streams the hidden rows are made of, if the decoder can put them out. */
+void arch_taps_describe(struct arch_hparams *hp, const struct lmd_arch_params *params);
+/* Keep the streams before layer il (n_layer: after the last one). */
+void arch_taps_keep(struct arch_emit *e, const struct lmd_plan_key *key, struct arch_residual *s,
+		    uint32_t il);
+
 /* Parts of the usual layer, for use in hooks. */
 struct lmd_norm arch_decoder_norm(struct arch_emit *e, const struct arch_decoder *d, uint32_t row,
 				  uint32_t def);

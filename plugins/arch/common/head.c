@@ -59,6 +59,7 @@ void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, stru
 		       const struct lmd_norm *norm, const struct arch_pooling *pool, uint32_t bias)
 {
 	static const struct arch_pooling plain = {.rank_act = LMD_ACT_FN_TANH};
+	const struct arch_hparams *hp = e->hp;
 	struct lmd_norm none = arch_no_norm();
 	struct arch_block_io io = arch_residual_read(e, s, norm);
 
@@ -70,7 +71,9 @@ void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, stru
 			   "plan key requests neither logits nor embeddings");
 		return;
 	}
-	if (key->flags & LMD_PLAN_HIDDEN) {
+	if (key->flags & LMD_PLAN_HIDDEN && hp->n_tap) {
+		e->b->output(e->b->ctx, LMD_OUT_TAP, arch_taps_join(e));
+	} else if (key->flags & LMD_PLAN_HIDDEN) {
 		io.x = arch_normalised_stream(e, &io);
 		io.norm = none;
 		e->b->output(e->b->ctx, LMD_OUT_TAP, io.x.id);

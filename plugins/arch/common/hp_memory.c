@@ -210,6 +210,7 @@ void arch_hp_finish(struct arch_hparams *hp, struct arch_keys *k,
 	out->lora_sites = hp->sites;
 	out->n_variant = 1;
 	out->n_draft = hp->n_draft;
+	out->n_hidden = hp->n_tap * hp->n_embd;
 	out->state = hp;
 	out->summary = text;
 }

@@ -64,6 +64,8 @@ struct arch_hparams {
 	uint32_t n_layer;     /* without draft (next-token prediction) layers */
 	uint32_t n_layer_all; /* with the draft layers, which come last */
 	uint32_t n_draft;     /* draft layers that are described: layer[n_layer] and so on */
+	uint32_t n_tap;       /* hidden rows are the streams before these layers; 0: after the last norm */
+	uint32_t taps[LMD_MAX_TAP];
 	uint32_t n_embd, n_vocab;
 	uint32_t n_ctx_train, n_ctx;
 	struct arch_layer *layer; /* [n_layer_all]; of the draft layers only n_draft are set */

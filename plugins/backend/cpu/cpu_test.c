@@ -292,6 +292,65 @@ START_TEST(copies_are_reported)
 }
 END_TEST
 
+/* What was exported, used or not, is the copy; a weight that gets it is used without its rows in the file,
+ * and takes no memory. */
+START_TEST(copies_are_kept)
+{
+	enum { N = 40, K = 64, BYTES = 3 * 2 * 288 };
+	static uint8_t data[N * 36];
+	static _Alignas(64) uint8_t out[2][BYTES];
+	const struct lmd_weight_ref ref = {.n_stack = 1, .n = N, .k = K, .name = "w"};
+	const struct lmd_weight_piece piece = {.data = data, .row_bytes = 36, .n_row = N, .n_slice = 1};
+	struct lmd_weight_desc d = {.struct_size = sizeof(d),
+				    .dtype = LMD_DTYPE_Q4_0,
+				    .ref = &ref,
+				    .n_piece = 1,
+				    .pieces = &piece};
+	struct lmd_weight_plan plan = {.struct_size = sizeof(plan)};
+	struct lmd_error err = {.text = ""};
+	struct lmd_weight *w;
+	struct oc_backend be;
+	size_t n;
+
+	if (!(fx.host->cpu(fx.host->ctx)->flags & LMD_CPU_AVX2))
+		return; /* nothing is copied */
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 37 % 251);
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "on", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	ck_assert_int_eq(be.ops->weight_query(be.state, &d, &plan, &err), LMD_OK);
+	ck_assert_uint_eq(plan.placement, LMD_PLACE_REPACK);
+	ck_assert_uint_eq(plan.bytes, BYTES);
+	ck_assert_uint_ne(plan.layout, 0);
+	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->weight_export(be.state, w, NULL, 0, &n), LMD_OK);
+	ck_assert_uint_eq(n, BYTES);
+	ck_assert_int_eq(be.ops->weight_export(be.state, w, out[0], sizeof(out[0]), &n), LMD_OK);
+	be.ops->weight_destroy(be.state, w);
+	d.stored = out[0];
+	d.stored_bytes = BYTES;
+	d.stored_layout = plan.layout;
+	ck_assert_int_eq(be.ops->weight_query(be.state, &d, &plan, &err), LMD_OK);
+	ck_assert_uint_eq(plan.bytes, 0);
+	ck_assert_uint_eq(plan.placement, LMD_PLACE_REPACK);
+	memset(data, 0, sizeof(data)); /* if it were copied again, it would be from here */
+	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->weight_export(be.state, w, out[1], sizeof(out[1]), &n), LMD_OK);
+	ck_assert_uint_eq(n, BYTES);
+	ck_assert_mem_eq(out[1], out[0], BYTES);
+	be.ops->weight_destroy(be.state, w);
+	/* bytes of another length or layout are not used */
+	for (int i = 0; i < 2; i++) {
+		d.stored_layout = plan.layout + (i == 0);
+		d.stored_bytes = BYTES - (i == 1);
+		ck_assert_int_eq(be.ops->weight_query(be.state, &d, &plan, &err), LMD_OK);
+		ck_assert_uint_eq(plan.bytes, BYTES);
+		d.stored_layout = plan.layout;
+	}
+	oc_backend_close(&be);
+}
+END_TEST
+
 START_TEST(many_keys)
 {
 	const struct lmi_team_opts opts = {.n = 4, .spin_ns = 0};
@@ -419,11 +478,15 @@ int main(void)
 	tcase_add_loop_test(t, threads_change_nothing, 0, 3);
 	tcase_add_loop_test(t, copies_change_nothing, 0, 2);
 	tcase_add_test(t, bf16_products);
-	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);
 	tcase_add_test(t, progress_is_counted);
 	tcase_add_test(t, memory_runs_out);
+	suite_add_tcase(s, t);
+	t = tcase_create("copies");
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, copies_are_reported);
+	tcase_add_test(t, copies_are_kept);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -117,10 +117,12 @@ static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d
 {
 	struct cpu_dev *dev = state;
 	enum lmd_status st = host_mem_weight_query(dev->host, d, out, err);
-	uint64_t bytes = st == LMD_OK ? cpu_repack_bytes(dev, d) : 0;
+	bool stored = st == LMD_OK && cpu_repack_is_stored(dev, d);
+	uint64_t bytes = st == LMD_OK && !stored ? cpu_repack_bytes(dev, d) : 0;
 
-	if (bytes) {
+	if (stored || bytes) {
 		out->placement = LMD_PLACE_REPACK;
+		out->layout = CPU_REPACK_LAYOUT;
 		out->bytes = bytes;
 	}
 	return st;
@@ -141,6 +143,13 @@ static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
 	if (st != LMD_OK)
 		host_mem_weight_destroy(h, *out);
 	return st;
+}
+
+static enum lmd_status weight_export(void *state, const struct lmd_weight *w, void *out, size_t cap,
+				     size_t *n)
+{
+	(void)state;
+	return cpu_repack_export(w, out, cap, n);
 }
 
 static void weight_destroy(void *state, struct lmd_weight *w)
@@ -177,6 +186,7 @@ const struct lmd_backend_ops cpu_backend_ops = {
 	.close = close_device,
 	.weight_query = weight_query,
 	.weight_load = weight_load,
+	.weight_export = weight_export,
 	.weight_destroy = weight_destroy,
 	.pool_query = pool_query,
 	.pool_create = cpu_pool_create,

@@ -24,6 +24,7 @@ enum { TO_DO = 0, BUSY = 1, READY = 2 };
 struct cpu_packed {
 	const struct kern_packed *kern;
 	char *mem;          /* [n_stack][per_slice] groups */
+	bool borrowed;      /* mem is the host's, which is not written to */
 	size_t group_bytes;
 	uint32_t per_slice; /* groups */
 	uint8_t *state;     /* [n_stack][per_slice] TO_DO, BUSY, READY; atomic */
@@ -116,11 +117,27 @@ uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
 
 /* ---- the copy of a weight ---- */
 
+bool cpu_repack_is_stored(const struct cpu_dev *dev, const struct lmd_weight_desc *d)
+{
+	return d->stored && d->stored_layout == CPU_REPACK_LAYOUT && dev->repack_limit &&
+	       (uintptr_t)d->stored % KERN_ALIGN == 0 && d->stored_bytes &&
+	       d->stored_bytes == copy_bytes(dev, d);
+}
+
+/* Uses the host's copy. */
+static void borrow(struct cpu_packed *p, const struct lmd_weight_desc *d, size_t n_group)
+{
+	memcpy(&p->mem, &d->stored, sizeof(p->mem)); /* never written to: all groups are ready */
+	memset(p->state, READY, n_group);
+	p->borrowed = true;
+}
+
 enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_desc *d,
 				  struct lmd_weight *w, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
-	uint64_t bytes = cpu_repack_bytes(dev, d);
+	bool stored = cpu_repack_is_stored(dev, d);
+	uint64_t bytes = stored ? d->stored_bytes : cpu_repack_bytes(dev, d);
 	struct cpu_packed *p;
 
 	/* Another weight may begin with the same data, but have another shape. */
@@ -133,7 +150,10 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 		p->group_bytes = kern_group_bytes(w->dtype, w->k);
 		p->per_slice = groups_of(w->n);
 		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);
-		p->mem = h->alloc(h->ctx, (size_t)bytes);
+		if (!stored)
+			p->mem = h->alloc(h->ctx, (size_t)bytes);
+		else if (p->state)
+			borrow(p, d, (size_t)p->per_slice * w->n_stack);
 	}
 	if (p && p->state && p->mem)
 		return LMD_OK;
@@ -148,7 +168,8 @@ void cpu_repack_destroy(const struct cpu_dev *dev, struct lmd_weight *w)
 
 	if (!w || !w->packed)
 		return;
-	h->free(h->ctx, w->packed->mem);
+	if (!w->packed->borrowed)
+		h->free(h->ctx, w->packed->mem);
 	h->free(h->ctx, w->packed->state);
 	h->free(h->ctx, w->packed);
 	w->packed = NULL;
@@ -179,6 +200,25 @@ static bool make_ready(const struct lmd_weight *w, uint32_t slice, uint32_t g)
 		return true;
 	}
 	return was == READY;
+}
+
+enum lmd_status cpu_repack_export(const struct lmd_weight *w, void *out, size_t cap, size_t *n)
+{
+	const struct cpu_packed *p = w->packed;
+	size_t n_group = p ? (size_t)w->n_stack * p->per_slice : 0;
+
+	*n = p ? n_group * p->group_bytes : 0;
+	if (*n > cap)
+		return LMD_OK;
+	for (size_t i = 0; i < n_group; i++) {
+		char *to = (char *)out + i * p->group_bytes;
+
+		if (__atomic_load_n(&p->state[i], __ATOMIC_ACQUIRE) == READY)
+			memcpy(to, p->mem + i * p->group_bytes, p->group_bytes);
+		else
+			repack(w, (uint32_t)(i / p->per_slice), (uint32_t)(i % p->per_slice), to);
+	}
+	return LMD_OK;
 }
 
 const void *cpu_repack_rows(const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,

@@ -8,6 +8,9 @@
  * model that is not used, such as an expert, takes no memory.  The rows in the file stay in use
  * until then, and wherever there is no copy; the results have the same bits.
  *
+ * Copies that the host has kept from an earlier run (lmd_weight_desc.stored) are used where they are:
+ * they take no memory of the device's, and nothing is copied.
+ *
  * LLAMAD_CPU_REPACK in the environment: "on", "off", or "auto", the default, which stops when the
  * copies would take more than an eighth of the memory that was available when the device was
  * opened. */
@@ -20,11 +23,20 @@
 enum lmd_status cpu_repack_open(struct cpu_dev *dev, struct lmd_error *err);
 void cpu_repack_close(struct cpu_dev *dev);
 
+/* The layout of copies, for lmd_weight_plan.layout; counts up when kern/packed.h changes. */
+#define CPU_REPACK_LAYOUT 1u
+
+/* Has the host a copy of the weight? */
+bool cpu_repack_is_stored(const struct cpu_dev *dev, const struct lmd_weight_desc *d);
+/* Writes the whole copy of a weight (weight_export).  Leaves the weight unchanged. */
+enum lmd_status cpu_repack_export(const struct lmd_weight *w, void *out, size_t cap, size_t *n);
+
 /* Decides whether a weight is to be repacked.  Returns the bytes that this takes, 0 = no.  Gives the
  * same answer for the same data as long as the device is open. */
 uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d);
 
-/* Reserves the memory of a weight for which cpu_repack_bytes() decided so. */
+/* Reserves the memory of a weight for which cpu_repack_bytes() decided so, or uses the copy that the
+ * host has. */
 enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_desc *d,
 				  struct lmd_weight *w, struct lmd_error *err);
 void cpu_repack_destroy(const struct cpu_dev *dev, struct lmd_weight *w);

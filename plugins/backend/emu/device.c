@@ -553,6 +553,7 @@ const struct lmd_backend_ops emu_backend_ops = {
 	.buffer_copy = buffer_copy,
 	.weight_query = emu_weight_query,
 	.weight_load = emu_weight_load,
+	.weight_export = emu_weight_export,
 	.weight_destroy = emu_weight_destroy,
 	.pool_query = pool_query,
 	.pool_create = pool_create,

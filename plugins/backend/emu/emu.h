@@ -140,6 +140,7 @@ enum lmd_status emu_weight_query(void *state, const struct lmd_weight_desc *d,
 				 struct lmd_weight_plan *out, struct lmd_error *err);
 enum lmd_status emu_weight_load(void *state, const struct lmd_weight_desc *d,
 				struct lmd_weight **out, struct lmd_error *err);
+enum lmd_status emu_weight_export(void *state, const struct lmd_weight *w, void *out, size_t cap, size_t *n);
 void emu_weight_destroy(void *state, struct lmd_weight *w);
 /* Returns the weight that ref made of it. */
 struct lmd_weight *emu_weight_ref(const struct lmd_weight *w);

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights: the pieces are copied into the device's memory, and ref uses the copies. */
+ * Weights: the pieces are copied into the device's memory, and ref uses the copies. What they are exported
+ * as is these copies one after the other, each at a multiple of LINE bytes. */
 #include <string.h>
 
 #include "emu.h"
 
+#define LAYOUT 1u
+#define LINE   64u
+
+struct emu_copy {
+	void *mem;
+	uint64_t bytes;
+};
+
 struct emu_weight {
 	struct lmd_weight *ref;
+	const char *stored; /* what the host has of it, only while it is loaded; NULL: nothing */
+	uint64_t at, bytes; /* read of it, of so many */
 	uint32_t n_copy;
-	void *copies[];           /* of the pieces, of scale and bias */
+	struct emu_copy copies[]; /* of the pieces, of scale and bias */
 };
+
+static uint64_t lines(uint64_t bytes)
+{
+	return (bytes + LINE - 1) / LINE * LINE;
+}
 
 struct lmd_weight *emu_weight_ref(const struct lmd_weight *w)
 {
@@ -43,7 +59,8 @@ enum lmd_status emu_weight_query(void *state, const struct lmd_weight_desc *d,
 	emu_enter(&dev->mem);
 	st = ref_backend_ops.weight_query(dev->ref, d, &plan, err);
 	emu_leave(&dev->mem);
-	plan.placement = LMD_PLACE_COPY;
+	plan.placement = LMD_PLACE_REPACK;
+	plan.layout = LAYOUT;
 	plan.keeps_source = 0;
 	plan.bytes += ((uint64_t)d->n_scale + d->n_bias) * sizeof(float);
 	for (uint32_t i = 0; st == LMD_OK && i < d->n_piece; i++) {
@@ -57,16 +74,20 @@ enum lmd_status emu_weight_query(void *state, const struct lmd_weight_desc *d,
 	return st;
 }
 
-/* Copies host memory to the device; NULL with *ok false if there is no room. */
+/* Copies host memory, or the next bytes of what the host has of the weight, to the device; NULL with *ok
+ * false if there is no room. */
 static void *copy(struct emu_dev *dev, struct emu_weight *w, const void *from, uint64_t bytes,
 		  bool *ok)
 {
 	void *p = bytes ? emu_alloc(&dev->mem, (size_t)bytes) : NULL;
 
-	if (p)
+	if (p && w->stored && w->at + bytes <= w->bytes)
+		memcpy(p, w->stored + w->at, (size_t)bytes);
+	else if (p && !w->stored)
 		memcpy(p, from, (size_t)bytes);
+	w->at += lines(bytes);
 	*ok = *ok && (p || !bytes);
-	w->copies[w->n_copy++] = p;
+	w->copies[w->n_copy++] = (struct emu_copy){.mem = p, .bytes = bytes};
 	return p;
 }
 
@@ -75,9 +96,31 @@ static void destroy(struct emu_dev *dev, struct emu_weight *w)
 	emu_enter(&dev->mem);
 	ref_backend_ops.weight_destroy(dev->ref, w->ref);
 	for (uint32_t i = 0; i < w->n_copy; i++)
-		emu_free(&dev->mem, w->copies[i]);
+		emu_free(&dev->mem, w->copies[i].mem);
 	emu_leave(&dev->mem);
 	dev->host->free(dev->host->ctx, w);
+}
+
+enum lmd_status emu_weight_export(void *state, const struct lmd_weight *x, void *out, size_t cap, size_t *n)
+{
+	const struct emu_weight *w = (const struct emu_weight *)(const void *)x;
+	struct emu_dev *dev = state;
+	size_t at = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; i < w->n_copy; i++)
+		*n += (size_t)lines(w->copies[i].bytes);
+	if (*n > cap)
+		return LMD_OK;
+	memset(out, 0, *n);
+	emu_enter(&dev->mem);
+	for (uint32_t i = 0; i < w->n_copy; i++) {
+		if (w->copies[i].bytes)
+			memcpy((char *)out + at, w->copies[i].mem, (size_t)w->copies[i].bytes);
+		at += (size_t)lines(w->copies[i].bytes);
+	}
+	emu_leave(&dev->mem);
+	return LMD_OK;
 }
 
 void emu_weight_destroy(void *state, struct lmd_weight *w)
@@ -108,6 +151,10 @@ static enum lmd_status load(struct emu_dev *dev, const struct lmd_weight_desc *d
 		inner.scale = copy(dev, w, d->scale, (uint64_t)d->n_scale * sizeof(float), &ok);
 	if (d->bias)
 		inner.bias = copy(dev, w, d->bias, (uint64_t)d->n_bias * sizeof(float), &ok);
+	if (w->stored && w->at != w->bytes)
+		return lmd_fail(err, LMD_INVALID,
+				"emu: %s: the stored weight has %llu bytes, must have %llu", d->ref->name,
+				(unsigned long long)w->bytes, (unsigned long long)w->at);
 	if (!ok)
 		return lmd_fail(err, LMD_NOMEM, "emu: %s: the device has no memory left",
 				d->ref->name);
@@ -121,12 +168,14 @@ enum lmd_status emu_weight_load(void *state, const struct lmd_weight_desc *d,
 	const struct lmd_host *h = dev->host;
 	struct lmd_weight_piece *pieces = h->alloc(h->ctx, (d->n_piece + 1) * sizeof(*pieces));
 	struct emu_weight *w =
-		h->alloc(h->ctx, sizeof(*w) + (d->n_piece + (size_t)2) * sizeof(void *));
+		h->alloc(h->ctx, sizeof(*w) + (d->n_piece + (size_t)2) * sizeof(struct emu_copy));
 	enum lmd_status st = pieces && w ? emu_alive(dev, err)
 					 : lmd_fail(err, LMD_NOMEM, "emu: %s: no memory",
 						    d->ref->name);
 
 	if (st == LMD_OK) {
+		w->stored = d->stored_layout == LAYOUT ? d->stored : NULL;
+		w->bytes = d->stored_bytes;
 		emu_enter(&dev->mem);
 		st = load(dev, d, pieces, w, err);
 		emu_leave(&dev->mem);

@@ -40,6 +40,8 @@ static inline __m256 load_f16(const uint16_t *p)
 	return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
 
+#define LARGER(a, b) ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
+
 /* Swaps neighbours. */
 #define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6)
 

@@ -42,6 +42,7 @@ static inline __m512 load_f16(const uint16_t *p)
 
 #define ADD_UP(v)   _mm512_reduce_add_ps((__m512)(v))
 #define GREATEST(v) _mm512_reduce_max_ps((__m512)(v))
+#define LARGER(a, b) ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
 
 /* Swaps neighbours. */
 #define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)

@@ -3,8 +3,8 @@
  * The float kernels over vectors of W floats, for float_c.c, float_avx2.c, float_avx512.c and
  * float_neon.c.  Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in
  * registers), FEW (rows of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of
- * 16-bit floats.  It may define ADD_UP and GREATEST, the sum and the maximum of the lanes, and EXP
- * instead of expf. */
+ * 16-bit floats.  It may define ADD_UP and GREATEST, the sum and the maximum of the lanes;
+ * LARGER(a, b), the larger number in each lane, or b if one is NaN; and EXP instead of expf. */
 #include <math.h>
 #include <string.h>
 
@@ -39,6 +39,10 @@ static inline vf blend(vi mask, vf a, vf b)
 {
 	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
+
+#ifndef LARGER
+#define LARGER(a, b) blend((a) > (b), a, b)
+#endif
 
 /* The sum of the lanes: those of the upper half are added to the lower half, and so on. */
 #ifndef ADD_UP

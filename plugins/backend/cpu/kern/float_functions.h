@@ -8,15 +8,16 @@
 #include <string.h>
 
 /* e^x = 2^n times a polynomial of degree 6 in the remainder, |remainder| <= ln(2)/2; relative error
- * 2e-7.  Returns 0 below -87.3 and infinity above 88.7, or above 88.3 unless `large`. */
+ * 2e-7.  Returns 0 below -87.3 and infinity above 88.7.  Unless `large`, x is at most 88. */
 static inline vf exp_of(vf x, bool large)
 {
 	const vf magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
 	vf lo = splat(-87.3f), hi = splat(88.7f);
-	vf t = blend(x < lo, lo, x), n, r, p;
+	vf t = LARGER(lo, x), n, r, p;
 	vi bits;
 
-	t = blend(t > hi, hi, t);
+	if (large)
+		t = blend(t > hi, hi, t);
 	n = t * splat(1.44269504f) + magic;
 	bits = (vi)n - (vi)magic;
 	n -= magic;
@@ -30,7 +31,7 @@ static inline vf exp_of(vf x, bool large)
 	p = p * r + splat(1.0f);
 	p = p * r + splat(1.0f);
 	if (!large)
-		return blend(x < lo, (vf){0}, p * (vf)((bits + 127) << 23));
+		return (vf)((vi)(p * (vf)((bits + 127) << 23)) & ~(x < lo));
 	/* 2^n as two factors, because n reaches 128. */
 	n = (vf)(((bits >> 1) + 127) << 23);
 	p = p * n;
@@ -64,11 +65,8 @@ static float max_k(const float *s, size_t n)
 	float t;
 	size_t i = 0;
 
-	for (; i + W <= n; i += W) {
-		vf v = load(s + i);
-
-		m = blend(v > m, v, m);
-	}
+	for (; i + W <= n; i += W)
+		m = LARGER(load(s + i), m);
 	t = GREATEST(m);
 	for (; i < n; i++)
 		t = s[i] > t ? s[i] : t;

@@ -44,7 +44,7 @@ INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
 		if (later)
 #pragma GCC unroll 8
 			for (size_t b = 0; b < (size_t)n_row * W * 2; b += 64)
-				__builtin_prefetch(later + (size_t)n_row * 2 * i + b, 0, 2);
+				kern_prefetch(later + (size_t)n_row * 2 * i + b);
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < n_row; r++)
 			wv[r] = some == UINT32_MAX

@@ -62,7 +62,7 @@ INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
 	for (; i + W <= to; i += W) {
 		if (later)
 			for (size_t b = 0; b < n_row * W * bytes; b += 64)
-				__builtin_prefetch(later + n_row * bytes * i + b, 0, 2);
+				kern_prefetch(later + n_row * bytes * i + b);
 #pragma GCC unroll 8
 		for (uint32_t r = 0; r < n_row; r++)
 			wv[r] = load(dtype, w[r], i);

@@ -12,14 +12,11 @@
 #define FEW         2       /* largest number of rows of x for rows4 */
 #define STRIP_BYTES 0x30000 /* size of the panels, at least one */
 
-/* Distance of prefetches, in bytes. */
-#define AHEAD 0x2000
-
 /* Four rows from r on times n_col rows of x.  n_col is 1..FEW and constant. */
 INLINE void rows4(uint32_t dtype, const struct kern_product *p, uint32_t r, uint32_t n_col)
 {
 	const size_t bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
-	const uint8_t *w[FOUR], *later = kern_later_rows(p, r, AHEAD);
+	const uint8_t *w[FOUR], *later = kern_later_rows(p, r, FOUR);
 	float32x4_t sum[PASS];
 
 	kern_row_addresses(p, r, FOUR, w);

@@ -25,7 +25,7 @@
 #ifndef LLAMAD_CPU_KERN_PACKED_H
 #define LLAMAD_CPU_KERN_PACKED_H
 
-#include "kern.h"
+#include "slice.h"
 
 /* The types that are repacked. */
 #define KERN_PACKED_TYPES(X)                                                                       \
@@ -118,19 +118,13 @@ static inline size_t kern_packed_bytes(uint32_t dtype, uint32_t k)
 	return (n + KERN_ALIGN - 1) / KERN_ALIGN * KERN_ALIGN;
 }
 
-/* Distance of prefetches, in bytes. */
-#define KERN_PACKED_AHEAD 0x6000
-
-/* What is read KERN_PACKED_AHEAD bytes after the group of row r: groups of the product, or what
- * follows it. */
+/* Where to prefetch while the group of row r is multiplied. */
 static inline const char *kern_packed_later(const struct kern_product *p, uint32_t r)
 {
-	size_t at = r / KERN_GROUP * p->w_stride + KERN_PACKED_AHEAD;
-	size_t end = (p->n_row + KERN_GROUP - 1) / KERN_GROUP * p->w_stride;
+	const size_t n_group = (p->n_row + KERN_GROUP - 1) / KERN_GROUP;
 
-	if (at < end)
-		return (const char *)p->w + at;
-	return p->next ? (const char *)p->next + (at - end) : (const char *)p->w;
+	return (const char *)kern_later(p, r / KERN_GROUP * p->w_stride, n_group * p->w_stride,
+					p->w_stride);
 }
 
 #endif /* LLAMAD_CPU_KERN_PACKED_H */

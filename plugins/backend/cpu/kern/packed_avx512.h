@@ -161,7 +161,7 @@ INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const voi
 
 #pragma GCC unroll 16
 		for (size_t i = 0; i < step; i += 64)
-			_mm_prefetch(later + i, _MM_HINT_T1);
+			kern_prefetch(later + i);
 		packed_codes(dtype, group, q);
 		packed_factors(dtype, scales + kern_packed_scale(dtype, b), b, &f);
 #pragma GCC unroll 8

@@ -255,7 +255,7 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
 		const __mmask8 have =
 			(__mmask8)(p->n_row - r < 8 ? (1u << (p->n_row - r)) - 1 : 255);
-		const uint8_t *w[8], *later = kern_later_rows(p, r, KERN_PREFETCH_BYTES);
+		const uint8_t *w[8], *later = kern_later_rows(p, r, 8);
 		__m256 sum[FEW];
 
 		kern_row_addresses(p, r, 8, w);

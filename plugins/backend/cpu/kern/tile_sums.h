@@ -14,7 +14,6 @@
 #define ROWS        4
 #define STRIP_BYTES 0x40000 /* size of the rows of a strip, at least ROWS of them */
 #define STRIP_ROWS  64      /* at most */
-#define AHEAD       0x8000  /* distance of prefetches in bytes */
 
 /* The sums of ROWS weight rows times up to TILE rows of x, lane by lane. */
 struct sums {

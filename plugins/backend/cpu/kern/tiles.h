@@ -58,7 +58,7 @@ INLINE void alone(uint32_t dtype, const struct kern_product *p)
 {
 	for (uint32_t r = 0; r < p->n_row; r += ALONE) {
 		uint32_t n = p->n_row - r < ALONE ? p->n_row - r : ALONE;
-		const uint8_t *w[ALONE], *later = kern_later_rows(p, r, AHEAD);
+		const uint8_t *w[ALONE], *later = kern_later_rows(p, r, ALONE);
 		struct sums s;
 
 		kern_row_addresses(p, r, ALONE, w);
@@ -78,7 +78,7 @@ INLINE void in_place(uint32_t dtype, const struct kern_product *p)
 		n_col = tile_of(p->n_col - c);
 		for (uint32_t r = 0; r < p->n_row; r += ROWS) {
 			uint32_t n = p->n_row - r < ROWS ? p->n_row - r : ROWS;
-			const uint8_t *w[ROWS], *later = kern_later_rows(p, r, AHEAD);
+			const uint8_t *w[ROWS], *later = kern_later_rows(p, r, ROWS);
 			struct sums s;
 
 			kern_row_addresses(p, r, ROWS, w);

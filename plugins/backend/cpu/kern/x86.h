@@ -14,9 +14,6 @@
 #include "properties.h"
 #include "slice.h"
 
-/* Prefetch distance for weights, in bytes. */
-#define KERN_PREFETCH_BYTES 0x6000
-
 INLINE uint32_t load32(const uint8_t *p)
 {
 	uint32_t v;
@@ -145,7 +142,7 @@ INLINE void prefetch_rows(const uint8_t *later, size_t done, size_t n)
 {
 #pragma GCC unroll 16
 	for (size_t i = 0; i < 8 * n; i += 64)
-		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
+		kern_prefetch(later + 8 * done + i);
 }
 
 #endif /* LLAMAD_CPU_KERN_X86_H */
