@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-	for (int k = 0; argc == 4 && k <= LMT_EAGLE3_MAP; k++) {
+	for (int k = 0; argc == 4 && k < LMT_N_KIND; k++) {
 		if (strcmp(argv[1], lmt_tiny_name((enum lmt_tiny)k)) != 0)
 			continue;
 		lmt_tiny_write((enum lmt_tiny)k, strtoull(argv[2], NULL, 0), argv[3]);
@@ -23,6 +23,6 @@ int main(int argc, char **argv)
 		lmt_tower_write((enum lmt_tower)k, argv[3]);
 		return 0;
 	}
-	fprintf(stderr, "usage: mktiny full|window|state|hybrid|sandwich|words|suppress|rank|greedy|tall|nextn|eagle3|eagle3-map|tower:mlp SEED PATH\n");
+	fprintf(stderr, "usage: mktiny full|window|state|hybrid|sandwich|words|suppress|rank|greedy|tall|nextn|eagle3|eagle3-map|dflash|tower:mlp SEED PATH\n");
 	return 2;
 }

@@ -92,6 +92,22 @@ static const struct row eagle_map[] = {EAGLE,
 				       {"output.weight", EMBD, LMT_N_MAP, 0, 0, 0},
 				       {"d2t", LMT_N_MAP, 0, 0, 0, 0},
 				       {0}};
+/* its context and mask add next to nothing to what its attention reads, see fill */
+static const struct row dflash[] = {{"fc.weight", 3 * EMBD, EMBD, 0, 0, 0},
+				    {"enc.output_norm.weight", EMBD, 0, 0.0005f, 0.001f, 0},
+				    {"output_norm.weight", EMBD, 0, 1, 1.1f, 0},
+				    NORM("blk.%d.attn_norm.weight", 3),
+				    {"blk.%d.attn_q.weight", EMBD, EMBD, 0, 0, 3},
+				    {"blk.%d.attn_k.weight", EMBD, EMBD, 0, 0, 3},
+				    {"blk.%d.attn_v.weight", EMBD, EMBD, -0.02f, 0.02f, 3},
+				    {"blk.%d.attn_output.weight", EMBD, EMBD, -0.02f, 0.02f, 3},
+				    {"blk.%d.attn_q_norm.weight", EMBD / HEADS, 0, 0.8f, 1.2f, 3},
+				    {"blk.%d.attn_k_norm.weight", EMBD / HEADS, 0, 0.8f, 1.2f, 3},
+				    NORM("blk.%d.ffn_norm.weight", 3),
+				    {"blk.%d.ffn_gate.weight", EMBD, FF, 0, 0, 3},
+				    {"blk.%d.ffn_up.weight", EMBD, FF, 0, 0, 3},
+				    {"blk.%d.ffn_down.weight", FF, EMBD, -0.0001f, 0.0001f, 3},
+				    {0}};
 /* the classifier is at the end of the file */
 static const struct row ranked[] = {
 	ENDS, ATTN(7), FFN(7), {"cls.output.weight", EMBD, 2, 0, 0, 0}, {0}};
@@ -158,6 +174,7 @@ static const struct {
 	[LMT_NEXTN] = {"nextn", "llama", nextn, 4},
 	[LMT_EAGLE3] = {"eagle3", "eagle3", eagle, 1},
 	[LMT_EAGLE3_MAP] = {"eagle3-map", "eagle3", eagle_map, 1},
+	[LMT_DFLASH] = {"dflash", "dflash", dflash, 2},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -303,6 +320,10 @@ static void put_draft(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	put_array(w, key(kind, "target_layers"), LMD_META_ARR_I64, LMI_GGUF_I32, layers,
 		  LMD_LEN(layers));
 	put_count(w, kind, "target_hidden_size", LMT_EMBD);
+	if (kind == LMT_DFLASH) {
+		put_count(w, kind, "block_size", 4);
+		put_count(w, kind, "mask_token_id", LMT_EOS);
+	}
 }
 
 static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
@@ -386,15 +407,15 @@ static void add(void *arg, const char *name, const struct row *r)
 struct filler {
 	struct lmi_gguf_writer *w;
 	uint64_t rnd;
-	bool draft;
+	bool draft, has_mask;
 };
 
 /* A draft model that repeats the last token: queries and keys are its embedding, which equals itself most, and so
- * are values and results. */
+ * are values and results. In a block, it is the only token with an embedding. */
 static void repeat_token(const char *name, const struct row *r, float *v)
 {
-	float x = strstr(name, "attn_q") || strstr(name, "attn_k") ? 2
-		  : strstr(name, "attn_v") || strstr(name, "attn_output") ? 1
+	float x = strstr(name, "attn_q.") || strstr(name, "attn_k.") ? 2
+		  : strstr(name, "attn_v.") || strstr(name, "attn_output.") ? 1
 									   : 0;
 
 	for (int64_t i = 0; i < EMBD && x > 0; i++)
@@ -433,13 +454,15 @@ static void fill(void *arg, const char *name, const struct row *r)
 		v[i * 2 * EMBD + i] += 1; /* the embedding comes first */
 	if (f->draft)
 		repeat_token(name, r, v);
+	if (f->has_mask && !strcmp(name, "token_embd.weight"))
+		memset(v + (size_t)LMT_EOS * EMBD, 0, EMBD * sizeof(*v)); /* a mask without an embedding */
 	must(lmi_gguf_writer_data(f->w, v, n * sizeof(*v), &err), &err);
 	lmi_free(v);
 }
 
 void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path)
 {
-	struct filler f = {.rnd = seed, .draft = is_draft(kind)};
+	struct filler f = {.rnd = seed, .draft = is_draft(kind), .has_mask = kind == LMT_NEXTN};
 	struct lmd_error err;
 
 	must(lmi_gguf_writer_create(&f.w, 32, &err), &err);

@@ -26,7 +26,9 @@ enum lmt_tiny {
 	/* a draft model for LMT_NEXTN (EAGLE-3) with that one's embedding and head, many of whose guesses are
 	 * right; and one with its own, for two of three tokens */
 	LMT_EAGLE3,
-	LMT_EAGLE3_MAP
+	LMT_EAGLE3_MAP,
+	LMT_DFLASH, /* one that guesses blocks of four tokens, the first of which is often right */
+	LMT_N_KIND
 };
 #define LMT_N_TINY 5 /* all before LMT_WORDS; the others differ in little */
 #define LMT_VOCAB  96u

@@ -46,6 +46,11 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 	d->last = d->hidden + (size_t)N_KEEP * d->m->width;
 	d->kv_seq = d->own_seq = LMI_KV_NO_PAGE;
 	d->cap = o->cap;
+	if (d->m->n_block && !lmi_engine_block_create(d)) {
+		lmi_free(d->hidden);
+		lmi_free(d);
+		return lmd_fail(err, LMD_NOMEM, "no memory to draft %u tokens", o->cap);
+	}
 	*out = d;
 	return LMD_OK;
 }
@@ -66,6 +71,7 @@ static void destroy(void *drafter)
 	if (!d)
 		return;
 	forget(d);
+	lmi_free(d->block);
 	lmi_free(d->hidden);
 	lmi_free(d);
 }
@@ -82,8 +88,7 @@ static bool is_separate(const struct lmi_engine_nextn *m)
 	return m->inst != m->target;
 }
 
-/* Reserves memory for n more rows of a draft model. Rows of draft layers lie in the pages of the target's rows. */
-static bool reserve(struct lmi_engine_nextn_drafter *d, uint32_t n)
+bool lmi_engine_nextn_reserve(struct lmi_engine_nextn_drafter *d, uint32_t n)
 {
 	struct lmi_kv *kv = d->m->inst->kv;
 
@@ -127,7 +132,7 @@ static bool hold(struct lmi_engine_nextn *m)
 	return false;
 }
 
-static bool compute(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot, uint32_t n_part)
+bool lmi_engine_nextn_compute(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot, uint32_t n_part)
 {
 	struct lmd_error err = {0};
 	enum lmd_status st;
@@ -163,12 +168,12 @@ static bool compute_part(struct lmi_engine_nextn_drafter *d, uint32_t slot,
 			 const struct lmi_engine_rows *part)
 {
 	struct lmi_engine_nextn *m = d->m;
-	bool ok = reserve(d, part->n);
+	bool ok = lmi_engine_nextn_reserve(d, part->n);
 
 	if (ok) {
 		m->rows[0] = *part;
 		m->rows[0].kv_seq = is_separate(m) ? d->own_seq : d->kv_seq;
-		ok = compute(m, m->exec, slot, 1);
+		ok = lmi_engine_nextn_compute(m, m->exec, slot, 1);
 		commit(d, ok ? part->n : 0);
 	}
 	if (!ok)
@@ -176,29 +181,41 @@ static bool compute_part(struct lmi_engine_nextn_drafter *d, uint32_t slot,
 	return ok;
 }
 
-/* Computes the rows of which all is known and which the model has committed. */
-static void compute_kept(struct lmi_engine_nextn_drafter *d, uint32_t slot, const lmd_token *tokens)
+/* By how many rows a row comes after the token of the hidden row that it is computed from. */
+static uint32_t shift(const struct lmi_engine_nextn *m)
 {
-	const struct lmi_engine_rows part =
-		part_of(d, tokens, d->first + 1, d->n - 1, d->hidden, d->hidden + d->m->width);
-
-	if (compute_part(d, slot, &part))
-		keep_last(d);
+	return m->n_block ? 0 : 1;
 }
 
-/* Computes the rows of the chunk of a prompt, whose hidden rows are given. */
+bool lmi_engine_nextn_compute_kept(struct lmi_engine_nextn_drafter *d, uint32_t slot, const lmd_token *tokens)
+{
+	const struct lmi_engine_rows part = part_of(d, tokens, d->first + shift(d->m), d->n - shift(d->m),
+						    d->hidden, d->hidden + d->m->width);
+
+	if (!compute_part(d, slot, &part))
+		return false;
+	if (shift(d->m)) {
+		keep_last(d);
+		return true;
+	}
+	d->first += d->n;
+	d->n = 0;
+	return true;
+}
+
+/* Computes the rows of the chunk of a prompt, whose hidden rows are given, after that which is kept. */
 static void compute_chunk(struct lmi_engine_nextn_drafter *d, uint32_t slot, const lmd_token *tokens,
 			  uint32_t n, const float *hidden)
 {
-	const float *rest = d->n ? hidden : hidden + d->m->width;
-	const struct lmi_engine_rows part =
-		part_of(d, tokens, d->first + 1, d->n ? n : n - 1, d->n ? d->hidden : hidden, rest);
+	const uint32_t first = d->first + shift(d->m), n_row = d->n ? n : n - shift(d->m);
+	const struct lmi_engine_rows part = part_of(d, tokens, first, n_row, d->n ? d->hidden : hidden,
+						    d->n ? hidden : hidden + d->m->width);
 
 	if (!compute_part(d, slot, &part))
 		return;
-	d->first += part.n;
-	memcpy(d->hidden, hidden + (size_t)(n - 1) * d->m->width, d->m->width * sizeof(*d->hidden));
-	d->n = 1;
+	d->first += n_row;
+	d->n = shift(d->m);
+	memcpy(d->hidden, hidden + (size_t)(n - 1) * d->m->width, d->n * d->m->width * sizeof(*d->hidden));
 }
 
 /* Begins with the rows of a part. */
@@ -207,7 +224,7 @@ static void begin_at(struct lmi_engine_nextn_drafter *d, const struct lmi_engine
 	forget(d);
 	d->kv_seq = r->kv_seq;
 	d->first = r->first;
-	d->from = r->first + 1;
+	d->from = r->first + shift(d->m);
 }
 
 void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *drafter,
@@ -219,11 +236,10 @@ void lmi_engine_nextn_feed(struct lmi_engine_nextn *m, uint32_t slot, void *draf
 	d->off |= r->ext || r->n_picture || r->pos[0];
 	if (d->off || m->failed || !n_kept)
 		return;
-	if (d->kv_seq != r->kv_seq || !d->n || d->first + d->n != r->first)
+	if (d->kv_seq != r->kv_seq || d->first + d->n != r->first)
 		begin_at(d, r);
-	if (d->n > 1 && d->n + n_kept > m->n_keep)
-		compute_kept(d, slot, r->tokens);
-	if (!d->n)
+	if (d->n > shift(m) && d->n + n_kept > m->n_keep &&
+	    !lmi_engine_nextn_compute_kept(d, slot, r->tokens))
 		begin_at(d, r);
 	if (d->n + n_kept > m->n_keep) {
 		compute_chunk(d, slot, r->tokens, n_kept, hidden);
@@ -251,7 +267,7 @@ static bool begin(struct lmi_engine_draft_want *w)
 	if (w->most > d->cap - w->n_tokens)
 		w->most = d->cap - w->n_tokens;
 	w->part = d->n - 1; /* of the rows before the first guess, those that count */
-	while (w->most && !(is_separate(d->m) ? reserve(d, w->part + w->most)
+	while (w->most && !(is_separate(d->m) ? lmi_engine_nextn_reserve(d, w->part + w->most)
 					      : lmi_kv_reserve(kv, d->kv_seq, w->most, NULL, 0)))
 		w->most /= 2;
 	return w->most;
@@ -279,7 +295,7 @@ static bool guess_once(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot,
 
 	for (uint32_t i = 0; i < n; i++)
 		m->rows[i].n_out = 1;
-	if (!compute(m, exec, slot, n))
+	if (!lmi_engine_nextn_compute(m, exec, slot, n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		struct lmi_engine_draft_want *w = v[i];
@@ -356,18 +372,22 @@ void lmi_engine_nextn_guess(struct lmi_engine_nextn *m, uint32_t slot,
 {
 	const struct lmd_host *host = m->inst->host;
 	uint64_t begin_ns = host->now_ns(host->ctx);
-	uint32_t sum = 0, n_guess;
+	uint32_t sum = 0, n_guess = 0;
 
 	slot = is_separate(m) ? 0 : slot;
 	m->inst->step_class = m->target->step_class;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		v[i].n = 0;
+	if (m->n_block)
+		sum = lmi_engine_block_guess(m, v, n);
+	for (uint32_t i = 0; i < n && !m->n_block; i++)
 		if (m->failed || !begin(&v[i]))
 			v[i].most = 0;
-	}
-	for (n_guess = guess_first(m, slot, v, n); n_guess; n_guess = guess_next(m, slot, v, n))
+	if (!m->n_block)
+		n_guess = guess_first(m, slot, v, n);
+	for (; n_guess; n_guess = guess_next(m, slot, v, n))
 		sum += n_guess;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && !m->n_block; i++)
 		if (v[i].most)
 			end(&v[i]);
 	if (sum) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens what guesses from hidden rows: draft layers of the model itself, or a draft model with an instance of
- * its own (EAGLE-3), which may use the embedding and the head of its target. */
+ * its own (EAGLE-3, DFlash), which may use the embedding and the head of its target. */
 #include "core/engine/draft_nextn_impl.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 {
 	const bool separate = m->inst != m->target;
 	struct lmd_plan_key key = {.kind = LMD_PLAN_DRAFT,
-				   .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
+				   .flags = m->n_block ? 0 : LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
 	const struct lmi_engine_exec *e;
 	enum lmd_status st;
 
@@ -51,6 +51,7 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 	st = lmi_inst_exec(m->inst, &key, &m->exec, err);
 	m->next_exec = m->exec;
 	key.variant = 1;
+	key.flags |= LMD_PLAN_LOGITS;
 	if (st == LMD_OK && separate)
 		st = lmi_inst_exec(m->inst, &key, &m->next_exec, err);
 	if (st != LMD_OK)
@@ -61,8 +62,9 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 				"architecture %s: the draft layers do not attend to all tokens",
 				m->inst->model->arch);
 	m->width = (uint32_t)(lmi_engine_hidden_input(e) / sizeof(float));
-	m->own_width = m->inst->desc.n_embd;
+	m->own_width = m->n_block ? 0 : m->inst->desc.n_embd;
 	m->n_keep = LMI_ENGINE_NEXTN_KEEP < m->inst->n_batch ? LMI_ENGINE_NEXTN_KEEP : m->inst->n_batch;
+	e = m->inst->execs[m->next_exec];
 	m->n_vocab = m->map || e->out_width < n_vocab ? e->out_width : n_vocab;
 	return LMD_OK;
 }
@@ -118,6 +120,13 @@ static enum lmd_status check_fit(const struct lmi_engine_nextn *m, uint32_t n_vo
 				"it reads hidden rows of %u numbers, but those of %.80s have %u: it belongs to "
 				"another model",
 				width, target->model->name, target->desc.n_embd);
+	if (d->n_block && (d->mask_token < 0 || (uint32_t)d->mask_token >= m->inst->desc.n_vocab))
+		return lmd_fail(err, LMD_INVALID, "its mask is token %d, but its vocabulary has %u",
+				d->mask_token, m->inst->desc.n_vocab);
+	if (d->n_block > m->inst->n_batch)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"it guesses blocks of %u tokens, but a step has at most %u rows; raise batch",
+				d->n_block, m->inst->n_batch);
 	if (m->inst->desc.n_vocab < n_vocab)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"its vocabulary has %u tokens, but that of %.80s has %u: it belongs to another "
@@ -191,6 +200,10 @@ enum lmd_status lmi_engine_nextn_open_file(struct lmi_engine_nextn **out, struct
 		st = lmi_engine_draft_inst_open(&m->inst, target, opts, &cause);
 	if (st == LMD_OK)
 		st = check_fit(m, n_vocab, &cause);
+	if (st == LMD_OK) {
+		m->n_block = m->inst->desc.draft->n_block;
+		m->mask = m->inst->desc.draft->mask_token;
+	}
 	if (st == LMD_OK)
 		st = read_map(m, n_vocab, &cause);
 	if (st == LMD_OK)

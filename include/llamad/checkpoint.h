@@ -76,6 +76,7 @@ enum lmd_ckpt_stack {
 #define LMD_CKPT_NO_BIAS   16u /* a bias in the file is not this row's */
 #define LMD_CKPT_KEEP_DIMS 32u /* outer dimensions of 1 are kept */
 #define LMD_CKPT_UNUSED    64u /* present in files but not used */
+#define LMD_CKPT_INTEGERS  128u /* may be plain integers, which become F32; since ABI 0.14 */
 
 /* How a weight of the file becomes a tensor; zeroed: as it is. */
 struct lmd_checkpoint_how {
@@ -190,7 +191,7 @@ struct lmd_checkpoint {
 
 /* One family. */
 struct lmd_checkpoint_map {
-	const char *type;  /* "model_type" of config.json */
+	const char *type;  /* "model_type" of config.json, or the first of its "architectures" */
 	const char *arch;  /* general.architecture of the model */
 	uint32_t flags;    /* LMD_CKPT_LAYER_NORM etc. */
 	uint32_t reserved0;

@@ -195,6 +195,67 @@ START_TEST(unusual_prefix)
 }
 END_TEST
 
+/* A draft model shares its model_type with its target's family; its class decides. Layers after which streams are read
+ * become layers before which they are. */
+START_TEST(a_class_with_a_map_of_its_own)
+{
+	static const char config[] =
+		"{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLMEagle3\"], "
+		"\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+		"\"num_key_value_heads\": 1, \"intermediate_size\": 8, \"vocab_size\": 4, "
+		"\"draft_vocab_size\": 2, \"max_position_embeddings\": 16, \"rms_norm_eps\": 1e-5, "
+		"\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [1, 17, 32]}}";
+	static const struct st_row rows[] = {
+		{"fc.weight", 8, 24},
+		{"norm.weight", 0, 8},
+		{"lm_head.weight", 2, 8},
+		{"d2t", 0, 4},
+		{"t2d", 0, 4},
+		{"midlayer.hidden_norm.weight", 0, 8},
+		{"midlayer.input_layernorm.weight", 0, 8},
+		{"midlayer.post_attention_layernorm.weight", 0, 8},
+		{"midlayer.self_attn.q_proj.weight", 8, 16},
+		{"midlayer.self_attn.k_proj.weight", 4, 16},
+		{"midlayer.self_attn.v_proj.weight", 4, 16},
+		{"midlayer.self_attn.o_proj.weight", 8, 8},
+		{"midlayer.mlp.gate_proj.weight", 8, 8},
+		{"midlayer.mlp.up_proj.weight", 8, 8},
+		{"midlayer.mlp.down_proj.weight", 8, 8},
+	};
+	static const char *const names[] = {"fc.weight", "output_norm.weight", "output.weight", "d2t",
+					    "blk.0.attn_norm_2.weight", "blk.0.attn_q.weight",
+					    "blk.0.ffn_down.weight"};
+	struct st_file f = st_build_rows(rows, LMD_LEN(rows));
+	char *map = strstr(f.p + 8, "\"d2t\"");
+	const struct lmd_model *v;
+	const struct lmd_meta *k;
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+
+	/* two 64-bit integers take as many bytes as four floats */
+	ck_assert_ptr_nonnull(map);
+	memcpy(strstr(map, "F32"), "I64", 3);
+	memcpy(strstr(map, "[4]"), "[2]", 3);
+	temp_write("config.json", config, strlen(config));
+	temp_write("model.safetensors", f.p, f.n);
+	free(f.p);
+	ck_assert_msg(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err) == LMD_OK, "%s", err.text);
+	v = lmi_model_view(m);
+	ck_assert_str_eq(v->arch, "eagle3");
+	k = v->find_meta(v, "eagle3.target_layers");
+	ck_assert(k && k->type == LMD_META_ARR_I64 && k->n == 3);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[0], 2);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[1], 18);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[2], 33);
+	k = v->find_meta(v, "folder.d2t_is_relative");
+	ck_assert(k && k->v.u == 1);
+	for (size_t i = 0; i < LMD_LEN(names); i++)
+		ck_assert_msg(v->find_tensor(v, names[i]) != NULL, "%s", names[i]);
+	ck_assert_ptr_null(v->find_tensor(v, "t2d"));
+	lmi_model_close(m);
+}
+END_TEST
+
 START_TEST(missing_expert)
 {
 	static const char config[] =
@@ -266,6 +327,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
 	tcase_add_test(tc, prefixes);
 	tcase_add_test(tc, unusual_prefix);
+	tcase_add_test(tc, a_class_with_a_map_of_its_own);
 	tcase_add_test(tc, missing_expert);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

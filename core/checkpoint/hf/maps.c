@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The maps of checkpoints are tables of the architectures' plugins.  All of these are loaded when a
- * checkpoint is opened: its model_type does not say which one has the map. */
+ * checkpoint is opened: its model_type does not say which one has the map.  A class that shares its model_type with
+ * another family, such as that of a draft model, has a map of its own. */
 #include "core/base/alloc.h"
 #include "core/checkpoint/hf/checkpoint_impl.h"
 

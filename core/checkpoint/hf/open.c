@@ -61,6 +61,16 @@ static enum lmd_status set_path(struct lmi_checkpoint *f, const char *path)
 	return LMD_OK;
 }
 
+/* The map of the first of "architectures", if there is one of that name. */
+static const struct lmd_checkpoint_map *map_of_class(const struct lmi_checkpoint *f)
+{
+	const struct lmi_json_node *all = lmi_json_node_get(f->root, "architectures");
+	const struct lmi_json_node *first =
+		lmi_json_node_is(all, LMI_JSON_ARRAY) ? lmi_json_node_at(all, 0) : NULL;
+
+	return first ? lmi_checkpoint_map_find(&f->maps, first) : NULL;
+}
+
 /* Opens config.json, which is part 0. */
 static enum lmd_status open_config(struct lmi_checkpoint *f)
 {
@@ -93,7 +103,9 @@ static enum lmd_status open_config(struct lmi_checkpoint *f)
 	st = lmi_checkpoint_maps_take(&f->maps, f->m->plugins, f->err);
 	if (st != LMD_OK)
 		return st;
-	f->map = lmi_checkpoint_map_find(&f->maps, type);
+	f->map = map_of_class(f);
+	if (!f->map)
+		f->map = lmi_checkpoint_map_find(&f->maps, type);
 	if (!f->map && f->text != f->root)
 		f->map =
 			lmi_checkpoint_map_find(&f->maps, lmi_json_node_get(f->text, "model_type"));

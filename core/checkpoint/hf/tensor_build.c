@@ -333,7 +333,8 @@ static bool is_bias(const char *name)
 }
 
 /* Codes of quantised weights come with scales; plain integers are not weights. */
-static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s)
+static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s,
+		       const struct lmd_checkpoint_row *row)
 {
 	switch ((enum lmi_st_type)s->w->type) {
 	case LMI_ST_BOOL:
@@ -345,7 +346,7 @@ static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_wei
 	case LMI_ST_U32:
 	case LMI_ST_I64:
 	case LMI_ST_U64:
-		if (s->scheme == LMI_CHECKPOINT_SCHEME_PLAIN)
+		if (s->scheme == LMI_CHECKPOINT_SCHEME_PLAIN && !(row->how.flags & LMD_CKPT_INTEGERS))
 			fail_source(f, s, "weights of an integer type need scales");
 		return;
 	case LMI_ST_F8_E5M2:
@@ -372,7 +373,7 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f, const struct lmd_checkp
 
 	if (!r.src)
 		return;
-	check_type(f, &src[0]);
+	check_type(f, &src[0], row);
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
 			fail_source(f, &src[i], "differs in shape or type from the first one");

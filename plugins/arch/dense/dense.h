@@ -16,6 +16,7 @@
 	X("chatglm", chatglm)                                                                      \
 	X("cogvlm", cogvlm)                                                                        \
 	X("deci", deci)                                                                            \
+	X("dflash", dflash)                                                                        \
 	X("eagle3", eagle3)                                                                        \
 	X("ernie4_5", ernie4_5)                                                                    \
 	X("exaone", exaone)                                                                        \

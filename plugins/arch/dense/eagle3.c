@@ -141,6 +141,59 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
+/* ---- checkpoints ---- */
+
+
+#define BARE     (LMD_CKPT_BARE_FROM | LMD_CKPT_BARE_TO)
+#define OPTIONAL LMD_CKPT_OPTIONAL
+
+static const struct lmd_checkpoint_row ckpt_rows[] = {
+	{"fc", "fc", {0}},
+	{"norm", "output_norm", {0}},
+	{"lm_head", "output", {.flags = OPTIONAL}},
+	{"embed_tokens", "token_embd", {.flags = OPTIONAL}},
+	{"d2t", "d2t", {.flags = BARE | OPTIONAL | LMD_CKPT_INTEGERS}},
+	{"t2d", "t2d", {.flags = LMD_CKPT_BARE_FROM | LMD_CKPT_UNUSED}},
+	{"midlayer.input_layernorm", "blk.0.attn_norm", {0}},
+	{"midlayer.hidden_norm", "blk.0.attn_norm_2", {0}},
+	{"midlayer.self_attn.q_proj", "blk.0.attn_q", {.op = LMD_CKPT_ROPE_Q}},
+	{"midlayer.self_attn.k_proj", "blk.0.attn_k", {.op = LMD_CKPT_ROPE_K}},
+	{"midlayer.self_attn.v_proj", "blk.0.attn_v", {0}},
+	{"midlayer.self_attn.o_proj", "blk.0.attn_output", {0}},
+	{"midlayer.post_attention_layernorm", "blk.0.ffn_norm", {0}},
+	{"midlayer.mlp.gate_proj", "blk.0.ffn_gate", {0}},
+	{"midlayer.mlp.up_proj", "blk.0.ffn_up", {0}},
+	{"midlayer.mlp.down_proj", "blk.0.ffn_down", {0}},
+};
+
+/* The layers whose output is read, as SGLang counts them, or those before which it is, as vLLM does. */
+static void ckpt_keys(struct lmd_checkpoint *c)
+{
+	static const char after[] = "eagle_config.eagle_aux_hidden_state_layer_ids",
+			  before[] = "eagle_aux_hidden_state_layer_ids";
+	const bool is_after = c->list_len(c, after) > 0;
+	int64_t n = c->list_len(c, is_after ? after : before), *v;
+
+	if (c->has(c, "target_hidden_size"))
+		c->put_u32(c, "target_hidden_size",
+			   c->get_int(c, "target_hidden_size", 0, 1, ARCH_KEY_MAX_WIDTH));
+	c->put_bool(c, "norm_before_residual", c->get_bool(c, "norm_before_residual", false));
+	c->put_bool(c, "@folder.d2t_is_relative", true);
+	v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
+	for (uint32_t i = 0; v && i < n; i++)
+		v[i] = c->list_int(c, is_after ? after : before, i, ARCH_MAX_LAYER) + is_after;
+	if (v)
+		c->put_ints(c, "target_layers", v, (uint64_t)n);
+}
+
+static const struct lmd_checkpoint_map maps[] = {
+	{.type = "LlamaForCausalLMEagle3",
+	 .arch = "eagle3",
+	 .rows = {ARCH_CKPT_ROWS(ckpt_rows)},
+	 .keys = ckpt_keys},
+};
+static const struct lmd_checkpoint_maps checkpoints = ARCH_CKPT_MAPS(maps);
+
 const struct lmd_arch_ops arch_eagle3 = {
 	.struct_size = sizeof(struct lmd_arch_ops),
 	.n_sets = LMD_LEN(sets),
@@ -149,4 +202,5 @@ const struct lmd_arch_ops arch_eagle3 = {
 	.dim = arch_hp_dim,
 	.layer_class = arch_hp_layer_class,
 	.build = build,
+	.checkpoints = &checkpoints,
 };

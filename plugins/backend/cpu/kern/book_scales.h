@@ -49,13 +49,17 @@ INLINE __m256i half_nibbles(__m256i v, int i)
 	return and32(i ? _mm256_srli_epi32(v, 4) : v, 0x0f0f0f0f);
 }
 
-/* The scales of IQ4_K and IQ5_K from the columns of their first 16 bytes. */
-INLINE void scales_k6(const __m256i v[4], __m256i sc[4])
+/* Reads the scales of IQ4_K or IQ5_K blocks; returns the dwords that begin with d. */
+INLINE __m256i head_k6(const uint8_t *const w[8], size_t at, __m256i sc[4])
 {
+	__m256i v[4];
+
+	columns(w, at, false, v);
 #pragma GCC unroll 4
 	for (int i = 0; i < 4; i++)
 		sc[i] = scale_bytes(four_nibbles(v[2 + i / 2], i % 2 * 16),
 				    four_pairs(v[1], 8 * i), 32);
+	return v[0];
 }
 
 /* The scales of IQ4_KS, IQ4_KSS and IQ5_KS. */

@@ -86,6 +86,16 @@ static inline void kern_trellis(uint32_t index, int n, int8_t *q)
 	}
 }
 
+/* D and the scales of IQ4_K and IQ5_K: 6 bits, less 32, for each group of 16. */
+static inline void kern_plain_scales_k6(const uint8_t *b, int j, struct kern_plain *o)
+{
+	o->d = kern_f16(b);
+	for (int h = 0; h < 2; h++)
+		o->sc[h] = (kern_field(b + 8, 4, 2 * j + h) |
+			    kern_field(b + 4, 2, 2 * j + h) << 4) -
+			   32;
+}
+
 /* A factor of the block for types with a factor of the row. */
 static inline void kern_plain_scale(struct kern_plain *o, int scale)
 {

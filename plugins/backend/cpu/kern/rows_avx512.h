@@ -56,6 +56,16 @@ INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
 			 add_pairs(dtype, values, v[2], v[3]));
 }
 
+/* The sums of rows from those of their halves: of each four lanes, 0 and 1 belong to block b, 2 and
+ * 3 to block b+1. */
+INLINE __m512i sum_of_halves(const __m512i u[2])
+{
+	__m512i sum = _mm512_add_epi32(_mm512_shuffle_i32x4(u[0], u[1], 0x88),
+				       _mm512_shuffle_i32x4(u[0], u[1], 0xdd));
+
+	return _mm512_shuffle_i32x4(sum, sum, 0xd8);
+}
+
 /* out[0]: for each row the sum of code*q over blocks b and b+1, minus 2^shift times the sums of q.
  * With two D: that of the first 16 values, and in out[1] that of the others. */
 INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
@@ -86,16 +96,14 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 				u[i] = _mm512_mullo_epi32(u[i], c->sc[i]);
 		}
 	}
-	/* Lanes 0 and 1 of four belong to block b, lanes 2 and 3 to block b+1. */
-	even = _mm512_shuffle_i32x4(u[0], u[1], 0x88);
-	odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
 	if (kern_has_two_d(dtype)) {
+		even = _mm512_shuffle_i32x4(u[0], u[1], 0x88);
+		odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
 		out[0] = _mm512_shuffle_i32x4(even, even, 0xd8);
 		out[1] = _mm512_shuffle_i32x4(odd, odd, 0xd8);
 		return;
 	}
-	sum = _mm512_add_epi32(even, odd);
-	sum = _mm512_shuffle_i32x4(sum, sum, 0xd8);
+	sum = sum_of_halves(u);
 	if (kern_code_shift(dtype) && !in_halves)
 		sum = _mm512_add_epi32(sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b),
 							      kern_code_shift(dtype)));
@@ -134,6 +142,46 @@ INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uin
 	*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(t));
 	if (both)
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
+}
+
+/* Like add_blocks for a type with numbers; blocks b and b+1 are blocks 2p and 2p + 1 of the larger
+ * block at `at`.  Each byte of a number is multiplied by q, so that the bytes need not be added and
+ * packed to values. */
+INLINE void add_numbers(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+			int p, const char *x, uint32_t k, size_t b, __m256 *sum)
+{
+	const __m512i q = load_q(x, b), zero = _mm512_setzero_si512();
+	__m512i s[8], four[4], u[2], i;
+	struct codes c;
+	__m512 t;
+
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++) /* each of bytes 4j to 4j + 3 of a quarter four times */
+		four[j] = _mm512_shuffle_epi8(
+			q, _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_setr_epi8(
+						   0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)),
+					   _mm512_set1_epi8((char)(4 * j))));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v[4];
+
+		numbers_of_blocks(dtype, w[r] + at, p, v);
+		s[r] = zero;
+#pragma GCC unroll 4
+		for (int j = 0; j < 4; j++)
+			s[r] = _mm512_dpbusd_epi32(
+				s[r], _mm512_and_si512(v[j], _mm512_set1_epi8(63)), four[j]);
+	}
+#pragma GCC unroll 2
+	for (int j = 0; j < 2; j++)
+		u[j] = add_fours(dtype, 4, s + 4 * j);
+	i = _mm512_add_epi32(sum_of_halves(u), _mm512_mullo_epi32(pair_of(x + KERN_Q8_N(k), b),
+								   _mm512_set1_epi32(126)));
+	scaled(h, p, &c);
+	t = _mm512_mul_ps(_mm512_mul_ps(c.d, pair_of_floats(x + KERN_Q8_D(k), b)),
+			  _mm512_cvtepi32_ps(i));
+	*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(t));
+	*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
 }
 
 /* Elements b ... b+3 of an array of a row, in four lanes each. */
@@ -213,6 +261,11 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 		for (int p = 0; p < pairs; p++) {
 			prefetch_rows(later, at + bytes / (size_t)pairs * (size_t)p,
 				      bytes / (size_t)pairs);
+			if (kern_has_numbers(dtype) && n_col == 1) {
+				add_numbers(dtype, &h, w, at, p, x[0], k, b + 2 * (size_t)p,
+					    sum);
+				continue;
+			}
 			codes_large(dtype, &h, w, at, p, &c);
 #pragma GCC unroll 4
 			for (uint32_t i = 0; i < n_col; i++)

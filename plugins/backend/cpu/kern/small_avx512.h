@@ -111,4 +111,21 @@ INLINE void codes_points(const struct head *h, int p, struct codes *c)
 #include "types.gen.h"
 #include "blocks_of_types.h"
 
+/* Types whose values are sums of the bytes of numbers, minus 126, without separate signs. */
+INLINE bool kern_has_numbers(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_IQ1_KT || dtype == LMD_DTYPE_IQ2_KT || dtype == LMD_DTYPE_IQ4_KT;
+}
+
+/* Numbers of blocks 2p and 2p + 1 of a row (trellis_avx512.h). */
+INLINE void numbers_of_blocks(uint32_t dtype, const uint8_t *b, int p, __m512i x[4])
+{
+	if (dtype == LMD_DTYPE_IQ1_KT)
+		numbers_iq1_kt(b, p, x);
+	else if (dtype == LMD_DTYPE_IQ2_KT)
+		numbers_iq2_kt(b, p, x);
+	else
+		numbers_iq4_kt(b, p, x);
+}
+
 #endif /* LLAMAD_CPU_KERN_SMALL_AVX512_H */

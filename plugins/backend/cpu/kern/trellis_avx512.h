@@ -34,8 +34,9 @@ INLINE __m512i trellis_values(const __m512i x[4])
 	return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
 }
 
-/* Points of eight values, whose indices are qwords. */
-INLINE __m512i trellis_8(__m512i v)
+/* Numbers x of points of eight values, whose indices are qwords: quarter i of x[j] has those of
+ * values 16i + 4j to 16i + 4j + 3. */
+INLINE void numbers_8(__m512i v, __m512i x[4])
 {
 	const __m512i low = trellis_powers(0), high = trellis_powers(4);
 	__m512i a, b;
@@ -43,22 +44,44 @@ INLINE __m512i trellis_8(__m512i v)
 	v = _mm512_add_epi32(v, _mm512_set1_epi32(KERN_TRELLIS_FIRST));
 	a = _mm512_shuffle_epi32(v, 0x00);
 	b = _mm512_shuffle_epi32(v, 0xaa);
-	return trellis_values((const __m512i[4]){
-		_mm512_mullo_epi32(a, low), _mm512_mullo_epi32(a, high),
-		_mm512_mullo_epi32(b, low), _mm512_mullo_epi32(b, high)});
+	x[0] = _mm512_mullo_epi32(a, low);
+	x[1] = _mm512_mullo_epi32(a, high);
+	x[2] = _mm512_mullo_epi32(b, low);
+	x[3] = _mm512_mullo_epi32(b, high);
 }
 
-/* Points of four values, whose indices are dwords. */
-INLINE __m512i trellis_4(__m512i v)
+/* Numbers of points of four values, whose indices are dwords, in the same order. */
+INLINE void numbers_4(__m512i v, __m512i x[4])
 {
 	const __m512i p = trellis_powers(0);
 
 	v = _mm512_add_epi32(v, _mm512_set1_epi32(KERN_TRELLIS_FIRST));
-	return trellis_values((const __m512i[4]){
-		_mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0x00), p),
-		_mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0x55), p),
-		_mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0xaa), p),
-		_mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0xff), p)});
+	x[0] = _mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0x00), p);
+	x[1] = _mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0x55), p);
+	x[2] = _mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0xaa), p);
+	x[3] = _mm512_mullo_epi32(_mm512_shuffle_epi32(v, 0xff), p);
+}
+
+INLINE __m512i trellis_8(__m512i v)
+{
+	__m512i x[4];
+
+	numbers_8(v, x);
+	return trellis_values(x);
+}
+
+INLINE __m512i trellis_4(__m512i v)
+{
+	__m512i x[4];
+
+	numbers_4(v, x);
+	return trellis_values(x);
+}
+
+/* v | (bits & mask) */
+INLINE __m512i with_bits(__m512i v, __m512i bits, int mask)
+{
+	return _mm512_ternarylogic_epi32(v, bits, _mm512_set1_epi32(mask), 0xf8);
 }
 
 /* Indices of 16 bits. */
@@ -70,34 +93,31 @@ INLINE __m512i words_of_points(const uint8_t *at, int p)
 /* Indices of IQ1_KT. */
 INLINE __m512i parted_points_8(const uint8_t *b, int p)
 {
-	const __m512i low = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(b + 8 + 8 * p)));
-	const __m512i by = _mm512_setr_epi64(4, 5, 6, 7, 4, 5, 6, 7);
-	const __m512i sc = _mm512_inserti64x4(
-		_mm512_castsi256_si512(_mm256_set1_epi64x(b[2 * p])),
-		_mm256_set1_epi64x(b[2 * p + 1]), 1);
+	const __m512i blocks = _mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1);
+	const __m512i to_12 = _mm512_setr_epi64(8, 7, 6, 5, 8, 7, 6, 5);
+	__m512i v = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(b + 8 + 8 * p)));
 	__m512i high = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)(b + 40 + 8 * (p % 2))));
-	__m512i top = _mm512_and_si512(_mm512_srlv_epi64(sc, by), _mm512_set1_epi64(1));
+	__m512i sc = _mm512_cvtepu8_epi64(_mm_cvtsi32_si128((int)load16(b + 2 * p)));
 
-	high = _mm512_and_si512(_mm512_srli_epi64(high, 4 * (unsigned)(p / 2)),
-				_mm512_set1_epi64(15));
-	return _mm512_or_si512(_mm512_or_si512(low, _mm512_slli_epi64(high, 8)),
-			       _mm512_slli_epi64(top, 12));
+	sc = _mm512_sllv_epi64(_mm512_permutexvar_epi64(blocks, sc), to_12);
+	v = with_bits(v, _mm512_slli_epi64(high, p < 2 ? 8 : 4), 0xf00);
+	return with_bits(v, sc, 0x1000);
 }
 
 /* Indices of IQ4_KT. */
 INLINE __m512i parted_points_4(const uint8_t *b, int p)
 {
-	const __m512i by = _mm512_setr_epi32(8, 11, 14, 17, 20, 23, 26, 29, 8, 11, 14, 17, 20, 23,
-					     26, 29);
-	const __m512i w = two((int)load32(b + 8 * p), (int)load32(b + 8 * p + 4));
+	const __m512i blocks = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+	const __m512i to_12 = _mm512_setr_epi32(28, 31, 2, 5, 8, 11, 14, 17, 28, 31, 2, 5, 8, 11, 14,
+						17); /* rotated right */
+	const __m128i two = _mm_loadl_epi64((const void *)(b + 8 * p));
+	const __m512i w = _mm512_permutexvar_epi32(blocks, _mm512_castsi128_si512(two));
 	__m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(b + 32 + 16 * p)));
 	__m512i n = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(b + 96 + 16 * (p % 2))));
-	__m512i top = _mm512_and_si512(_mm512_srlv_epi32(w, by), _mm512_set1_epi32(7));
 
-	n = _mm512_and_si512(_mm512_srli_epi32(n, 4 * (unsigned)(p / 2)), _mm512_set1_epi32(15));
-	v = _mm512_or_si512(v, _mm512_slli_epi32(n, 8));
-	v = _mm512_or_si512(v, _mm512_slli_epi32(top, 12));
-	return _mm512_or_si512(v, _mm512_slli_epi32(_mm512_and_si512(w, _mm512_set1_epi32(1)), 15));
+	v = with_bits(v, _mm512_slli_epi32(n, p < 2 ? 8 : 4), 0xf00);
+	v = with_bits(v, _mm512_rorv_epi32(w, to_12), 0x7000);
+	return with_bits(v, _mm512_slli_epi32(w, 15), 0x8000);
 }
 
 /* The magnitudes of v, negative where bits 2p and 2p + 1 of the 32 bytes at `at` are set. */

@@ -35,4 +35,11 @@ INLINE void codes_iq2_kt(const struct head *h, const uint8_t *const w[8], size_t
 	scaled(h, i, c);
 }
 
+#if KERN_PART == KERN_PART_AVX512
+INLINE void numbers_iq2_kt(const uint8_t *b, int i, __m512i x[4])
+{
+	numbers_8(words_of_points(b + 4, i), x);
+}
+#endif
+
 #endif

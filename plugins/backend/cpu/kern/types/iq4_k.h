@@ -6,10 +6,7 @@
 
 static inline void plain_iq4_k(const uint8_t *b, int j, struct kern_plain *o)
 {
-	o->d = kern_f16(b);
-	for (int h = 0; h < 2; h++)
-		o->sc[h] = (kern_field(b + 8, 4, 2 * j + h) | kern_field(b + 4, 2, 2 * j + h) << 4) -
-			   32;
+	kern_plain_scales_k6(b, j, o);
 	kern_plain_4(b + 16, j, kern_codebook_iq4, 0, o->q);
 	kern_plain_second(b + 2, j, KERN_SECOND_4, o->q);
 }
@@ -19,11 +16,7 @@ KERN_PLAIN(iq4_k, 8)
 
 INLINE void head_iq4_k(const uint8_t *const w[8], size_t at, struct head *h)
 {
-	__m256i v[4];
-
-	columns(w, at, false, v);
-	h->d = block_factors(v[0]);
-	scales_k6(v, h->sc);
+	h->d = block_factors(head_k6(w, at, h->sc));
 }
 
 INLINE void codes_iq4_k(const struct head *h, const uint8_t *const w[8], size_t at, int i,

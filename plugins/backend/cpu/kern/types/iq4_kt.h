@@ -38,4 +38,11 @@ INLINE void codes_iq4_kt(const struct head *h, const uint8_t *const w[8], size_t
 	scaled(h, i, c);
 }
 
+#if KERN_PART == KERN_PART_AVX512
+INLINE void numbers_iq4_kt(const uint8_t *b, int i, __m512i x[4])
+{
+	numbers_4(parted_points_4(b, i), x);
+}
+#endif
+
 #endif
