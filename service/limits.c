@@ -135,6 +135,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(session_number, "", 1, 4096, 64, "Maximum number of saved sessions of one user."),
 	ROW(session_age, "ms", 0, 3650ull * DAY, 30ull * DAY,
 	    "A saved session is removed when it has not been written for so long; 0 = never."),
+	ROW(prefix_memory_bytes, "bytes", 0, 1ull << 50, 0,
+	    "Maximum size of the host-memory tier of the prefix cache: copies of the pages of prompts and answers "
+	    "that devices with memory of their own computed, so that their rows are copied back instead of computed "
+	    "again where that takes less time, also after the model was loaded again. What was used longest ago is "
+	    "dropped first. Pages that lie in host memory anyway (backend cpu) are not copied. 0 = off."),
 	ROW(prefix_disk_bytes, "bytes", 0, 1ull << 50, 0,
 	    "Maximum size of the disk tier of the prefix cache: prompts and answers of at least 256 tokens, or "
 	    "with a beginning that was found in the cache, are written to the state folder, so that their rows "

@@ -65,6 +65,7 @@ struct lmi_service_limits {
 	uint64_t session_bytes_all;
 	uint64_t session_number;
 	uint64_t session_age;
+	uint64_t prefix_memory_bytes;
 	uint64_t prefix_disk_bytes;
 	uint64_t repack_cache;
 	uint64_t durable_streams;

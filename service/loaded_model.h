@@ -87,6 +87,7 @@ struct lmi_svc_loaded_model {
 	uint32_t n_progress;        /* progress counter of the engine when last read */
 	uint64_t progress_ns;       /* when that counter last changed */
 	uint64_t ns_per_token; /* of prompts that were computed; 0: not measured */
+	uint64_t copy_ns_per_mib; /* of rows between device and host; 0: not measured */
 	bool has_rows_digest;
 	uint8_t rows_digest[LMI_SHA256_BYTES]; /* prefix_tier.c */
 	bool has_template_caps; /* op info was asked for them */

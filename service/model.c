@@ -14,6 +14,7 @@
 #include "service/adapter_book.h"
 #include "service/event_ring.h"
 #include "service/names.h"
+#include "service/prefix_tier.h"
 #include "service/preset.h"
 #include "service/service_state.h"
 
@@ -213,6 +214,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
 			 (unsigned long long)r->number,
 			 (unsigned long long)(r->load_ns / LMI_NS_PER_MS));
+	lmi_svc_prefix_tier_ready(r);
 	lmi_svc_event_ring_model(svc, LMI_WIRE_EVENT_KIND_LOAD, lmi_svc_model_name(m), NULL);
 	lmi_svc_loaded_model_ref(r); /* keeps r alive during the callbacks */
 	notify_waiters(m, svc->now, r, NULL, 0);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of the disk tier. The index in memory is a hash table and, for each tenant, a list by time of use; the
- * time of change of a file keeps that order over a restart. A file is written under a temporary name and
- * renamed, so that a killed daemon leaves whole files and temporary ones, which the next start
- * removes.
- *
- * Half of the limits is divided equally among the tenants that have files. Of what a tenant has within
- * its share nothing is removed for others, so that one cannot push out what all others have. */
+ * Files of the disk tier. The index in memory knows which was used when; the time of change of a file keeps
+ * that order over a restart. A file is written under a temporary name and renamed, so that a killed daemon
+ * leaves whole files and temporary ones, which the next start removes. */
 #include "service/prefix_files.h"
 
 #include <errno.h>
@@ -22,9 +18,6 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 #include "service/prefix_files_impl.h"
-
-#define N_BUCKET   65536u
-#define EXCESS_MAX 1024u   /* files that are removed at a time */
 
 /* Offsets in the head. */
 enum {
@@ -76,148 +69,6 @@ static enum lmd_status fail_errno(struct lmd_error *err, const char *path)
 			"%s: %s", path, strerror(e));
 }
 
-/* ---- index; with the lock ---- */
-
-static struct lmi_svc_prefix_entry **bucket_of(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *k)
-{
-	/* the chain is a SHA-256: its bits need no further hash */
-	return &f->bucket[(lmi_get_le32(k->chain) ^ k->group ^ (uint32_t)k->tenant) % N_BUCKET];
-}
-
-static bool same_key(const struct lmi_svc_prefix_key *a, const struct lmi_svc_prefix_key *b)
-{
-	return a->tenant == b->tenant && a->group == b->group &&
-	       !memcmp(a->chain, b->chain, sizeof(a->chain));
-}
-
-static struct lmi_svc_prefix_entry *find(struct lmi_svc_prefix_files *f, const struct lmi_svc_prefix_key *key)
-{
-	struct lmi_svc_prefix_entry *e = *bucket_of(f, key);
-
-	while (e && !same_key(&e->key, key))
-		e = e->bucket_next;
-	return e;
-}
-
-static void list_remove(struct lmi_svc_prefix_entry *e)
-{
-	struct lmi_svc_prefix_tenant *t = e->tenant;
-
-	*(e->older ? &e->older->newer : &t->oldest) = e->newer;
-	*(e->newer ? &e->newer->older : &t->newest) = e->older;
-}
-
-static void list_append(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
-{
-	struct lmi_svc_prefix_tenant *t = e->tenant;
-
-	e->used = ++f->n_use;
-	e->newer = NULL;
-	e->older = t->newest;
-	*(t->newest ? &t->newest->newer : &t->oldest) = e;
-	t->newest = e;
-}
-
-static struct lmi_svc_prefix_tenant *find_tenant(const struct lmi_svc_prefix_files *f, uint64_t id)
-{
-	struct lmi_svc_prefix_tenant *t = f->tenants;
-
-	while (t && t->id != id)
-		t = t->next;
-	return t;
-}
-
-static struct lmi_svc_prefix_tenant *take_tenant(struct lmi_svc_prefix_files *f, uint64_t id)
-{
-	struct lmi_svc_prefix_tenant *t = find_tenant(f, id);
-
-	if (t || !(t = lmi_alloc(1, sizeof(*t))))
-		return t;
-	t->id = id;
-	t->next = f->tenants;
-	f->tenants = t;
-	f->n_tenant++;
-	return t;
-}
-
-static void drop_tenant(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_tenant *t)
-{
-	struct lmi_svc_prefix_tenant **p = &f->tenants;
-
-	while (*p != t)
-		p = &(*p)->next;
-	*p = t->next;
-	f->n_tenant--;
-	lmi_free(t);
-}
-
-bool lmi_svc_prefix_files_add(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
-{
-	struct lmi_svc_prefix_entry **b = bucket_of(f, &e->key);
-
-	if (find(f, &e->key) || !(e->tenant = take_tenant(f, e->key.tenant)))
-		return false;
-	e->bucket_next = *b;
-	*b = e;
-	list_append(f, e);
-	e->tenant->n_file++;
-	e->tenant->n_bytes += e->bytes;
-	f->stats.n_file++;
-	f->stats.n_bytes += e->bytes;
-	return true;
-}
-
-static void take_out(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *e)
-{
-	struct lmi_svc_prefix_entry **b = bucket_of(f, &e->key);
-
-	while (*b != e)
-		b = &(*b)->bucket_next;
-	*b = e->bucket_next;
-	list_remove(e);
-	e->tenant->n_bytes -= e->bytes;
-	f->stats.n_file--;
-	f->stats.n_bytes -= e->bytes;
-	if (!--e->tenant->n_file)
-		drop_tenant(f, e->tenant);
-}
-
-static bool is_full(const struct lmi_svc_prefix_files *f)
-{
-	return f->stats.n_bytes > f->max_bytes || f->stats.n_file > LMI_SVC_PREFIX_FILES_MAX;
-}
-
-/* Returns what was used longest ago of the tenants that have more than their share. If the limits are
- * exceeded, one has. */
-static struct lmi_svc_prefix_entry *oldest_excess(const struct lmi_svc_prefix_files *f)
-{
-	uint64_t most_bytes = f->max_bytes / (2 * f->n_tenant);
-	uint64_t most_files = LMI_SVC_PREFIX_FILES_MAX / (2 * f->n_tenant);
-	struct lmi_svc_prefix_entry *best = NULL;
-
-	for (const struct lmi_svc_prefix_tenant *t = f->tenants; t; t = t->next)
-		if ((t->n_bytes > most_bytes || t->n_file > most_files) &&
-		    (!best || t->oldest->used < best->used))
-			best = t->oldest;
-	return best;
-}
-
-/* Takes out what exceeds the limits, but at most EXCESS_MAX files; returns it as a list by `newer`. */
-static struct lmi_svc_prefix_entry *take_excess(struct lmi_svc_prefix_files *f)
-{
-	struct lmi_svc_prefix_entry *all = NULL;
-
-	for (uint32_t n = 0; n < EXCESS_MAX && is_full(f); n++) {
-		struct lmi_svc_prefix_entry *e = oldest_excess(f);
-
-		take_out(f, e);
-		f->stats.n_evicted++;
-		e->newer = all;
-		all = e;
-	}
-	return all;
-}
-
 /* Without the lock. */
 static void remove_all(struct lmi_svc_prefix_files *f, struct lmi_svc_prefix_entry *all)
 {
@@ -236,15 +87,16 @@ enum lmd_status lmi_svc_prefix_files_create(struct lmi_svc_prefix_files **out, c
 					    uint64_t max_bytes, struct lmd_error *err)
 {
 	struct lmi_svc_prefix_files *f = lmi_alloc(1, sizeof(*f));
+	enum lmd_status st;
 
-	if (f)
-		f->bucket = lmi_alloc(N_BUCKET, sizeof(*f->bucket));
-	if (!f || !f->bucket) {
-		lmi_free(f);
+	if (!f)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the index of saved prefixes");
+	st = lmi_svc_prefix_index_init(&f->index, max_bytes, err);
+	if (st != LMD_OK) {
+		lmi_free(f);
+		return st;
 	}
 	f->state_dir = state_dir;
-	f->max_bytes = max_bytes;
 	(void)pthread_mutex_init(&f->scan_lock, NULL);
 	(void)pthread_mutex_init(&f->lock, NULL);
 	*out = f;
@@ -253,17 +105,15 @@ enum lmd_status lmi_svc_prefix_files_create(struct lmi_svc_prefix_files **out, c
 
 void lmi_svc_prefix_files_destroy(struct lmi_svc_prefix_files *f)
 {
+	struct lmi_svc_prefix_entry *e;
+
 	if (!f)
 		return;
-	while (f->tenants) {
-		struct lmi_svc_prefix_entry *e = f->tenants->oldest;
-
-		take_out(f, e);
+	while ((e = lmi_svc_prefix_index_take_any(&f->index)))
 		lmi_free(e);
-	}
 	(void)pthread_mutex_destroy(&f->scan_lock);
 	(void)pthread_mutex_destroy(&f->lock);
-	lmi_free(f->bucket);
+	lmi_svc_prefix_index_fini(&f->index);
 	lmi_free(f);
 }
 
@@ -272,8 +122,8 @@ bool lmi_svc_prefix_files_limit(struct lmi_svc_prefix_files *f, uint64_t max_byt
 	bool full;
 
 	(void)pthread_mutex_lock(&f->lock);
-	f->max_bytes = max_bytes;
-	full = is_full(f);
+	f->index.max_bytes = max_bytes;
+	full = lmi_svc_prefix_index_is_full(&f->index);
 	(void)pthread_mutex_unlock(&f->lock);
 	return full;
 }
@@ -284,7 +134,7 @@ void lmi_svc_prefix_files_trim(struct lmi_svc_prefix_files *f)
 
 	do {
 		(void)pthread_mutex_lock(&f->lock);
-		excess = take_excess(f);
+		excess = lmi_svc_prefix_index_take_excess(&f->index);
 		(void)pthread_mutex_unlock(&f->lock);
 		remove_all(f, excess);
 	} while (excess);
@@ -295,6 +145,9 @@ void lmi_svc_prefix_files_stats(struct lmi_svc_prefix_files *f,
 {
 	(void)pthread_mutex_lock(&f->lock);
 	*out = f->stats;
+	out->n_file = f->index.n_entry;
+	out->n_bytes = f->index.n_bytes;
+	out->n_evicted = f->index.n_evicted;
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
@@ -303,7 +156,7 @@ bool lmi_svc_prefix_files_has(struct lmi_svc_prefix_files *f, const struct lmi_s
 	bool has;
 
 	(void)pthread_mutex_lock(&f->lock);
-	has = find(f, key) != NULL;
+	has = lmi_svc_prefix_index_find(&f->index, key) != NULL;
 	(void)pthread_mutex_unlock(&f->lock);
 	return has;
 }
@@ -314,11 +167,9 @@ void lmi_svc_prefix_files_touch(struct lmi_svc_prefix_files *f, const struct lmi
 	struct lmi_svc_prefix_entry *e;
 
 	(void)pthread_mutex_lock(&f->lock);
-	e = find(f, key);
-	if (e) {
-		list_remove(e);
-		list_append(f, e);
-	}
+	e = lmi_svc_prefix_index_find(&f->index, key);
+	if (e)
+		lmi_svc_prefix_index_touch(&f->index, e);
 	(void)pthread_mutex_unlock(&f->lock);
 	if (e && path_of(path, f, key, 0, NULL) == LMD_OK)
 		(void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
@@ -407,8 +258,8 @@ enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
 	e->key = *key;
 	e->bytes = n + HEAD_BYTES;
 	(void)pthread_mutex_lock(&f->lock);
-	old = find(f, key);
-	most = f->max_bytes;
+	old = lmi_svc_prefix_index_find(&f->index, key);
+	most = f->index.max_bytes;
 	serial = ++f->serial;
 	(void)pthread_mutex_unlock(&f->lock);
 	if (old || e->bytes > most) {
@@ -427,10 +278,10 @@ enum lmd_status lmi_svc_prefix_files_put(struct lmi_svc_prefix_files *f,
 		return st;
 	}
 	(void)pthread_mutex_lock(&f->lock);
-	added = lmi_svc_prefix_files_add(f, e);
+	added = lmi_svc_prefix_index_add(&f->index, e);
 	if (added) {
 		f->stats.n_put++;
-		excess = take_excess(f);
+		excess = lmi_svc_prefix_index_take_excess(&f->index);
 	}
 	(void)pthread_mutex_unlock(&f->lock);
 	if (!added) /* written twice at the same time; or no memory, and the next start finds it */
@@ -490,8 +341,8 @@ enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
 	(void)pthread_mutex_lock(&f->lock);
 	f->stats.n_get += st == LMD_OK;
 	f->stats.n_damaged += st != LMD_OK && st != LMD_NOTFOUND;
-	if (st != LMD_OK && (e = find(f, key))) {
-		take_out(f, e);
+	if (st != LMD_OK && (e = lmi_svc_prefix_index_find(&f->index, key))) {
+		lmi_svc_prefix_index_take(&f->index, e);
 		e->newer = NULL;
 	}
 	(void)pthread_mutex_unlock(&f->lock);
@@ -501,16 +352,12 @@ enum lmd_status lmi_svc_prefix_files_get(struct lmi_svc_prefix_files *f,
 
 void lmi_svc_prefix_files_forget(struct lmi_svc_prefix_files *f, uint64_t tenant)
 {
-	struct lmi_svc_prefix_entry *all = NULL;
-	struct lmi_svc_prefix_tenant *t;
+	struct lmi_svc_prefix_entry *all = NULL, *e;
 	char path[PATH_MAX];
 
 	(void)pthread_mutex_lock(&f->scan_lock); /* which might still find files of it */
 	(void)pthread_mutex_lock(&f->lock);
-	while ((t = find_tenant(f, tenant))) {
-		struct lmi_svc_prefix_entry *e = t->oldest;
-
-		take_out(f, e);
+	while ((e = lmi_svc_prefix_index_take_of(&f->index, tenant))) {
 		e->newer = all;
 		all = e;
 	}

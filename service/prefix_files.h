@@ -4,14 +4,12 @@
  *
  *     state/prefixes/TENANT/CHAIN-GROUP    one page or state: head and rows
  *
- * TENANT is a number in hex, CHAIN the SHA-256 that names the tokens up to the end of the page, the
- * model and all that the rows depend on (prefix_tier.c), GROUP the number of the group of caches. The
- * folder is the list: nothing else has to agree with it after a crash. Files are not synced: every byte
- * is covered by a SHA-256, so that what a power failure damages is dropped when it is read.
+ * TENANT is a number in hex; CHAIN and GROUP are those of the key (prefix_index.h). The folder is the
+ * list: nothing else has to agree with it after a crash. Files are not synced: every byte is covered by a
+ * SHA-256, so that what a power failure damages is dropped when it is read.
  *
- * What was used longest ago is removed first, but of a tenant that has no more than its share of half of the
- * limit nothing is removed for others. Threads: any; only the index is locked, never while a file is
- * read or written. */
+ * What was used longest ago is removed first, within the shares of prefix_index.h. Threads: any; only the
+ * index is locked, never while a file is read or written. */
 #ifndef LLAMAD_SERVICE_PREFIX_FILES_H
 #define LLAMAD_SERVICE_PREFIX_FILES_H
 
@@ -19,14 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/sha256.h"
 #include "llamad/status.h"
-
-struct lmi_svc_prefix_key {
-	uint64_t tenant;
-	uint32_t group;
-	uint8_t chain[LMI_SHA256_BYTES];
-};
+#include "service/prefix_index.h"
 
 struct lmi_cancel; /* core/base/cancel.h */
 struct lmi_svc_prefix_files;

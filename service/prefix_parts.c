@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pages of a prefix on the disk. What a page's rows depend on is hashed into the first link of a chain
- * of SHA-256; each further link adds the tokens of one page. So the name of a file says all that its
+ * The pages of a prefix in the tiers. What a page's rows depend on is hashed into the first link of a chain
+ * of SHA-256; each further link adds the tokens of one page. So the name of a page says all that its
  * rows depend on, and equal names mean equal rows. */
 #include <string.h>
 
@@ -80,13 +80,16 @@ static struct lmi_svc_prefix_key key_of(const struct lmi_svc_prefix_work *w,
 
 static bool has_part(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
 {
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
 	const struct lmi_svc_prefix_key key = key_of(w, p);
 
-	return lmi_svc_prefix_files_has(w->svc->prefix_tier->files, &key);
+	if (w->in_memory && lmi_svc_prefix_memory_has(t->memory, &key) != w->saves)
+		return !w->saves;
+	return w->on_disk ? lmi_svc_prefix_files_has(t->files, &key) : w->saves;
 }
 
 /* Lists the parts of the first n pages; NULL: out of memory. */
-struct lmi_engine_saved_part *lmi_svc_prefix_list_parts(const struct lmi_svc_prefix_work *w, uint32_t n,
+static struct lmi_engine_saved_part *list_parts(const struct lmi_svc_prefix_work *w, uint32_t n,
 						uint32_t *n_part)
 {
 	const struct lmi_engine *e = w->loaded->engine;
@@ -100,18 +103,17 @@ struct lmi_engine_saved_part *lmi_svc_prefix_list_parts(const struct lmi_svc_pre
 	return NULL;
 }
 
-bool lmi_svc_prefix_is_skipped(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
+static bool is_skipped(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
 {
 	return !p->is_state && p->index < w->n_skip;
 }
 
-/* Returns with how many pages a restore could end, at most n: the disk has all their parts. A longer
- * prefix than that before a missing page needs the page as well; a state may be there earlier. */
-uint32_t lmi_svc_prefix_n_on_disk(const struct lmi_svc_prefix_work *w, uint32_t n)
+/* A longer prefix than that before a missing page needs the page as well; a state may be there earlier. */
+uint32_t lmi_svc_prefix_n_kept(const struct lmi_svc_prefix_work *w, uint32_t n)
 {
 	while (n) {
 		uint32_t n_part, i = 0;
-		struct lmi_engine_saved_part *v = lmi_svc_prefix_list_parts(w, n, &n_part);
+		struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
 
 		if (!v)
 			return 0;
@@ -131,35 +133,101 @@ uint32_t lmi_svc_prefix_n_on_disk(const struct lmi_svc_prefix_work *w, uint32_t 
 	return 0;
 }
 
+bool lmi_svc_prefix_count_bytes(struct lmi_svc_prefix_work *w)
+{
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	uint32_t n_part;
+	struct lmi_engine_saved_part *v = list_parts(w, w->n_end, &n_part);
+
+	for (uint32_t i = 0; v && i < n_part; i++) {
+		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
+
+		if (is_skipped(w, &v[i]))
+			continue;
+		w->n_bytes += v[i].n_bytes;
+		if (!w->in_memory || !lmi_svc_prefix_memory_has(t->memory, &key))
+			w->n_disk_bytes += v[i].n_bytes;
+	}
+	lmi_free(v);
+	return v != NULL;
+}
+
 /* ---- jobs ---- */
+
+/* Puts a part into the tiers, or counts it as used there. That memory has no room for it is no error if the
+ * disk has. */
+static enum lmd_status write_part(const struct lmi_svc_prefix_work *w,
+				  const struct lmi_engine_saved_part *p, struct lmd_error *err)
+{
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	const struct lmi_svc_prefix_key key = key_of(w, p);
+	const uint8_t *rows = w->saved->bytes + p->at;
+	enum lmd_status st = LMD_OK;
+
+	if (w->in_memory)
+		st = lmi_svc_prefix_memory_put(t->memory, &key, rows, (size_t)p->n_bytes, err);
+	if (w->on_disk)
+		st = lmi_svc_prefix_files_put(t->files, &key, rows, (size_t)p->n_bytes, err);
+	return st;
+}
+
+static void touch_part(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
+{
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	const struct lmi_svc_prefix_key key = key_of(w, p);
+
+	if (w->in_memory)
+		lmi_svc_prefix_memory_touch(t->memory, &key);
+	if (w->on_disk)
+		lmi_svc_prefix_files_touch(t->files, &key);
+}
 
 /* The last ones first: so the beginning of a prefix, which others share, is removed last. */
 static void write_parts(struct lmi_svc_prefix_work *w)
 {
 	uint32_t n_part, n = w->saved->n_token / w->page_tokens;
-	struct lmi_engine_saved_part *v = lmi_svc_prefix_list_parts(w, n, &n_part);
+	struct lmi_engine_saved_part *v = list_parts(w, n, &n_part);
 
 	w->err.status = v ? LMD_OK : lmd_fail(&w->err, LMD_NOMEM, "no memory for a list of pages");
 	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
-		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
-
-		if (lmi_svc_prefix_is_skipped(w, &v[i]))
-			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
+		if (is_skipped(w, &v[i]))
+			touch_part(w, &v[i]);
 		else
-			w->err.status = lmi_svc_prefix_files_put(w->svc->prefix_tier->files, &key,
-								 w->saved->bytes + v[i].at,
-								 (size_t)v[i].n_bytes, &w->err);
+			w->err.status = write_part(w, &v[i], &w->err);
 	}
 	lmi_free(v);
+}
+
+/* Reads a part from memory, or from the disk and keeps it in memory then. */
+static enum lmd_status read_part(struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p,
+				 bool *from_disk)
+{
+	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
+	const struct lmi_svc_prefix_key key = key_of(w, p);
+	uint8_t *rows = w->saved->bytes + p->at;
+	size_t n = (size_t)p->n_bytes;
+	enum lmd_status st;
+
+	*from_disk = false;
+	if (w->in_memory && lmi_svc_prefix_memory_get(t->memory, &key, rows, n))
+		return LMD_OK;
+	if (!w->on_disk)
+		return lmd_fail(&w->err, LMD_NOTFOUND, "the page is no longer in memory");
+	*from_disk = true;
+	st = lmi_svc_prefix_files_get(t->files, &key, rows, n, &w->err);
+	if (st == LMD_OK && w->in_memory) /* it is on the disk in any case */
+		(void)lmi_svc_prefix_memory_put(t->memory, &key, rows, n, NULL);
+	return st;
 }
 
 static void read_parts(struct lmi_svc_prefix_work *w)
 {
 	uint32_t n_part;
-	struct lmi_engine_saved_part *v = lmi_svc_prefix_list_parts(w, w->n_end, &n_part);
+	struct lmi_engine_saved_part *v = list_parts(w, w->n_end, &n_part);
 	uint64_t bytes = lmi_engine_saved_bytes(w->loaded->engine, w->n_end * w->page_tokens);
+	bool *from_disk = lmi_alloc(w->n_end, sizeof(*from_disk)), disk;
 
-	w->saved = v ? lmi_engine_saved_create(w->n_end * w->page_tokens, bytes) : NULL;
+	w->saved = v && from_disk ? lmi_engine_saved_create(w->n_end * w->page_tokens, bytes) : NULL;
 	w->err.status = w->saved ? LMD_OK
 				 : lmd_fail(&w->err, LMD_NOMEM, "no memory for %llu bytes of rows",
 					    (unsigned long long)bytes);
@@ -167,17 +235,18 @@ static void read_parts(struct lmi_svc_prefix_work *w)
 		memcpy(w->saved->tokens, w->tokens,
 		       (size_t)w->n_end * w->page_tokens * sizeof(*w->tokens));
 	for (uint32_t i = v ? n_part : 0; i-- > 0 && w->err.status == LMD_OK;) {
-		const struct lmi_svc_prefix_key key = key_of(w, &v[i]);
-
-		if (lmi_cancel_is_set(&w->job.cancel))
+		if (lmi_cancel_is_set(&w->job.cancel)) {
 			w->err.status = lmd_fail(&w->err, LMD_CANCELLED, "nobody waits for it");
-		else if (!lmi_svc_prefix_is_skipped(w, &v[i]))
-			w->err.status = lmi_svc_prefix_files_get(w->svc->prefix_tier->files, &key,
-								 w->saved->bytes + v[i].at,
-								 (size_t)v[i].n_bytes, &w->err);
+		} else if (!is_skipped(w, &v[i])) {
+			w->err.status = read_part(w, &v[i], &disk);
+			from_disk[v[i].index] |= disk;
+		}
 		if (w->err.status == LMD_OK)
-			lmi_svc_prefix_files_touch(w->svc->prefix_tier->files, &key);
+			touch_part(w, &v[i]);
 	}
+	for (uint32_t i = 0; from_disk && i < w->n_end; i++)
+		w->n_disk_page += from_disk[i];
+	lmi_free(from_disk);
 	lmi_free(v);
 }
 

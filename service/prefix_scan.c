@@ -70,7 +70,7 @@ static void scan_file(struct scan *s, DIR *d, const char *name, uint64_t tenant)
 	if (fstatat(dirfd(d), name, &sb, AT_SYMLINK_NOFOLLOW) || !S_ISREG(sb.st_mode))
 		return;
 	if (parse_name(name, &key) && sb.st_size > LMI_SVC_PREFIX_HEAD_BYTES &&
-	    s->n < LMI_SVC_PREFIX_FILES_MAX) {
+	    s->n < LMI_SVC_PREFIX_ENTRIES_MAX) {
 		if (s->n == s->cap) {
 			size_t cap = s->cap ? s->cap * 2 : 1024;
 			struct found *v = lmi_realloc(s->v, cap, sizeof(*v));
@@ -141,7 +141,7 @@ static void add_all(struct lmi_svc_prefix_files *f, struct scan *s)
 		bool added;
 
 		(void)pthread_mutex_lock(&f->lock);
-		added = !s->cancelled && lmi_svc_prefix_files_add(f, s->v[i].e);
+		added = !s->cancelled && lmi_svc_prefix_index_add(&f->index, s->v[i].e);
 		(void)pthread_mutex_unlock(&f->lock);
 		if (!added)
 			lmi_free(s->v[i].e);

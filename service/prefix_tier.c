@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queues of the disk tier.
+ * The queues of the tiers.
  *
  * Only whole pages are kept, and states after a whole page. A save goes forward in pieces, each of
  * which begins after the longest prefix that could be restored. */
@@ -23,7 +23,7 @@
 #define RESTORE_BYTES (1ull << 30)
 /* Saves that may wait. */
 #define SAVES_MAX 64u
-/* Fewer tokens that the disk does not have are computed again, unless others share their prefix. */
+/* Fewer tokens that the tiers do not have are computed again, unless others share their prefix. */
 #define SAVE_TOKENS 256u
 /* How long computing a token takes before it has been measured. */
 #define NS_PER_TOKEN 1000000u
@@ -54,7 +54,7 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 				 "a prefix of %u tokens was not %s: %s", w->n_page * w->page_tokens,
 				 w->saves ? "saved" : "restored", w->err.text);
 	if (w->forgotten)
-		lmi_svc_prefix_files_forget(svc->prefix_tier->files, w->tenant);
+		lmi_svc_prefix_tier_forget_files(svc, w->tenant);
 	*queue_of(w) = w->next;
 	svc->prefix_tier->n_save -= w->saves;
 	lmi_svc_adapter_slots_give(w->loaded, w->adapter);
@@ -62,6 +62,24 @@ static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 	if (w->done)
 		w->done(w->arg, now);
 	free_work(w);
+}
+
+static void update_rate(uint64_t *ns_per_mib, uint64_t ns, uint64_t bytes)
+{
+	uint64_t rate = ns * (1u << 20) / (bytes + 1);
+
+	*ns_per_mib = *ns_per_mib ? (3 * *ns_per_mib + rate) / 4 : rate;
+}
+
+static uint64_t ns_per_token(const struct lmi_svc_loaded_model *r)
+{
+	return r->ns_per_token ? r->ns_per_token : NS_PER_TOKEN;
+}
+
+/* Returns how long copying so many bytes between device and host takes the engine. */
+static uint64_t copy_ns(const struct lmi_svc_loaded_model *r, uint64_t bytes)
+{
+	return (bytes >> 20) * r->copy_ns_per_mib;
 }
 
 /* ---- restores ---- */
@@ -74,9 +92,9 @@ static void restore_rows(struct lmi_svc_prefix_work *w, uint64_t now)
 					       .n_skip = w->n_skip * w->page_tokens};
 	struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
 	struct lmi_engine_saved *saved = w->saved;
-	uint64_t rate = (now - w->begun_ns) * (1u << 20) / (w->bytes + 1);
 
-	t->ns_per_mib = t->ns_per_mib ? (3 * t->ns_per_mib + rate) / 4 : rate;
+	if (w->n_disk_bytes)
+		update_rate(&t->ns_per_mib, now - w->begun_ns, w->n_disk_bytes);
 	w->saved = NULL;
 	w->command = cmd.id;
 	w->err.status = lmi_engine_restore(w->loaded->engine, &cmd, saved, &w->err);
@@ -84,11 +102,6 @@ static void restore_rows(struct lmi_svc_prefix_work *w, uint64_t now)
 		w->command = 0;
 		end(w, now);
 	}
-}
-
-static uint64_t ns_per_token(const struct lmi_svc_loaded_model *r)
-{
-	return r->ns_per_token ? r->ns_per_token : NS_PER_TOKEN;
 }
 
 /* ---- saves ---- */
@@ -162,7 +175,9 @@ static void submit_job(struct lmi_svc_prefix_work *w, uint64_t now)
 
 	w->job = (struct lmi_job){.run = lmi_svc_prefix_run, .done = job_done, .arg = w};
 	w->job_runs = true; /* from here on w->err belongs to the job */
-	if (lmi_jobs_submit(w->svc->o.io, &w->job, &err) == LMD_OK) {
+	/* copies between places in memory do not wait for a disk */
+	if (lmi_jobs_submit(!w->saves && !w->n_disk_bytes ? w->svc->o.work : w->svc->o.io, &w->job,
+			    &err) == LMD_OK) {
 		w->svc->n_job++;
 		return;
 	}
@@ -171,27 +186,23 @@ static void submit_job(struct lmi_svc_prefix_work *w, uint64_t now)
 	end(w, now);
 }
 
-/* Memory has n_token of the tokens: is reading the others worth it? */
+/* The KV pool has n_token of the tokens: is reading the others worth it? */
 static void found(struct lmi_svc_prefix_work *w, uint64_t now, uint32_t n_token)
 {
 	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
-	uint32_t n_part, n = w->n_end * w->page_tokens;
-	struct lmi_engine_saved_part *v;
+	uint32_t n = w->n_end * w->page_tokens;
 	uint64_t cost;
 
-	v = n_token < n ? lmi_svc_prefix_list_parts(w, w->n_end, &n_part) : NULL;
-	if (!v) {
+	w->n_skip = n_token / w->page_tokens;
+	if (n_token >= n || !lmi_svc_prefix_count_bytes(w)) {
 		end(w, now);
 		return;
 	}
-	w->n_skip = n_token / w->page_tokens;
-	for (uint32_t i = 0; i < n_part; i++)
-		w->bytes += lmi_svc_prefix_is_skipped(w, &v[i]) ? 0 : v[i].n_bytes;
-	lmi_free(v);
 	cost = (n - n_token) * ns_per_token(w->loaded);
 	if (now + cost < w->deadline_ns)
 		w->deadline_ns = now + cost;
-	if (w->bytes > RESTORE_BYTES || (w->bytes >> 20) * t->ns_per_mib > cost) {
+	if (w->n_bytes > RESTORE_BYTES ||
+	    (w->n_disk_bytes >> 20) * t->ns_per_mib + copy_ns(w->loaded, w->n_bytes) > cost) {
 		w->svc->prefix_tier->stats.n_timed_out++;
 		end(w, now);
 		return;
@@ -211,7 +222,7 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 	w->begun = true;
 	if (w->saves) {
 		/* what was queued before may have saved it */
-		w->n_skip = w->n_end = lmi_svc_prefix_n_on_disk(w, w->n_page);
+		w->n_skip = w->n_end = lmi_svc_prefix_n_kept(w, w->n_page);
 		save_piece(w, now);
 		return;
 	}
@@ -226,6 +237,15 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 		w->command = 0;
 		end(w, now);
 	}
+}
+
+/* Returns about how many bytes an event's copies moved: those of the pages that were not skipped. */
+static uint64_t copied_bytes(const struct lmi_svc_prefix_work *w, const struct lmi_engine_event *ev)
+{
+	uint32_t n = ev->u.moved.n_token;
+	uint64_t n_copied = n - (w->n_skip * w->page_tokens < n ? w->n_skip * w->page_tokens : n);
+
+	return n ? (uint64_t)((double)ev->u.moved.n_bytes * (double)n_copied / n) : 0;
 }
 
 bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi_engine_event *ev)
@@ -244,6 +264,8 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 		w->err = ev->u.error;
 	else if (ev->kind != LMI_ENGINE_EV_MOVED)
 		w->err.status = LMD_CANCELLED; /* the engine is being stopped */
+	if (ev->kind == LMI_ENGINE_EV_MOVED && !w->finds && ev->u.moved.n_bytes)
+		update_rate(&w->loaded->copy_ns_per_mib, ev->u.moved.ns, copied_bytes(w, ev));
 	if (w->err.status == LMD_OK && w->saves) {
 		w->saved = ev->u.moved.saved;
 		ev->u.moved.saved = NULL;
@@ -252,9 +274,12 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 		w->finds = false;
 		found(w, now, ev->u.moved.n_token);
 	} else {
-		if (w->err.status == LMD_OK && !w->finds)
-			t->stats.n_restored +=
-				(uint64_t)(w->n_end - w->n_skip) * w->page_tokens;
+		if (w->err.status == LMD_OK && !w->finds) {
+			uint64_t n = w->n_end - w->n_skip;
+
+			t->stats.n_restored += n * w->page_tokens;
+			t->stats.n_restored_memory += (n - w->n_disk_page) * w->page_tokens;
+		}
 		end(w, now);
 	}
 	return true;
@@ -277,6 +302,8 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	w->svc = svc;
 	w->loaded = r->loaded;
 	w->saves = saves;
+	w->in_memory = svc->limits.prefix_memory_bytes && lmi_engine_rows_on_device(r->loaded->engine);
+	w->on_disk = lmi_svc_prefix_disk_is_on(svc);
 	w->tenant = r->tenant;
 	w->adapter = r->adapter;
 	w->page_tokens = layout.page_tokens;
@@ -285,7 +312,7 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	n = (size_t)w->n_page * w->page_tokens;
 	w->tokens = lmi_alloc(n, sizeof(*w->tokens));
 	w->chain = lmi_alloc(w->n_page, sizeof(*w->chain));
-	if (w->tokens && w->chain) {
+	if (w->tokens && w->chain && (w->in_memory || w->on_disk)) {
 		memcpy(w->tokens, r->tokens, n * sizeof(*w->tokens));
 		if (lmi_svc_prefix_make_chain(w))
 			return w;
@@ -313,7 +340,7 @@ struct lmi_svc_prefix_work *lmi_svc_prefix_tier_restore(struct lmi_service *svc,
 
 	if (!w)
 		return NULL;
-	w->n_end = lmi_svc_prefix_n_on_disk(w, w->n_page);
+	w->n_end = lmi_svc_prefix_n_kept(w, w->n_page);
 	if (!w->n_end) {
 		free_work(w);
 		return NULL;
@@ -337,14 +364,19 @@ void lmi_svc_prefix_tier_save(struct lmi_service *svc, const struct lmi_svc_pref
 {
 	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
 	struct lmi_svc_prefix_work *w = create(svc, rows, true);
+	bool is_costly;
+	uint64_t bytes;
 	uint32_t n;
 
 	if (!w)
 		return;
-	n = w->n_page - lmi_svc_prefix_n_on_disk(w, w->n_page);
+	n = w->n_page - lmi_svc_prefix_n_kept(w, w->n_page);
+	bytes = n * lmi_engine_saved_bytes(w->loaded->engine, w->page_tokens);
+	is_costly = 2 * copy_ns(w->loaded, bytes) > n * w->page_tokens * ns_per_token(w->loaded);
+	t->stats.n_costly += is_costly;
 	if (t->n_save >= SAVES_MAX)
 		t->stats.n_dropped++;
-	if (t->n_save >= SAVES_MAX || !n || (!shared && n * w->page_tokens < SAVE_TOKENS)) {
+	if (t->n_save >= SAVES_MAX || !n || is_costly || (!shared && n * w->page_tokens < SAVE_TOKENS)) {
 		free_work(w);
 		return;
 	}
@@ -428,8 +460,11 @@ bool lmi_svc_prefix_tier_is_busy(const struct lmi_service *svc)
 
 void lmi_svc_prefix_tier_forget(struct lmi_service *svc, uint64_t now, uint64_t tenant)
 {
-	struct lmi_svc_prefix_work *first = svc->prefix_tier ? svc->prefix_tier->saves : NULL;
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	struct lmi_svc_prefix_work *first = t ? t->saves : NULL;
 
+	for (struct lmi_svc_prefix_work *w = t ? t->restores : NULL; w; w = w->next)
+		w->forgotten |= w->tenant == tenant; /* it may copy from the disk to memory */
 	if (!first)
 		return;
 	for (struct lmi_svc_prefix_work **p = &first->next; *p;) {

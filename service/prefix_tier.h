@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix_tier.h - the disk tier of the prefix cache: which prefixes are written, and reading them back.
+ * prefix_tier.h - the tiers of the prefix cache below the KV pool: which prefixes are kept, and bringing
+ * them back. There are two, and each can be off:
  *
- *     restore  before a generation is queued: if the disk has more whole pages of its prompt than
- *              memory, a job reads them and the engine takes the rows. The generation waits for that
- *              no longer than computing them would take.
- *     save     after its first token and at its end: the engine copies the pages that the disk does not
- *              have, and a job writes them, a bounded number of bytes at a time. Nobody waits for it.
+ *     host memory  for models whose pages lie on a device: prefix_memory.h
+ *     disk         for all models: prefix_files.h
  *
- * One restore and one save run at a time; others wait in two queues. Files: prefix_files.h. All functions
- * belong to the loop's thread. */
+ *     restore  before a generation is queued: if the tiers have more whole pages of its prompt than the
+ *              KV pool, a job reads them, from memory where it has them, and the engine takes the rows.
+ *              What came from the disk is in memory then. The generation waits for that no longer than
+ *              computing them would take.
+ *     save     after its first token and at its end: the engine copies the pages that a tier does not
+ *              have, and a job puts them into memory and onto the disk, a bounded number of bytes at a
+ *              time. Nobody waits for it.
+ *
+ * So a page that is not used leaves the device first, then memory, and then the disk. One restore and one
+ * save run at a time; others wait in two queues. All functions belong to the loop's thread. */
 #ifndef LLAMAD_SERVICE_PREFIX_TIER_H
 #define LLAMAD_SERVICE_PREFIX_TIER_H
 
@@ -18,6 +24,7 @@
 
 #include "core/engine/engine.h"
 #include "service/prefix_files.h"
+#include "service/prefix_memory.h"
 #include "service/service.h"
 
 struct lmi_svc_loaded_model;
@@ -33,10 +40,11 @@ struct lmi_svc_prefix_rows {
 	uint32_t n_tokens;
 };
 
-/* Of a service with a store; its limit may be 0, which removes the files of earlier runs. */
+/* Of a service with a store; the limit of the disk may be 0, which removes the files of earlier runs. */
 enum lmd_status lmi_svc_prefix_tier_create(struct lmi_service *svc, struct lmd_error *err);
 /* Nothing may be queued any more. */
 void lmi_svc_prefix_tier_destroy(struct lmi_service *svc);
+/* Is one of the tiers on? */
 bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc);
 /* The limits of the service have changed. */
 void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc);
@@ -61,6 +69,8 @@ void lmi_svc_prefix_tier_leave(struct lmi_svc_prefix_work *w);
  * found in the cache, so that others will follow. */
 void lmi_svc_prefix_tier_save(struct lmi_service *svc, const struct lmi_svc_prefix_rows *rows,
 			      bool shared);
+/* Tells the log if the host-memory tier keeps nothing of a model that is ready. */
+void lmi_svc_prefix_tier_ready(const struct lmi_svc_loaded_model *loaded);
 /* A prompt was computed: n_row rows in so many ns. */
 void lmi_svc_prefix_tier_measure(struct lmi_svc_loaded_model *loaded, uint64_t n_row, uint64_t ns);
 
@@ -72,8 +82,11 @@ uint64_t lmi_svc_prefix_tier_deadline(const struct lmi_service *svc);
 
 struct lmi_svc_prefix_tier_stats {
 	struct lmi_svc_prefix_files_stats files;
-	uint64_t n_restored; /* tokens that were brought back into memory */
+	struct lmi_svc_prefix_memory_stats memory;
+	uint64_t n_restored;	    /* tokens that were brought back */
+	uint64_t n_restored_memory; /* how many of them without the disk */
 	uint64_t n_timed_out; /* requests for which reading would have taken longer than computing */
+	uint64_t n_costly;    /* prompts whose copies would have taken longer than computing them again */
 	uint64_t n_dropped;   /* saves that were not made because too many were waiting */
 };
 void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_prefix_tier_stats *out);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The disk tier as a whole: its start, its limits and its end. */
+ * The tiers as a whole: their start, their limits and their end. */
 #include "core/base/alloc.h"
+#include "service/loaded_model.h"
+#include "service/model.h"
 #include "service/prefix_tier_impl.h"
 #include "service/service_state.h"
 #include "store/store.h"
@@ -21,7 +23,7 @@ static void scan_done(void *arg)
 	svc->prefix_tier->scans = false;
 }
 
-/* Reading a large folder takes seconds, for which no request waits: until then the tier is off. */
+/* Reading a large folder takes seconds, for which no request waits: until then the disk tier is off. */
 static enum lmd_status submit_scan(struct lmi_service *svc, struct lmi_svc_prefix_tier *t,
 				   struct lmd_error *err)
 {
@@ -40,10 +42,12 @@ enum lmd_status lmi_svc_prefix_tier_create(struct lmi_service *svc, struct lmd_e
 	enum lmd_status st;
 
 	if (!t)
-		return lmd_fail(err, LMD_NOMEM, "no memory for the disk tier of the prefix cache");
+		return lmd_fail(err, LMD_NOMEM, "no memory for the tiers of the prefix cache");
 	st = lmi_svc_prefix_files_create(&t->files, lmi_store_dir(svc->o.store),
 					 svc->limits.prefix_disk_bytes, err);
 	svc->prefix_tier = t;
+	if (st == LMD_OK)
+		st = lmi_svc_prefix_memory_create(&t->memory, svc->limits.prefix_memory_bytes, err);
 	if (st == LMD_OK)
 		st = submit_scan(svc, t, err);
 	if (st != LMD_OK)
@@ -62,15 +66,34 @@ void lmi_svc_prefix_tier_destroy(struct lmi_service *svc)
 	if (!svc->prefix_tier)
 		return;
 	lmi_svc_prefix_files_destroy(svc->prefix_tier->files);
+	lmi_svc_prefix_memory_destroy(svc->prefix_tier->memory);
 	lmi_free(svc->prefix_tier);
 	svc->prefix_tier = NULL;
 }
 
-bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc)
+bool lmi_svc_prefix_disk_is_on(const struct lmi_service *svc)
 {
 	const struct lmi_svc_prefix_tier *t = svc->prefix_tier;
 
 	return t && !t->scans && t->scanned && svc->limits.prefix_disk_bytes;
+}
+
+bool lmi_svc_prefix_tier_is_on(const struct lmi_service *svc)
+{
+	return svc->prefix_tier &&
+	       (svc->limits.prefix_memory_bytes || lmi_svc_prefix_disk_is_on(svc));
+}
+
+void lmi_svc_prefix_tier_ready(const struct lmi_svc_loaded_model *r)
+{
+	const struct lmi_service *svc = r->svc;
+
+	if (svc->prefix_tier && svc->limits.prefix_memory_bytes &&
+	    !lmi_engine_rows_on_device(r->engine))
+		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
+				 "the pages of a model lie in host memory: prefix_memory_bytes does not "
+				 "apply, kv_tokens is its cache; model=%s engine=%llu",
+				 lmi_svc_model_name(r->model), (unsigned long long)r->number);
 }
 
 static void trim_run(void *arg)
@@ -78,6 +101,7 @@ static void trim_run(void *arg)
 	const struct lmi_service *svc = arg;
 
 	lmi_svc_prefix_files_trim(svc->prefix_tier->files);
+	lmi_svc_prefix_memory_trim(svc->prefix_tier->memory);
 }
 
 static void submit_trim(struct lmi_service *svc);
@@ -112,15 +136,23 @@ static void submit_trim(struct lmi_service *svc)
 
 void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc)
 {
-	if (svc->prefix_tier && lmi_svc_prefix_files_limit(svc->prefix_tier->files,
-							   svc->limits.prefix_disk_bytes))
+	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
+	bool files, memory;
+
+	if (!t)
+		return;
+	files = lmi_svc_prefix_files_limit(t->files, svc->limits.prefix_disk_bytes);
+	memory = lmi_svc_prefix_memory_limit(t->memory, svc->limits.prefix_memory_bytes);
+	if (files || memory)
 		submit_trim(svc);
 }
 
 void lmi_svc_prefix_tier_forget_files(const struct lmi_service *svc, uint64_t tenant)
 {
-	if (svc->prefix_tier)
-		lmi_svc_prefix_files_forget(svc->prefix_tier->files, tenant);
+	if (!svc->prefix_tier)
+		return;
+	lmi_svc_prefix_memory_forget(svc->prefix_tier->memory, tenant);
+	lmi_svc_prefix_files_forget(svc->prefix_tier->files, tenant);
 }
 
 void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_prefix_tier_stats *out)
@@ -130,4 +162,5 @@ void lmi_svc_prefix_tier_stats(const struct lmi_service *svc, struct lmi_svc_pre
 		return;
 	*out = svc->prefix_tier->stats;
 	lmi_svc_prefix_files_stats(svc->prefix_tier->files, &out->files);
+	lmi_svc_prefix_memory_stats(svc->prefix_tier->memory, &out->memory);
 }

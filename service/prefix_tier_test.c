@@ -11,90 +11,20 @@
 #include <unistd.h>
 
 #include "core/base/cancel.h"
-#include "llamad/model.h"
 #include "service/prefix_files.h"
-#include "service/prefix_tier.h"
-#include "tests/service_fixture.h"
+#include "service/prefix_fixture.h"
 
-#define N_CTX 4200u
 #define N_MAX 4096u
-
-static struct fx fx;
-static lmd_token tokens[N_CTX];
-
-static const struct lmt_tiny_key long_context[] = {
-	{"context_length", LMD_META_I64, N_CTX}, {NULL, 0, 0}};
 
 static void setup(void)
 {
-	uint64_t rnd = lmd_seed("prefix tier", 5);
-
-	lmt_tiny_keys = long_context;
-	fx_init(&fx);
-	fx.o.inst.backend = "ref";
-	fx.o.limits.prefix_disk_bytes = 64 << 20;
-	fx.o.limits.keep_alive_ms = 0;
-	for (uint32_t i = 0; i < N_CTX; i++)
-		tokens[i] = (lmd_token)(lmd_rand(&rnd) % 94);
-}
-
-static void teardown(void)
-{
-	fx_fini(&fx);
-	lmt_tiny_keys = NULL;
-}
-
-static struct lmi_svc_prefix_tier_stats stats(void)
-{
-	struct lmi_svc_prefix_tier_stats s;
-
-	lmi_svc_prefix_tier_stats(fx.svc, &s);
-	return s;
-}
-
-/* Runs until nothing is left to be written. */
-static void settle(void)
-{
-	for (int i = 0; i < 100000 && lmi_svc_prefix_tier_is_busy(fx.svc); i++) {
-		(void)fx_job(&fx);
-		fx_turn(&fx);
-	}
-	ck_assert(!lmi_svc_prefix_tier_is_busy(fx.svc));
-}
-
-static void begin(const struct lmi_svc_principal *who, const char *model, const lmd_token *v,
-		  uint32_t n)
-{
-	struct lmi_wire_request q = fx_generate(&fx, model, "", 8);
-	int32_t copy[N_CTX];
-
-	for (uint32_t i = 0; i < n; i++)
-		copy[i] = v[i];
-	q.u.generate.has_prompt = false;
-	q.u.generate.tokens = copy;
-	q.u.generate.n_tokens = n;
-	q.u.generate.has_tokens = true;
-	ck_assert_msg(fx_call(&fx, who, &q), "%s", fx.a.err.text);
-}
-
-static struct lmi_wire_item ask(const struct lmi_svc_principal *who, const char *model,
-				const lmd_token *v, uint32_t n, char *text, size_t n_text)
-{
-	begin(who, model, v, n);
-	return fx_read(&fx, who, &fx.a.r.u.generate.id, text, n_text);
-}
-
-static void stop(void)
-{
-	fx_answer_fini(&fx.a);
-	lmi_service_destroy(fx.svc);
-	fx.svc = NULL;
-	fx.n_fd = 0;
+	prefix_fx_setup(5);
+	prefix_fx.o.limits.prefix_disk_bytes = 64 << 20;
 }
 
 static void path_in_state(char out[600], const char *name)
 {
-	snprintf(out, 600, "%s/state/%s", fx.dir, name);
+	snprintf(out, 600, "%s/state/%s", prefix_fx.dir, name);
 }
 
 /* A restart after which the disk has what it had before the daemon ended, as if it had been killed. */
@@ -105,12 +35,12 @@ static void kill_and_restart(void)
 	path_in_state(now, "prefixes");
 	path_in_state(kept, "kept");
 	ck_assert_int_eq(rename(now, kept), 0);
-	stop();
+	prefix_fx_stop();
 	ck_assert_int_eq(rename(kept, now), 0);
-	fx_start(&fx);
-	ck_assert(!lmi_svc_prefix_tier_is_on(fx.svc)); /* until it knows its files */
-	settle();
-	ck_assert(lmi_svc_prefix_tier_is_on(fx.svc));
+	fx_start(&prefix_fx);
+	ck_assert(!lmi_svc_prefix_tier_is_on(prefix_fx.svc)); /* until it knows its files */
+	prefix_fx_settle();
+	ck_assert(lmi_svc_prefix_tier_is_on(prefix_fx.svc));
 }
 
 static const struct {
@@ -124,28 +54,28 @@ START_TEST(after_a_kill)
 	struct lmi_wire_item a, b;
 
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "late=1,seed=3", 1), 0);
-	fx.o.inst.backend = places[_i].backend;
-	fx.o.inst.device_list = places[_i].device;
-	fx_start(&fx);
-	a = ask(&fx_user, "tiny", tokens, N_MAX, first, sizeof(first));
+	prefix_fx.o.inst.backend = places[_i].backend;
+	prefix_fx.o.inst.device_list = places[_i].device;
+	fx_start(&prefix_fx);
+	a = prefix_fx_ask(&fx_user, "tiny", prefix_tokens, N_MAX, first, sizeof(first));
 	ck_assert_int_eq(a.kind, LMI_WIRE_ITEM_DONE);
 	ck_assert_int_eq(a.u.done.n_cached, 0);
-	settle();
-	ck_assert_uint_gt(stats().files.n_put, 0);
+	prefix_fx_settle();
+	ck_assert_uint_gt(prefix_fx_stats().files.n_put, 0);
 	kill_and_restart();
-	b = ask(&fx_user, "tiny", tokens, N_MAX, again, sizeof(again));
+	b = prefix_fx_ask(&fx_user, "tiny", prefix_tokens, N_MAX, again, sizeof(again));
 	printf("%s: %d of %u tokens were read from the disk\n",
 	       places[_i].backend ? places[_i].backend : places[_i].device, (int)b.u.done.n_cached,
 	       N_MAX);
 	ck_assert_int_ge(b.u.done.n_cached * 100, N_MAX * 99);
-	ck_assert_uint_eq(stats().n_restored, (uint64_t)b.u.done.n_cached);
+	ck_assert_uint_eq(prefix_fx_stats().n_restored, (uint64_t)b.u.done.n_cached);
 	ck_assert_str_eq(again, first);
 	/* another user has the same answer, from rows of his own */
-	b = ask(&fx_other, "tiny", tokens, N_MAX, fresh, sizeof(fresh));
+	b = prefix_fx_ask(&fx_other, "tiny", prefix_tokens, N_MAX, fresh, sizeof(fresh));
 	ck_assert_int_eq(b.u.done.n_cached, 0);
 	ck_assert_str_eq(fresh, first);
-	settle();
-	fx_check_empty(&fx);
+	prefix_fx_settle();
+	fx_check_empty(&prefix_fx);
 }
 END_TEST
 
@@ -159,37 +89,37 @@ START_TEST(kinds_of_models)
 	bool was_asked[3] = {false};
 	struct lmi_wire_item end;
 
-	snprintf(path, sizeof(path), "%s/kind.gguf", fx.dir);
+	snprintf(path, sizeof(path), "%s/kind.gguf", prefix_fx.dir);
 	lmt_tiny_write((enum lmt_tiny)_i, 11, path);
-	fx_add_model(&fx, "kind", path);
-	fx.o.limits.prefix_disk_bytes = 0;
-	fx.o.inst.backend = "cpu";
-	fx.o.inst.no_prefix_cache = true;
-	fx_start(&fx);
+	fx_add_model(&prefix_fx, "kind", path);
+	prefix_fx.o.limits.prefix_disk_bytes = 0;
+	prefix_fx.o.inst.backend = "cpu";
+	prefix_fx.o.inst.no_prefix_cache = true;
+	fx_start(&prefix_fx);
 	for (int k = 0; k < 3; k++)
-		(void)ask(&fx_user, "kind", tokens, n[k], text[k], sizeof(text[k]));
-	stop();
-	fx.o.limits.prefix_disk_bytes = 64 << 20;
-	fx.o.inst.no_prefix_cache = false;
-	fx_start(&fx);
+		(void)prefix_fx_ask(&fx_user, "kind", prefix_tokens, n[k], text[k], sizeof(text[k]));
+	prefix_fx_stop();
+	prefix_fx.o.limits.prefix_disk_bytes = 64 << 20;
+	prefix_fx.o.inst.no_prefix_cache = false;
+	fx_start(&prefix_fx);
 	for (int round = 0; round < 12; round++) {
 		int k = (int)(lmd_rand(&rnd) % 3);
 		uint32_t known = 0;
 		char have[64];
 
-		end = ask(&fx_user, "kind", tokens, n[k], have, sizeof(have));
+		end = prefix_fx_ask(&fx_user, "kind", prefix_tokens, n[k], have, sizeof(have));
 		ck_assert_str_eq(have, text[k]);
 		for (int i = 0; i <= k; i++)
 			known = was_asked[i] ? n[i] : known;
 		/* states are kept every 512 tokens, pages are whole */
 		ck_assert_int_ge(end.u.done.n_cached + 512, known);
 		was_asked[k] = true;
-		settle();
+		prefix_fx_settle();
 		if (round % 2)
 			kill_and_restart();
 	}
-	ck_assert_uint_gt(stats().files.n_file, 0);
-	fx_check_empty(&fx);
+	ck_assert_uint_gt(prefix_fx_stats().files.n_file, 0);
+	fx_check_empty(&prefix_fx);
 }
 END_TEST
 
@@ -199,24 +129,24 @@ START_TEST(evicted_rows)
 	char text[64], want[64];
 	struct lmi_wire_item end;
 
-	fx.o.inst.backend = "cpu";
-	fx.o.inst.kv_tokens = N_CTX;
-	fx_start(&fx);
-	(void)ask(&fx_user, "tiny", tokens, 1000, want, sizeof(want));
+	prefix_fx.o.inst.backend = "cpu";
+	prefix_fx.o.inst.kv_tokens = PREFIX_CTX;
+	fx_start(&prefix_fx);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, want, sizeof(want));
 	for (int i = 1; i < 3; i++)
-		(void)ask(&fx_user, "tiny", tokens + i, 4000, text, sizeof(text));
-	settle();
-	ck_assert_uint_eq(stats().n_restored, 0);
-	end = ask(&fx_user, "tiny", tokens, 1000, text, sizeof(text));
+		(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens + i, 4000, text, sizeof(text));
+	prefix_fx_settle();
+	ck_assert_uint_eq(prefix_fx_stats().n_restored, 0);
+	end = prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, text, sizeof(text));
 	ck_assert_str_eq(text, want);
 	ck_assert_int_ge(end.u.done.n_cached, 960);
-	ck_assert_uint_gt(stats().n_restored, 900);
+	ck_assert_uint_gt(prefix_fx_stats().n_restored, 900);
 	/* what is in memory is not read again */
-	end = ask(&fx_user, "tiny", tokens, 1000, text, sizeof(text));
-	ck_assert_uint_lt(stats().n_restored, 1000);
+	end = prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, text, sizeof(text));
+	ck_assert_uint_lt(prefix_fx_stats().n_restored, 1000);
 	ck_assert_int_ge(end.u.done.n_cached, 960);
-	settle();
-	fx_check_empty(&fx);
+	prefix_fx_settle();
+	fx_check_empty(&prefix_fx);
 }
 END_TEST
 
@@ -226,21 +156,21 @@ START_TEST(what_is_saved)
 	char text[64];
 	uint64_t n;
 
-	fx.o.inst.backend = "cpu";
-	fx_start(&fx);
-	(void)ask(&fx_user, "tiny", tokens, 200, text, sizeof(text));
-	settle();
-	ck_assert_uint_eq(stats().files.n_file, 0);
-	(void)ask(&fx_user, "tiny", tokens, 210, text, sizeof(text));
-	settle();
-	n = stats().files.n_file;
+	prefix_fx.o.inst.backend = "cpu";
+	fx_start(&prefix_fx);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 200, text, sizeof(text));
+	prefix_fx_settle();
+	ck_assert_uint_eq(prefix_fx_stats().files.n_file, 0);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 210, text, sizeof(text));
+	prefix_fx_settle();
+	n = prefix_fx_stats().files.n_file;
 	ck_assert_uint_gt(n, 0);
-	(void)ask(&fx_user, "tiny", tokens, 210, text, sizeof(text));
-	settle();
-	ck_assert_uint_eq(stats().files.n_put, n); /* nothing is written twice */
-	(void)ask(&fx_other, "tiny", tokens + 7, 1000, text, sizeof(text));
-	settle();
-	ck_assert_uint_gt(stats().files.n_file, n);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 210, text, sizeof(text));
+	prefix_fx_settle();
+	ck_assert_uint_eq(prefix_fx_stats().files.n_put, n); /* nothing is written twice */
+	(void)prefix_fx_ask(&fx_other, "tiny", prefix_tokens + 7, 1000, text, sizeof(text));
+	prefix_fx_settle();
+	ck_assert_uint_gt(prefix_fx_stats().files.n_file, n);
 }
 END_TEST
 
@@ -282,33 +212,33 @@ static uint64_t disk_bytes(uint32_t *n_file, char one[600])
 /* The limit holds on the disk; what was used lately stays; 0 removes everything. */
 START_TEST(limits)
 {
-	struct lmi_service_limits l = fx.o.limits;
+	struct lmi_service_limits l = prefix_fx.o.limits;
 	char text[64], one[600];
 	uint32_t n;
 
-	fx.o.inst.backend = "cpu";
-	l.prefix_disk_bytes = fx.o.limits.prefix_disk_bytes = 1 << 20;
-	fx_start(&fx);
+	prefix_fx.o.inst.backend = "cpu";
+	l.prefix_disk_bytes = prefix_fx.o.limits.prefix_disk_bytes = 1 << 20;
+	fx_start(&prefix_fx);
 	for (int i = 0; i < 4; i++) {
-		(void)ask(&fx_user, "tiny", tokens + i, 1200, text, sizeof(text));
-		settle();
+		(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens + i, 1200, text, sizeof(text));
+		prefix_fx_settle();
 		ck_assert_uint_le(disk_bytes(&n, one), l.prefix_disk_bytes);
-		ck_assert_uint_eq(disk_bytes(&n, one), stats().files.n_bytes);
-		ck_assert_uint_eq(n, stats().files.n_file);
+		ck_assert_uint_eq(disk_bytes(&n, one), prefix_fx_stats().files.n_bytes);
+		ck_assert_uint_eq(n, prefix_fx_stats().files.n_file);
 	}
-	ck_assert_uint_gt(stats().files.n_evicted, 0);
+	ck_assert_uint_gt(prefix_fx_stats().files.n_evicted, 0);
 	kill_and_restart();
-	ck_assert_uint_eq(disk_bytes(&n, one), stats().files.n_bytes);
+	ck_assert_uint_eq(disk_bytes(&n, one), prefix_fx_stats().files.n_bytes);
 	/* the newest one is there from its beginning */
-	ck_assert_int_gt(ask(&fx_user, "tiny", tokens + 3, 1200, text, sizeof(text)).u.done.n_cached,
+	ck_assert_int_gt(prefix_fx_ask(&fx_user, "tiny", prefix_tokens + 3, 1200, text, sizeof(text)).u.done.n_cached,
 			 300);
-	settle();
+	prefix_fx_settle();
 	l.prefix_disk_bytes = 0;
-	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &l, NULL), LMD_OK);
-	settle();
+	ck_assert_int_eq(lmi_service_set_limits(prefix_fx.svc, &l, NULL), LMD_OK);
+	prefix_fx_settle();
 	ck_assert_uint_eq(disk_bytes(&n, one), 0);
-	(void)ask(&fx_user, "tiny", tokens + 9, 1200, text, sizeof(text));
-	ck_assert(!lmi_svc_prefix_tier_is_busy(fx.svc));
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens + 9, 1200, text, sizeof(text));
+	ck_assert(!lmi_svc_prefix_tier_is_busy(prefix_fx.svc));
 	ck_assert_uint_eq(disk_bytes(&n, one), 0);
 }
 END_TEST
@@ -320,10 +250,10 @@ START_TEST(damaged_files)
 	uint32_t n;
 	int fd;
 
-	fx.o.inst.backend = "cpu";
-	fx_start(&fx);
-	(void)ask(&fx_user, "tiny", tokens, 1000, want, sizeof(want));
-	settle();
+	prefix_fx.o.inst.backend = "cpu";
+	fx_start(&prefix_fx);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, want, sizeof(want));
+	prefix_fx_settle();
 	(void)disk_bytes(&n, one);
 	ck_assert_uint_gt(n, 20);
 	if (_i) {
@@ -339,12 +269,12 @@ START_TEST(damaged_files)
 		close(fd);
 	}
 	kill_and_restart();
-	ck_assert_int_eq(ask(&fx_user, "tiny", tokens, 1000, text, sizeof(text)).u.done.n_cached, 0);
+	ck_assert_int_eq(prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, text, sizeof(text)).u.done.n_cached, 0);
 	ck_assert_str_eq(text, want);
-	ck_assert_uint_eq(stats().files.n_damaged, 1);
-	settle(); /* which has written it again */
+	ck_assert_uint_eq(prefix_fx_stats().files.n_damaged, 1);
+	prefix_fx_settle(); /* which has written it again */
 	kill_and_restart();
-	ck_assert_int_ge(ask(&fx_user, "tiny", tokens, 1000, text, sizeof(text)).u.done.n_cached, 960);
+	ck_assert_int_ge(prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, text, sizeof(text)).u.done.n_cached, 960);
 	ck_assert_str_eq(text, want);
 }
 END_TEST
@@ -359,49 +289,49 @@ START_TEST(a_slow_disk)
 	int32_t copy[1000];
 	uint64_t began;
 
-	fx.o.inst.backend = "cpu";
-	fx_start(&fx);
-	(void)ask(&fx_user, "tiny", tokens, 1000, want, sizeof(want));
-	settle();
+	prefix_fx.o.inst.backend = "cpu";
+	fx_start(&prefix_fx);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 1000, want, sizeof(want));
+	prefix_fx_settle();
 	kill_and_restart();
-	fx_load(&fx);
+	fx_load(&prefix_fx);
 	for (int i = 0; i < 1000; i++)
-		copy[i] = tokens[i];
-	q = fx_generate(&fx, "tiny", "", 8);
+		copy[i] = prefix_tokens[i];
+	q = fx_generate(&prefix_fx, "tiny", "", 8);
 	q.u.generate.has_prompt = false;
 	q.u.generate.has_tokens = true;
 	q.u.generate.tokens = copy;
 	q.u.generate.n_tokens = 1000;
-	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
-	id = fx.a.r.u.generate.id;
-	began = fx.now;
+	ck_assert_msg(fx_call(&prefix_fx, &fx_user, &q), "%s", prefix_fx.a.err.text);
+	id = prefix_fx.a.r.u.generate.id;
+	began = prefix_fx.now;
 	for (int i = 0; i < 10; i++)
-		fx_turn(&fx); /* no job runs */
-	ck_assert_uint_eq(fx_stats(&fx).n_running, 0);
-	ck_assert_uint_le(lmi_service_deadline(fx.svc), began + 1000 * FX_MS);
-	fx.now = began + 1000 * FX_MS;
-	fx_turn(&fx);
-	ck_assert_uint_eq(fx_stats(&fx).n_running, 1);
-	ck_assert_uint_eq(stats().n_timed_out, 1);
-	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_cached, 0);
+		fx_turn(&prefix_fx); /* no job runs */
+	ck_assert_uint_eq(fx_stats(&prefix_fx).n_running, 0);
+	ck_assert_uint_le(lmi_service_deadline(prefix_fx.svc), began + 1000 * FX_MS);
+	prefix_fx.now = began + 1000 * FX_MS;
+	fx_turn(&prefix_fx);
+	ck_assert_uint_eq(fx_stats(&prefix_fx).n_running, 1);
+	ck_assert_uint_eq(prefix_fx_stats().n_timed_out, 1);
+	ck_assert_int_eq(fx_read(&prefix_fx, &fx_user, &id, text, sizeof(text)).u.done.n_cached, 0);
 	ck_assert_str_eq(text, want);
-	settle();
+	prefix_fx_settle();
 	kill_and_restart();
-	fx_load(&fx);
-	q = fx_generate(&fx, "tiny", "", 8);
+	fx_load(&prefix_fx);
+	q = fx_generate(&prefix_fx, "tiny", "", 8);
 	q.u.generate.has_prompt = false;
 	q.u.generate.has_tokens = true;
 	q.u.generate.tokens = copy;
 	q.u.generate.n_tokens = 1000;
-	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
-	id = fx.a.r.u.generate.id;
-	fx_turn(&fx);
+	ck_assert_msg(fx_call(&prefix_fx, &fx_user, &q), "%s", prefix_fx.a.err.text);
+	id = prefix_fx.a.r.u.generate.id;
+	fx_turn(&prefix_fx);
 	lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
 	q.u.cancel.id = id;
-	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
-	settle();
-	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
-	fx_check_empty(&fx);
+	ck_assert_msg(fx_call(&prefix_fx, &fx_user, &q), "%s", prefix_fx.a.err.text);
+	prefix_fx_settle();
+	(void)fx_read(&prefix_fx, &fx_user, &id, text, sizeof(text));
+	fx_check_empty(&prefix_fx);
 }
 END_TEST
 
@@ -414,33 +344,33 @@ START_TEST(a_removed_key)
 	char text[64], digest[65], one[600];
 	uint32_t n, of_user;
 
-	fx.o.inst.backend = "cpu";
-	fx_start(&fx);
+	prefix_fx.o.inst.backend = "cpu";
+	fx_start(&prefix_fx);
 	memset(digest, 'a', 64);
 	digest[64] = 0;
 	lmi_wire_request_init(&q, LMI_WIRE_OP_KEY_ADD);
 	q.u.key_add.label = (struct lmd_str){.ptr = "app", .len = 3};
 	q.u.key_add.digest = (struct lmd_str){.ptr = digest, .len = 64};
-	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
-	(void)ask(&fx_user, "tiny", tokens, 600, text, sizeof(text));
-	settle();
+	ck_assert_msg(fx_call(&prefix_fx, &fx_admin, &q), "%s", prefix_fx.a.err.text);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 600, text, sizeof(text));
+	prefix_fx_settle();
 	(void)disk_bytes(&of_user, one);
-	(void)ask(&app, "tiny", tokens, 600, text, sizeof(text));
-	settle();
+	(void)prefix_fx_ask(&app, "tiny", prefix_tokens, 600, text, sizeof(text));
+	prefix_fx_settle();
 	(void)disk_bytes(&n, one);
 	ck_assert_uint_eq(n, 2 * of_user);
-	begin(&app, "tiny", tokens + 700, 600);
-	begin(&app, "tiny", tokens + 1400, 600);
-	for (int i = 0; i < 100000 && !lmi_svc_prefix_tier_is_busy(fx.svc); i++) {
-		(void)lmi_jobs_run_one(fx.work);
-		fx_turn(&fx);
+	prefix_fx_begin(&app, "tiny", prefix_tokens + 700, 600);
+	prefix_fx_begin(&app, "tiny", prefix_tokens + 1400, 600);
+	for (int i = 0; i < 100000 && !lmi_svc_prefix_tier_is_busy(prefix_fx.svc); i++) {
+		(void)lmi_jobs_run_one(prefix_fx.work);
+		fx_turn(&prefix_fx);
 	}
-	ck_assert(lmi_svc_prefix_tier_is_busy(fx.svc));
+	ck_assert(lmi_svc_prefix_tier_is_busy(prefix_fx.svc));
 	lmi_wire_request_init(&q, LMI_WIRE_OP_KEY_RM);
 	q.u.key_rm.label = (struct lmd_str){.ptr = "app", .len = 3};
-	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
-	fx_settle(&fx);
-	settle();
+	ck_assert_msg(fx_call(&prefix_fx, &fx_admin, &q), "%s", prefix_fx.a.err.text);
+	fx_settle(&prefix_fx);
+	prefix_fx_settle();
 	(void)disk_bytes(&n, one);
 	ck_assert_uint_eq(n, of_user);
 }
@@ -590,12 +520,12 @@ START_TEST(a_scan_that_is_cancelled)
 	lmi_svc_prefix_files_stats(f, &s);
 	ck_assert_uint_eq(s.n_file, 0);
 	lmi_svc_prefix_files_destroy(f);
-	fx_start(&fx);
-	stop(); /* before the job has run */
-	fx_start(&fx);
-	(void)ask(&fx_user, "tiny", tokens, 100, text, sizeof(text)); /* it waits for nothing */
-	settle();
-	ck_assert_uint_eq(stats().files.n_file, 50);
+	fx_start(&prefix_fx);
+	prefix_fx_stop(); /* before the job has run */
+	fx_start(&prefix_fx);
+	(void)prefix_fx_ask(&fx_user, "tiny", prefix_tokens, 100, text, sizeof(text)); /* it waits for nothing */
+	prefix_fx_settle();
+	ck_assert_uint_eq(prefix_fx_stats().files.n_file, 50);
 }
 END_TEST
 
@@ -605,7 +535,7 @@ int main(void)
 	TCase *t = tcase_create("disk tier");
 
 	tcase_set_timeout(t, 300);
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, setup, prefix_fx_teardown);
 	tcase_add_loop_test(t, after_a_kill, 0, (int)LMD_LEN(places));
 	tcase_add_loop_test(t, kinds_of_models, 0, LMT_N_TINY);
 	tcase_add_test(t, evicted_rows);

@@ -129,6 +129,8 @@ static enum lmd_status set_template(const struct lmi_svc_preset *p, bool *has, s
 
 static void set_shift(const struct lmi_svc_preset *p, struct lmi_wire_req_generate *q)
 {
+	if (p->has_cache_reuse && !q->has_cache_reuse && !q->durable)
+		q->cache_reuse = p->cache_reuse;
 	if (p->has_context_shift && !q->has_context_shift)
 		q->context_shift = p->context_shift;
 	if (p->has_n_keep && !q->has_n_keep)

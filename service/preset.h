@@ -36,6 +36,8 @@ struct lmi_svc_preset {
 	const char *adapter;  /* that requests use if they name none; NULL: none */
 	const char *adapter_file; /* ADAPTER of a Modelfile, instead of a name; NULL: none */
 	bool has_context_shift, context_shift;
+	bool has_cache_reuse;
+	uint32_t cache_reuse; /* tokens */
 	bool has_n_keep;
 	int64_t n_keep; /* as in op generate */
 	const char *mmproj; /* path of the vision tower's file; NULL: the one beside the model */

@@ -82,6 +82,13 @@ static const struct lmi_opt keys[] = {
 	 .value = "BOOL",
 	 .doc = "on or off: drop tokens from the middle of a full context and go on, for requests that do not "
 		"say whether to."},
+	{.name = "cache_reuse",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 0,
+	 .max = 1 << 21,
+	 .doc = "Move the rows of passages of at least N tokens that the prefix cache knows at other positions, for "
+		"requests that do not say whether to; an approximation. 0 = off."},
 	{.name = "n_keep",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
@@ -318,6 +325,11 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 	}
 	if (!strcmp(o->name, "context_shift"))
 		return set_bool(&p->has_context_shift, &p->context_shift, text, err);
+	if (!strcmp(o->name, "cache_reuse")) {
+		p->has_cache_reuse = true;
+		p->cache_reuse = (uint32_t)v.i;
+		return LMD_OK;
+	}
 	if (!strcmp(o->name, "preload"))
 		return set_bool(&p->has_preload, &p->preload, text, err);
 	if (!strcmp(o->name, "group"))
@@ -394,6 +406,7 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 	       same_text(a->draft_lookup, b->draft_lookup) &&
 	       a->isolation == b->isolation && a->has_context_shift == b->has_context_shift &&
 	       a->context_shift == b->context_shift && a->has_n_keep == b->has_n_keep &&
+	       a->has_cache_reuse == b->has_cache_reuse && a->cache_reuse == b->cache_reuse &&
 	       a->n_keep == b->n_keep && a->has_keep_alive == b->has_keep_alive &&
 	       a->keep_alive_ms == b->keep_alive_ms && a->has_preload == b->has_preload &&
 	       a->preload == b->preload && same_text(a->group, b->group);
@@ -490,6 +503,8 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 		print_text(f, "adapter", p->adapter);
 		if (p->has_context_shift)
 			fprintf(f, "context_shift = %s\n", p->context_shift ? "on" : "off");
+		if (p->has_cache_reuse)
+			fprintf(f, "cache_reuse = %u\n", p->cache_reuse);
 		if (p->has_n_keep)
 			fprintf(f, "n_keep = %lld\n", (long long)p->n_keep);
 		print_text(f, "mmproj", p->mmproj);

@@ -62,7 +62,7 @@ static enum lmd_status encode(struct lmi_wire_buf *out, const struct lmi_svc_gen
 		q->has_n = true;
 		q->n = g->used.n_predict;
 	}
-	q->has_context_shift = q->has_n_keep = true; /* a preset sets the values alone */
+	q->has_context_shift = q->has_n_keep = q->has_cache_reuse = true; /* a preset sets the values alone */
 	if (!q->has_adapter && !(p && p->adapter_file)) {
 		q->has_adapter = true;
 		q->adapter = lmi_svc_str(lmi_svc_adapter_text(

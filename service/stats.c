@@ -49,8 +49,12 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_prompt_tokens_cached_total", true, (double)s.n_cached_tokens},
 		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
 		{"llamad_steps_total", true, (double)s.n_step},
+		{"llamad_prefix_memory_bytes", false, (double)tier.memory.n_bytes},
+		{"llamad_prefix_memory_evictions_total", true, (double)tier.memory.n_evicted},
+		{"llamad_prefix_memory_tokens_restored_total", true, (double)tier.n_restored_memory},
 		{"llamad_prefix_disk_bytes", false, (double)tier.files.n_bytes},
-		{"llamad_prefix_disk_tokens_restored_total", true, (double)tier.n_restored},
+		{"llamad_prefix_disk_tokens_restored_total", true,
+		 (double)(tier.n_restored - tier.n_restored_memory)},
 		{"llamad_prefix_disk_timeouts_total", true, (double)tier.n_timed_out},
 	};
 

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 12
+	Revision = 13
 )
 
 // ID is the id of a stream.
@@ -1351,6 +1351,9 @@ type GenerateRequest struct {
 
 	// With context_shift: how many tokens after those are dropped at a time; 0 = half of them. Nil means 0.
 	NDiscard *int64 `msgpack:"n_discard,omitempty"`
+
+	// Passages of the prompt of at least so many tokens that the prefix cache knows at other positions, because something before them was edited, are not computed: their rows are moved to the new positions. That is an approximation. 0 = off. Refused for models whose rows cannot be moved, and with durable. Defaults to the preset's value, or 0.
+	CacheReuse *int64 `msgpack:"cache_reuse,omitempty"`
 
 	// Stop sequences. The answer ends before the first of them.
 	Stop []Text `msgpack:"stop,omitempty"`

@@ -68,6 +68,7 @@ static const struct opcase embed_cases[] = {
 	{"q4_0, three ids side by side", embed, {LMD_DTYPE_Q4_0, 3, 1, 0, 1, 1}, .nmse = OC_ELEM},
 	{"q8_kv, rows with a header", embed, {LMD_DTYPE_Q8_KV, 1}, .nmse = OC_ELEM},
 	{"f32 with adapters", embed, {LMD_DTYPE_F32, 1}, OC_LORA, .nmse = OC_ELEM},
+	{"f32 with adapters with a gain", embed, {LMD_DTYPE_F32, 1}, OC_LORA | OC_GAIN, .nmse = OC_ELEM},
 	{"i32 table", embed_table, {LMD_NEG_ROW}, .nmse = OC_EXACT},
 	{"i32 table, zeros", embed_table, {LMD_NEG_ZERO}, .nmse = OC_EXACT},
 };
@@ -204,10 +205,14 @@ static const struct opcase linear_cases[] = {
 	 OC_INT8, .nmse = OC_CHAIN},
 	{"q8_0 with adapters", linear, {LMD_DTYPE_Q8_0, 64, 10, 2, 0, 1}, OC_LORA,
 	 .nmse = OC_CHAIN},
+	{"q8_0 with adapters with a gain", linear, {LMD_DTYPE_Q8_0, 64, 10, 2, 0, 1},
+	 OC_LORA | OC_GAIN, .nmse = OC_CHAIN},
 	{"ids, one x", linear_ids, {24, 9, 1, 2}, .nmse = OC_SUM},
 	{"ids, one x per choice, whole epilogue", linear_ids, {24, 9, 3, 3, 1}, .nmse = OC_CHAIN},
 	{"ids, one tensor per expert", linear_ids, {31, 8, 1, 4, 2}, .nmse = OC_CHAIN},
 	{"ids with adapters of experts", linear_ids, {24, 9, 1, 2, 1}, OC_LORA, .nmse = OC_CHAIN},
+	{"ids with adapters of experts with a gain", linear_ids, {24, 9, 1, 2, 1}, OC_LORA | OC_GAIN,
+	 .nmse = OC_CHAIN},
 	LMD_DTYPES_WEIGHT(TYPE)
 };
 SET(linear, LMD_OP_LINEAR);
@@ -326,6 +331,11 @@ static const struct opcase ffn_cases[] = {
 	 {LMD_DTYPE_F32, LMD_ACT_FN_SILU, 1, LMD_NORM_RMS, 0, 2},
 	 OC_LORA,
 	 .nmse = OC_CHAIN},
+	{"f32 silu with adapters with a gain",
+	 ffn,
+	 {LMD_DTYPE_F32, LMD_ACT_FN_SILU, 1, LMD_NORM_RMS, 0, 2},
+	 OC_LORA | OC_GAIN,
+	 .nmse = OC_CHAIN},
 };
 SET(ffn, LMD_OP_FFN);
 
@@ -359,5 +369,7 @@ static const struct opcase head_cases[] = {
 	{"q8_0, softcap, banned ids", head, {LMD_DTYPE_Q8_0, LMD_NORM_LAYER, 1}, OC_INT8,
 	 .nmse = OC_CHAIN},
 	{"q5_1 with adapters", head, {LMD_DTYPE_Q5_1, 0}, OC_LORA, .nmse = OC_CHAIN},
+	{"q5_1 with adapters with a gain", head, {LMD_DTYPE_Q5_1, 0}, OC_LORA | OC_GAIN,
+	 .nmse = OC_CHAIN},
 };
 SET(head, LMD_OP_HEAD);

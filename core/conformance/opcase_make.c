@@ -403,6 +403,7 @@ uint32_t oc_site(struct oc *c, uint32_t n, uint32_t k, uint32_t n_stack)
 			.scale = 0.5f * (float)slot,
 			.a = rank ? numbers(c, stack * rank * k, 1.0 / sqrt((double)k)) : NULL,
 			.b = numbers(c, stack * n * (rank ? rank : 1), 0.5),
+			.gain = slot == 1 && c->def->flags & OC_GAIN ? numbers(c, stack * n, 1) : NULL,
 		};
 	}
 	return site;

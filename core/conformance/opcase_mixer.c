@@ -124,6 +124,11 @@ static const struct opcase moe_ffn_cases[] = {
 	 {LMD_DTYPE_F32, LMD_ACT_FN_SILU, 2},
 	 OC_LORA,
 	 .nmse = OC_CHAIN},
+	{"f32, gate_up with adapters with a gain",
+	 moe_ffn,
+	 {LMD_DTYPE_F32, LMD_ACT_FN_SILU, 2},
+	 OC_LORA | OC_GAIN,
+	 .nmse = OC_CHAIN},
 };
 SET(moe_ffn, LMD_OP_MOE_FFN);
 

@@ -26,6 +26,7 @@ typedef void (*opcase_build_fn)(struct oc *c, const int *v);
 #define OC_SET_TABLE 256u /* the page tables are set before the step, which changes nothing */
 #define OC_CANCEL 512u /* the step is cancelled, then run */
 #define OC_LONG 1024u /* in layouts of long contexts instead of the usual ones; not with SET_TABLE */
+#define OC_GAIN 4096u /* with LORA: some of the adapters have a gain */
 #define OC_CUT 2048u /* the device under test runs each op in a segment of its own */
 
 #define OC_N_V 8

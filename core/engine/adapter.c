@@ -39,7 +39,8 @@ static const struct lmi_adapter_pair *find(const struct lmi_adapter_file *f, con
 	return NULL;
 }
 
-/* Adds up the sizes of all pairs at a site; n_pairs counts the pairs. */
+/* Adds up the sizes of all pairs at a site; n_pairs counts the pairs. One with a magnitude is alone: the
+ * lengths of the rows would depend on the others. */
 static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs,
 			     const struct lmi_adapter_pair *p, uint32_t *rank, uint32_t *n_pairs,
 			     struct lmd_error *err)
@@ -53,6 +54,11 @@ static enum lmd_status sizes(const struct lmi_engine_adapter_data *fs,
 		if (!q->rank != !p->rank || q->n_slice != p->n_slice)
 			return lmd_fail(err, LMD_UNSUPPORTED,
 					"%s: cannot combine an adapter and a control vector at %s",
+					fs->refs[i].path, p->site);
+		if ((q->has_magnitude || p->has_magnitude) && q != p)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: a DoRA adapter cannot be combined with another one at %s; merge "
+					"one of them into the model",
 					fs->refs[i].path, p->site);
 		*rank += q->rank; /* each at most 4096, and at most 2^16 files */
 		(*n_pairs)++;
@@ -107,6 +113,7 @@ static enum lmd_status bind_joined(struct lmi_inst *inst, const struct lmi_engin
 						.n_stack = p->n_slice,
 						.a = a,
 						.b = b,
+						.gain = p->gain,
 						.scale = 1};
 
 		join(fs, p, rank, a, b);
@@ -132,7 +139,8 @@ static bool add_bytes(const struct lmi_adapter_pair *p, uint32_t rank, uint64_t 
 	uint64_t a, b;
 
 	return lmi_mul_ok((uint64_t)rank * p->n_slice, p->k, &a) &&
-	       lmi_mul_ok((uint64_t)(rank ? rank : 1) * p->n_slice, p->n, &b) &&
+	       lmi_mul_ok((uint64_t)(rank ? rank : 1) * p->n_slice + (p->has_magnitude ? p->n_slice : 0),
+			  p->n, &b) &&
 	       lmi_add_ok(a, b, &a) && lmi_mul_ok(a, sizeof(float), &a) &&
 	       lmi_add_ok(*bytes, a, bytes);
 }
@@ -175,6 +183,12 @@ static enum lmd_status open_one(struct lmi_engine_adapter_data *fs, const struct
 		&fs->v[i], ref->path, inst->model, inst->registry, err);
 	if (st != LMD_OK)
 		return st;
+	if (!sizes_only)
+		st = lmi_adapter_set_gains(fs->v[i], inst->model, ref->scale, err);
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, ref->path);
+		return st;
+	}
 	(void)lmi_adapter_invocation(fs->v[i], &n);
 	if (n && n_all > 1)
 		return lmd_fail(err, LMD_UNSUPPORTED,

@@ -181,6 +181,11 @@ struct lmi_engine_generate {
 	/* For so long after its end the memory of its prompt is the last that others take; 0: no
 	 * longer than usual. A client can pin a LMI_ENGINE_PIN_PART of the memory. */
 	uint64_t pin_ns;
+	/* Passages of the prompt of at least so many tokens that the prefix cache has at other positions
+	 * are not computed: their rows are moved, which is an approximation. What comes after the first
+	 * of them is not found by others. LMD_UNSUPPORTED, as an event, if the model's rows cannot be moved.
+	 * 0: off */
+	uint32_t cache_reuse;
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
@@ -249,6 +254,7 @@ struct lmi_engine_event {
 		struct {
 			uint32_t n_token;
 			uint64_t n_bytes;
+			uint64_t ns; /* that the copies took, without the steps between them */
 			/* what was saved; the receiver takes it and sets it to NULL, or frees it with
 			 * lmi_engine_event_release.  NULL: it was restored */
 			struct lmi_engine_saved *saved;

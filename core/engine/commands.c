@@ -127,6 +127,12 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 	ev->u.done.n_pinned = pin_prompt(e, s);
 }
 
+struct lmi_kv_identity lmi_engine_identity(const struct lmi_engine *e, const struct lmi_engine_seq *q)
+{
+	return (struct lmi_kv_identity){.tenant = q->session->tenant,
+					.adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
+}
+
 /* Lets a sequence use the prefix cache, if its rows depend on nothing but tokens. */
 static void use_cache(const struct lmi_engine *e, const struct lmi_engine_seq *q,
 		      struct lmi_sched_seq *o)
@@ -140,8 +146,7 @@ static void use_cache(const struct lmi_engine *e, const struct lmi_engine_seq *q
 	else if (q->adapter > 0 && e->inst->adapter_slots[q->adapter].n_invocation)
 		return; /* its first row is one of the adapter */
 	o->tokens = q->tokens;
-	o->identity = (struct lmi_kv_identity){
-		.tenant = s->tenant, .adapter = lmi_inst_adapter_key(e->inst, q->adapter)};
+	o->identity = lmi_engine_identity(e, q);
 }
 
 static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
@@ -181,6 +186,7 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 				 struct lmd_error *err)
 {
 	struct lmi_sched_seq o = {.share = LMI_SCHED_NO_SEQ};
+	uint32_t stop = UINT32_MAX;
 	enum lmd_status st = e->driver->start(e->inst, q, &o, err);
 
 	if (st == LMD_BUSY && e->n_pending) { /* a new plan */
@@ -196,10 +202,13 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 		o.share_rows = q->fork_at;
 	} else {
 		use_cache(e, q, &o);
+		st = lmi_engine_passages_find(e, q, &o, &stop, err);
 	}
-	st = lmi_sched_submit(e->sched, &o, &q->handle, err);
+	if (st == LMD_OK)
+		st = lmi_sched_submit(e->sched, &o, &q->handle, err);
 	if (st != LMD_OK)
 		return st;
+	lmi_sched_stop(e->sched, q->handle, stop);
 	e->seq_of[q->handle] = q;
 	return st;
 }

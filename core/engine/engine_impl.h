@@ -199,6 +199,8 @@ bool lmi_engine_look(struct lmi_engine *e);
  * begins (aLoRA, arXiv 2504.12397). Without one the adapter is not used. */
 enum lmd_status lmi_engine_activate(const struct lmi_engine *e, struct lmi_engine_seq *q,
 				    struct lmd_error *err);
+/* Returns among whose rows in the prefix cache those of a sequence are. */
+struct lmi_kv_identity lmi_engine_identity(const struct lmi_engine *e, const struct lmi_engine_seq *q);
 /* Call after the final event: frees a session. */
 void lmi_engine_end(struct lmi_engine *e, struct lmi_engine_job *s);
 /* Ends a session with this error as its final event. */
@@ -210,6 +212,18 @@ void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q);
 /* Fills in the counts and times of a generation's final event. */
 void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
 		       struct lmi_engine_event *ev);
+
+/* ---- passage.c ---- */
+
+/* Finds the first passage of a sequence's prompt whose rows can be moved, if its session asks for that: *stop is
+ * where the scheduler stops it then, and its n_own. LMD_UNSUPPORTED: rows of this model cannot be moved. */
+enum lmd_status lmi_engine_passages_find(const struct lmi_engine *e, const struct lmi_engine_seq *q,
+					 struct lmi_sched_seq *o, uint32_t *stop,
+					 struct lmd_error *err);
+/* Moves a few MiB of rows for a sequence that has stopped; returns whether there was one. */
+bool lmi_engine_passages_step(struct lmi_engine *e);
+/* Is a sequence at its stop? */
+bool lmi_engine_passages_wait(const struct lmi_engine *e);
 
 /* ---- results.c ---- */
 

@@ -353,6 +353,10 @@ static enum lmd_status add_resumed(struct lmi_engine_input_seq *in, lmd_token **
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"durable: not together with context_shift, which drops tokens of the "
 				"answer");
+	if ((cmd->flags & LMI_ENGINE_GEN_RESUMABLE || cmd->n_resumed) && cmd->cache_reuse)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"durable: not together with cache_reuse, after which the answer depends on "
+				"what the cache had");
 	if (!cmd->n_resumed)
 		return LMD_OK;
 	if (n > cap + 1)
@@ -426,6 +430,7 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	s->tenant = cmd->tenant;
 	s->client = cmd->client;
 	s->pin_ns = cmd->pin_ns;
+	s->cache_reuse = cmd->cache_reuse;
 	st = lmi_engine_gen_create(&s->gen, inst, vocab, cmd, &in, s->seqs[0].cap, err);
 	lmi_free(own); /* in.tokens */
 	if (st != LMD_OK) {

@@ -33,6 +33,7 @@ struct lmi_engine_seq {
 	uint32_t adapter_from; /* its first row with the adapter; set when it starts */
 	uint32_t n_prompt;     /* tokens of the request, without those of an earlier run */
 	uint32_t fork_of, fork_at, out_from;
+	uint32_t passage_end; /* of the passage that is being moved; passage.c */
 	uint32_t n_draft; /* guessed tokens after the known ones; see speculate.h */
 	/* tokens after the known ones that the device has chosen, or will, in submitted steps; the
 	 * scheduler knows their rows. Until they are read, `tokens` has LMD_TOKEN_CHAINED + the
@@ -55,6 +56,7 @@ struct lmi_engine_job {
 	bool caches; /* its rows are looked up in the prefix cache and found there later */
 	uint64_t tenant, client;
 	uint64_t pin_ns; /* how long its prompt is pinned */
+	uint32_t cache_reuse; /* tokens of the shortest passage whose rows are moved; 0: none is */
 
 	bool looks; /* its pictures wait for the tower, and its sequences are not scheduled yet */
 	uint64_t look_turn; /* while it does: after the picture of this number, of all, it is next */

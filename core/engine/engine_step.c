@@ -397,6 +397,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	moved |= lmi_engine_adapter_step(e);
 	moved |= lmi_engine_drop_step(e);
 	moved |= lmi_engine_look(e);
+	moved |= lmi_engine_passages_step(e);
 	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
@@ -406,7 +407,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 		finish(e);
 		t = LMI_ENGINE_STEP_RAN;
 	}
-	if (t == LMI_ENGINE_STEP_IDLE && moved)
+	if (t == LMI_ENGINE_STEP_IDLE && (moved || lmi_engine_passages_wait(e)))
 		t = LMI_ENGINE_STEP_RAN; /* there may be more to copy */
 	if (t == LMI_ENGINE_STEP_IDLE && e->in_line && e->mask_workers.n_pending)
 		t = LMI_ENGINE_STEP_RAN; /* the caller goes on until all is done */

@@ -17,7 +17,8 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_ada
 					.n = ad->n,
 					.k = ad->k,
 					.n_stack = ad->n_stack ? ad->n_stack : 1,
-					.scale = ad->scale};
+					.scale = ad->scale,
+					.gain = ad->gain};
 
 	if (!inst->has_adapters || !ad->slot)
 		return lmd_fail(err, LMD_INVALID, "adapter slot %u of %s: the model was opened %s",

@@ -73,6 +73,7 @@ static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
 			d->ops->pool_destroy(d->state, d->pools[g]);
 	for (uint32_t i = 0; i < d->n_scratch; i++)
 		lmi_engine_shared_destroy(d, &d->scratch[i]);
+	lmi_engine_shared_destroy(d, &d->staging);
 	lmi_engine_queue_close(d);
 	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
 	(void)lmi_engine_device_claim(inst->set, d->open, &d->tower_claim, 0, false, false, NULL);

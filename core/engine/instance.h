@@ -172,6 +172,8 @@ struct lmi_inst_device {
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
 	struct lmi_engine_memory estimate; /* for the plan that most requests use */
 	struct lmi_engine_claim claim;
+	struct lmi_engine_shared staging; /* transfer.c; created by the first transfer */
+	bool has_no_staging;		  /* it could not be created */
 	struct lmi_engine_claim tower_claim; /* until the tower is opened, which has claims of its own */
 };
 
@@ -398,6 +400,7 @@ struct lmi_engine_adapter {
 	uint32_t rank, n, k;
 	uint32_t n_stack; /* slices of a stack of experts, each with its own pair; 0 counts as 1 */
 	const float *a, *b;
+	const float *gain; /* [n_stack][n]; NULL: none */
 	float scale;
 };
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_adapter *ad,

@@ -126,6 +126,15 @@ uint64_t lmi_engine_saved_bytes(const struct lmi_engine *e, uint32_t n)
 	return n && n <= e->inst->n_ctx ? lmi_engine_parts_bytes(e->inst, n, &n_part) : 0;
 }
 
+bool lmi_engine_rows_on_device(const struct lmi_engine *e)
+{
+	for (uint32_t i = 0; i < e->inst->desc.n_cache; i++)
+		if (!lmi_inst_device_in_host_memory(
+			    &e->inst->devices[lmi_engine_place_cache(e->inst, i)]))
+			return true;
+	return false;
+}
+
 uint32_t lmi_engine_saved_parts(const struct lmi_engine *e, uint32_t n,
 				struct lmi_engine_saved_part *out)
 {

@@ -53,6 +53,9 @@ enum lmd_status lmi_engine_saved_layout(const struct lmi_engine *e,
  * Any thread. */
 uint64_t lmi_engine_saved_bytes(const struct lmi_engine *e, uint32_t n);
 
+/* Are the rows of this engine, or some of them, in memory that the host cannot use? Any thread. */
+bool lmi_engine_rows_on_device(const struct lmi_engine *e);
+
 /* Allocates it with room for n tokens and their bytes. Returns NULL if out of memory. */
 struct lmi_engine_saved *lmi_engine_saved_create(uint32_t n_token, uint64_t n_bytes);
 void lmi_engine_saved_destroy(struct lmi_engine_saved *s);

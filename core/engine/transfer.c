@@ -65,6 +65,7 @@ static void finish(struct lmi_engine *e, struct lmi_engine_transfer *t)
 		lmi_kv_name_parts(e->inst->kv, t->parts, t->n_part, t->node);
 	ev->u.moved.n_token = t->saved->n_token;
 	ev->u.moved.n_bytes = t->saved->n_bytes;
+	ev->u.moved.ns = t->ns;
 	ev->u.moved.saved = NULL;
 	if (t->saves) {
 		ev->u.moved.saved = t->saved;
@@ -191,49 +192,143 @@ void lmi_engine_transfer_fail(struct lmi_engine *e, const struct lmd_error *err)
 
 /* ---- copying ---- */
 
-/* Copies one part from or to all devices that have a share of it. */
-static enum lmd_status copy_part(struct lmi_inst *inst, struct lmi_engine_transfer *t,
-				 const struct lmi_kv_part *part, struct lmd_error *err)
+/* Gives a device memory that it reads and writes directly. A device that has none copies rows once
+ * more, in its driver. */
+static void open_staging(struct lmi_inst_device *d)
+{
+	if (d->staging.host || d->has_no_staging || lmi_inst_device_in_host_memory(d))
+		return;
+	d->has_no_staging = !d->ops->buffer_map ||
+			    lmi_engine_shared_create(d, &d->staging, TURN_BYTES,
+						     LMI_ENGINE_SHARED_HOST, NULL) != LMD_OK;
+}
+
+/* Returns where the device reads or writes rows at an offset of the saved bytes in a turn that began at
+ * `from`: in its staging memory if they fit. */
+static uint8_t *place(const struct lmi_inst_device *d, const struct lmi_engine_transfer *t,
+		      uint64_t from, uint64_t at, uint64_t bytes)
+{
+	return d->staging.host && at - from + bytes <= d->staging.bytes
+		       ? (uint8_t *)d->staging.host + (at - from)
+		       : t->saved->bytes + at;
+}
+
+static bool is_copied(const struct lmi_inst *inst, const struct lmi_engine_transfer *t,
+		      const struct lmi_kv_part *part)
+{
+	return !part->is_known && !is_skipped(inst, t, part);
+}
+
+/* Submits the copies of one part to all devices that have a share of it. */
+static enum lmd_status submit_part(struct lmi_inst *inst, struct lmi_engine_transfer *t,
+				   const struct lmi_kv_part *part, uint64_t from,
+				   struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++) {
 		struct lmi_inst_device *d = &inst->devices[i];
-		const struct lmd_pool_op op = {
-			.kind = t->saves ? LMD_POOL_EXPORT : LMD_POOL_IMPORT,
-			.src = t->saves ? part->page : 0,
-			.dst = t->saves ? 0 : part->page,
-			.n_row = part->n_row,
-			.host = t->saved->bytes + t->at,
-			.host_bytes = lmi_engine_part_bytes(inst, part, i)};
+		uint64_t bytes = lmi_engine_part_bytes(inst, part, i);
+		struct lmd_pool_op op = {.kind = t->saves ? LMD_POOL_EXPORT : LMD_POOL_IMPORT,
+					 .src = t->saves ? part->page : 0,
+					 .dst = t->saves ? 0 : part->page,
+					 .n_row = part->n_row,
+					 .host_bytes = bytes};
 
-		if (!op.host_bytes)
-			continue;
-		if (!part->is_known && !is_skipped(inst, t, part)) {
+		if (bytes && is_copied(inst, t, part)) {
+			open_staging(d);
+			op.host = place(d, t, from, t->at, bytes);
+			if (!t->saves && op.host != t->saved->bytes + t->at)
+				memcpy(op.host, t->saved->bytes + t->at, (size_t)bytes);
 			st = d->ops->pool_op(d->state, d->queue, d->pools[part->group], &op, 1, NULL,
 					     err);
-			if (st == LMD_OK)
-				st = lmi_engine_queue_finish(d, err);
 			st = lmi_inst_check(inst, d, st, err);
 		}
-		t->at += op.host_bytes;
+		t->at += bytes;
 	}
+	return st;
+}
+
+/* Waits for the copies of a turn, also for those before one that failed: they use the memory. */
+static enum lmd_status finish_copies(struct lmi_inst *inst, struct lmd_error *err)
+{
+	enum lmd_status first = LMD_OK;
+
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		struct lmd_error e;
+		enum lmd_status st = lmi_engine_queue_finish(d, &e);
+
+		st = lmi_inst_check(inst, d, st, &e);
+		if (st != LMD_OK && first == LMD_OK) {
+			first = st;
+			*err = e;
+		}
+	}
+	return first;
+}
+
+/* Copies the rows of parts [first, n_done) out of the staging memory. */
+static void collect(const struct lmi_inst *inst, struct lmi_engine_transfer *t, uint32_t first,
+		    uint64_t from)
+{
+	uint64_t at = from;
+
+	for (uint32_t k = first; k < t->n_done; k++) {
+		for (uint32_t i = 0; i < inst->n_device; i++) {
+			uint64_t bytes = lmi_engine_part_bytes(inst, &t->parts[k], i);
+			const uint8_t *rows = place(&inst->devices[i], t, from, at, bytes);
+
+			if (rows != t->saved->bytes + at && is_copied(inst, t, &t->parts[k]))
+				memcpy(t->saved->bytes + at, rows, (size_t)bytes);
+			at += bytes;
+		}
+	}
+}
+
+/* Copies at most TURN_BYTES, at least one part. */
+static enum lmd_status copy_turn(struct lmi_inst *inst, struct lmi_engine_transfer *t,
+				 struct lmd_error *err)
+{
+	uint32_t first = t->n_done;
+	uint64_t from = t->at;
+	enum lmd_status st = LMD_OK, waited;
+	struct lmd_error e;
+
+	while (t->n_done < t->n_part && st == LMD_OK) {
+		const struct lmi_kv_part *part = &t->parts[t->n_done];
+
+		if (t->n_done > first &&
+		    t->at - from + lmi_engine_part_bytes(inst, part, LMI_ENGINE_MAX_DEVICE) >
+			    TURN_BYTES)
+			break;
+		t->n_done++;
+		st = submit_part(inst, t, part, from, err);
+	}
+	waited = finish_copies(inst, &e);
+	if (st == LMD_OK && waited != LMD_OK) {
+		*err = e;
+		st = waited;
+	}
+	if (st == LMD_OK && t->saves)
+		collect(inst, t, first, from);
 	return st;
 }
 
 bool lmi_engine_transfer_step(struct lmi_engine *e)
 {
 	struct lmi_engine_transfer *t = e->transfers;
-	enum lmd_status st = LMD_OK;
+	const struct lmd_host *host = e->inst->host;
+	enum lmd_status st;
 	struct lmd_error err;
-	uint64_t from;
+	uint64_t began;
 
 	if (!t)
 		return false;
-	from = t->at;
 	lmi_inst_hold(e->inst);
-	while (t->n_done < t->n_part && st == LMD_OK && t->at - from < TURN_BYTES)
-		st = copy_part(e->inst, t, &t->parts[t->n_done++], &err);
+	began = host->now_ns(host->ctx);
+	st = copy_turn(e->inst, t, &err);
+	t->ns += host->now_ns(host->ctx) - began;
 	lmi_inst_let_go(e->inst);
 	if (st != LMD_OK)
 		fail(e, t, &err);

@@ -186,6 +186,34 @@ void lmi_kv_name_parts(struct lmi_kv *kv, const struct lmi_kv_part *parts, uint3
 void lmi_kv_give_parts(struct lmi_kv *kv, const struct lmi_kv_part *parts, uint32_t n,
 		       uint32_t node);
 
+/* ---- passages: rows of the same tokens at another place ----
+ *
+ * Behind an edited part, a text is often the same as before, but its rows follow other tokens and have other
+ * positions. A passage names rows in the tree whose tokens equal those of whole pages of a new text. They can
+ * stand in for the rows of the new text after the keys have been moved to their new positions; that is an
+ * approximation, because in all layers but the first one they have seen the part before the edit. */
+
+struct lmi_kv_passage {
+	uint32_t at;   /* first token in the new text, a multiple of page_tokens */
+	uint32_t n;    /* tokens, a multiple of page_tokens */
+	uint32_t from; /* position of its first token where it was computed */
+	uint32_t node; /* that of its last token, or one after it: `n` may be lowered */
+};
+/* Do rows see all rows before them, without states, so that passages can be moved? */
+bool lmi_kv_has_passages(const struct lmi_kv *kv);
+/* Finds the first passage of at least `least` tokens (and a page) that begins at token `from` or later, among the first n tokens of
+ * a text. Returns false if there is none, or no memory for a table of the tree's pages. Valid until the
+ * next change. */
+bool lmi_kv_find_passage(const struct lmi_kv *kv, const struct lmi_kv_identity *id,
+		       const lmd_token *tokens, uint32_t n, uint32_t from, uint32_t least,
+		       struct lmi_kv_passage *out);
+/* Returns the page of a group with the row of position `pos` of the place where a passage was computed. */
+uint32_t lmi_kv_passage_page(const struct lmi_kv *kv, const struct lmi_kv_passage *c, uint32_t g,
+			   uint32_t pos);
+/* Keep the pages of a passage from being taken, and end that. */
+void lmi_kv_hold_passage(struct lmi_kv *kv, const struct lmi_kv_passage *c);
+void lmi_kv_let_go_passage(struct lmi_kv *kv, const struct lmi_kv_passage *c);
+
 /* Queries for building the step block.  Each applies only to the group kind that it names.  Those of
  * states refer to the newest pending step of the sequence. */
 struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);

@@ -100,7 +100,9 @@ struct budget {
 /* Number of known rows that may be computed. */
 static uint32_t n_ready(const struct lmi_sched_rec *r)
 {
-	return r->o.n_known - r->held;
+	uint32_t n = r->o.n_known - r->held;
+
+	return r->stop < n && r->n_planned <= r->stop ? r->stop : n;
 }
 
 bool lmi_sched_has_work(const struct lmi_sched_rec *r)

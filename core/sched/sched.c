@@ -199,6 +199,7 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 	s->rec[i] = (struct lmi_sched_rec){.o = *o,
 				 .state = LMI_SCHED_WAITING,
 				 .draft_from = LMI_SCHED_NO_DRAFT,
+				 .stop = LMI_SCHED_NO_STOP,
 				 .arrival = ++s->n_arrived,
 				 .account = lmi_sched_fair_enter(&s->fair, o->client, o->class)};
 	if (o->share != LMI_SCHED_NO_SEQ) {
@@ -250,6 +251,51 @@ void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held)
 bool lmi_sched_is_held(const struct lmi_sched *s, uint32_t seq)
 {
 	return rec_of(s, seq)->held;
+}
+
+uint32_t lmi_sched_plan(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->o.plan;
+}
+
+void lmi_sched_stop(struct lmi_sched *s, uint32_t seq, uint32_t at)
+{
+	rec_of(s, seq)->stop = at;
+}
+
+bool lmi_sched_is_at_stop(const struct lmi_sched *s, uint32_t seq)
+{
+	const struct lmi_sched_rec *r = rec_of(s, seq);
+
+	return r->state == LMI_SCHED_ACTIVE && !r->n_step && r->n_done == r->stop;
+}
+
+bool lmi_sched_take_rows(struct lmi_sched *s, uint32_t seq, uint32_t n)
+{
+	struct lmi_sched_rec *r = rec_of(s, seq);
+
+	assert(lmi_sched_is_at_stop(s, seq) && r->n_planned == r->stop && n < r->o.n_known - r->stop);
+	if (!lmi_kv_reserve(s->kv, r->kv_seq, n, NULL, 0))
+		return false;
+	r->n_planned += n;
+	return true;
+}
+
+void lmi_sched_put_rows(struct lmi_sched *s, uint32_t seq, bool written)
+{
+	struct lmi_sched_rec *r = rec_of(s, seq);
+	uint32_t n = r->n_planned - r->n_done;
+
+	lmi_kv_commit(s->kv, r->kv_seq, written ? n : 0);
+	if (!written) {
+		r->n_planned = r->n_done;
+		return;
+	}
+	r->n_done = r->stop = r->n_planned;
+	if (r->n_emitted < r->n_done)
+		r->n_emitted = r->n_done;
+	r->n_shared += n;
+	s->stats.n_shared_rows += n;
 }
 
 bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n)

@@ -155,6 +155,19 @@ bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
  * ready. */
 void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held);
 bool lmi_sched_is_held(const struct lmi_sched *s, uint32_t seq);
+/* Returns the plan of a sequence. */
+uint32_t lmi_sched_plan(const struct lmi_sched *s, uint32_t seq);
+/* Lets a sequence stop before row `at`, a multiple of the rows of a page and at least its n_own, as if no later
+ * row were known. UINT32_MAX: it goes on. A stop before rows that it has has no effect. */
+void lmi_sched_stop(struct lmi_sched *s, uint32_t seq, uint32_t at);
+/* Is it active, with all rows before its stop in memory and no pending step? */
+bool lmi_sched_is_at_stop(const struct lmi_sched *s, uint32_t seq);
+/* Takes memory for n more rows of a sequence at its stop, a multiple of the rows of a page and fewer than are
+ * known, which the caller writes. Returns false if memory is short. Each true must be followed by
+ * lmi_sched_put_rows before the next step is planned. */
+bool lmi_sched_take_rows(struct lmi_sched *s, uint32_t seq, uint32_t n);
+/* The rows were written and count as shared ones, or (false) they were not. The stop moves behind them. */
+void lmi_sched_put_rows(struct lmi_sched *s, uint32_t seq, bool written);
 /* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
  * are computed again. Must not be called while it is part of a pending step. */
 void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);

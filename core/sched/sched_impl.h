@@ -11,6 +11,7 @@
 #include "core/sched/sched.h"
 
 #define LMI_SCHED_NO_DRAFT UINT32_MAX
+#define LMI_SCHED_NO_STOP  UINT32_MAX
 
 enum lmi_sched_state { LMI_SCHED_FREE, LMI_SCHED_WAITING, LMI_SCHED_ACTIVE };
 
@@ -34,6 +35,7 @@ struct lmi_sched_rec {
 	uint32_t draft_from; /* known rows from this one on are drafts, or
 			      * LMI_SCHED_NO_DRAFT */
 	uint32_t n_emitted; /* rows below this one have been output, or never will be */
+	uint32_t stop; /* rows from this one on are not computed yet; LMI_SCHED_NO_STOP: none */
 	uint32_t kv_seq;
 	uint32_t n_shared; /* rows that it did not compute when it first started */
 	uint32_t n_match; /* tokens that the prefix cache knew then */

@@ -31,7 +31,7 @@ enum lmi_worker_kind {
 	LMI_WORKER_POOL_FREE,	  /* number */
 	LMI_WORKER_POOL_OPS,	  /* number, n, lmd_pool_op[n], what IMPORT and SET_TABLE read ->
 				   * what EXPORT writes */
-	LMI_WORKER_ADAPTER,	  /* lmd_adapter_bind, a, b */
+	LMI_WORKER_ADAPTER,	  /* lmd_adapter_bind, a, b, gain */
 	LMI_WORKER_DECLARE,	  /* plan without ops, for the following SUPPORT */
 	LMI_WORKER_SUPPORT,	  /* lmd_op -> lmd_support */
 	LMI_WORKER_PLAN_QUERY,	  /* plan -> lmd_plan_cost */

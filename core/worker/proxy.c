@@ -326,6 +326,9 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 		(void)lmi_worker_out_put(&w->link.out, b->a, n_a * sizeof(float));
 	if (b->b)
 		(void)lmi_worker_out_put(&w->link.out, b->b, n_b * sizeof(float));
+	if (b->b && b->gain)
+		(void)lmi_worker_out_put(&w->link.out, b->gain,
+					 (size_t)b->n_stack * b->n * sizeof(float));
 	st = lmi_worker_ask_for(w, LMI_WORKER_ADAPTER, -1, NULL, 0, err);
 	lmi_worker_link_end(&w->link);
 	return st;

@@ -343,6 +343,8 @@ static enum lmd_status do_adapter(struct lmi_worker_serve *s, struct lmi_worker_
 		b.a = lmi_worker_in_get(in, n_a * sizeof(float));
 	if (b.b)
 		b.b = lmi_worker_in_get(in, n_b * sizeof(float));
+	if (b.b && b.gain)
+		b.gain = lmi_worker_in_get(in, (uint64_t)b.n_stack * b.n * sizeof(float));
 	if (in->failed)
 		return lmi_worker_too_short(err);
 	return s->ops->adapter_bind ? s->ops->adapter_bind(s->state, &b, err)

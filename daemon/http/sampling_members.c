@@ -209,6 +209,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
 	{.name = "pin_ms", .wire = "pin_ms"},
+	{.name = "n_cache_reuse", .wire = "cache_reuse"},
 	{.name = "context_shift", .wire = "context_shift"},
 	{.name = "durable", .wire = "durable"},
 	{.name = "session", .wire = "session"},
@@ -232,7 +233,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "grammar_lazy", .refused = "is not supported: use tools"},
 	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
 	/* without effect */
-	{.name = "n_cache_reuse"},
 	{.name = "speculative.n_min"}, /* the engine measures what pays */
 	{.name = "speculative.p_min"},
 	{.name = "speculative.type"},

@@ -324,6 +324,10 @@ struct lmd_adapter_bind {
 	float scale;
 	uint32_t n_stack;         /* slices of a stacked weight that each have their own pair; 0 or
 				   * 1: one pair for all */
+	/* [n_stack, N]: factors of the weight's product and of the adapter's together (DoRA,
+	 * arXiv 2402.09353); NULL: 1.  A backend that lacks them refuses them with LMD_UNSUPPORTED.
+	 * Since ABI 0.15. */
+	const float *gain;
 };
 
 struct lmd_backend_ops {

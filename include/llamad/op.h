@@ -24,7 +24,9 @@
  * (in OUTPUTS, of token out_row); rows of SEQS and of the X spaces have none.  At this point the
  * tensor scale of W is already applied and the op's own scale is not:
  *     l = scale_s * B_s (A_s x);  rank 0: l = scale_s * B_s
- * EMBED adds scale_s * B_s A_s[:, id] to E[id].  Stacked weights use the A, B pair of the slice.
+ * An adapter with a gain g_s [N] computes g_s * (x W^T + l).
+ * EMBED adds scale_s * B_s A_s[:, id] to E[id], and multiplies the sum by g_s.  Stacked weights use
+ * the A, B pair and the gain of the slice.
  * MOE_FFN with gate_up has one site for it, lora_site[0]. */
 #ifndef LLAMAD_OP_H
 #define LLAMAD_OP_H

@@ -40,6 +40,7 @@ static void forget(struct lora_table *t, const struct lmd_host *h, uint32_t i)
 {
 	h->free(h->ctx, t->v[i].a);
 	h->free(h->ctx, t->v[i].b);
+	h->free(h->ctx, t->v[i].gain);
 	t->n--;
 	memmove(&t->v[i], &t->v[i + 1],
 		(t->n - i) * sizeof(*t->v));
@@ -86,6 +87,7 @@ enum lmd_status lora_bind(struct lora_table *t, const struct lmd_host *h,
 {
 	uint32_t i = lower_bound(t, key(b->slot, b->site));
 	bool have = lora_find(t, b->slot, b->site) != NULL;
+	const float *gain = LMD_HAS(b, gain) ? b->gain : NULL;
 	struct lora x = {
 		.slot = b->slot,
 		.site = b->site,
@@ -108,9 +110,11 @@ enum lmd_status lora_bind(struct lora_table *t, const struct lmd_host *h,
 				"adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
 				b->site, b->n, b->k, b->rank);
 	if (!copy(h, b->a, x.n_stack, x.rank, x.k, &x.a) ||
-	    !copy(h, b->b, x.n_stack, x.n, x.rank ? x.rank : 1, &x.b) || (!have && !grow(t, h))) {
+	    !copy(h, b->b, x.n_stack, x.n, x.rank ? x.rank : 1, &x.b) ||
+	    (gain && !copy(h, gain, x.n_stack, x.n, 1, &x.gain)) || (!have && !grow(t, h))) {
 		h->free(h->ctx, x.a);
 		h->free(h->ctx, x.b);
+		h->free(h->ctx, x.gain);
 		return lmd_fail(err, LMD_NOMEM,
 				"adapter slot %u, site %u: no memory for rank %u of "
 				"[%u, %u]",
@@ -131,6 +135,16 @@ void lora_fini(struct lora_table *t, const struct lmd_host *h)
 		forget(t, h, t->n - 1);
 	h->free(h->ctx, t->v);
 	*t = (struct lora_table){0};
+}
+
+void lora_gain(const struct lora *ad, uint32_t slice, uint32_t n, float *out)
+{
+	const float *g = ad ? ad->gain : NULL;
+
+	if (g && ad->n_stack > 1)
+		g += (size_t)slice * ad->n;
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = g ? g[i] : 1;
 }
 
 enum lmd_status lora_sites_add(struct lora_sites *s, const struct lmd_host *h,

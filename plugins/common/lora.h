@@ -17,6 +17,7 @@ struct lora {
 	float scale;
 	float *a; /* [n_stack][rank][k] */
 	float *b; /* [n_stack][n][rank] */
+	float *gain; /* [n_stack][n]; NULL: 1 */
 };
 
 /* A zeroed struct is an empty table. */
@@ -31,6 +32,15 @@ const struct lora *lora_find(const struct lora_table *t, uint32_t slot, uint32_t
 enum lmd_status lora_bind(struct lora_table *t, const struct lmd_host *host,
 			  const struct lmd_adapter_bind *b, struct lmd_error *err);
 void lora_fini(struct lora_table *t, const struct lmd_host *host);
+
+/* Fills in the factors of a slice, out[n]; ad may be NULL. */
+void lora_gain(const struct lora *ad, uint32_t slice, uint32_t n, float *out);
+/* Returns y with what an adapter adds, and its factor: at[0] and at[n], as the backends store them for each
+ * output. */
+static inline float lora_apply(float y, const float *at, size_t n)
+{
+	return (y + at[0]) * at[n];
+}
 
 /* A place in a plan where adapters apply, and the shape of the weight there. */
 struct lora_site {

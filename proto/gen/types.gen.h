@@ -1244,6 +1244,13 @@ struct lmi_wire_req_generate {
 	/* With context_shift: how many tokens after those are dropped at a time; 0 = half of
 	 * them. (tokens; 0..2097152; default 0) */
 	int64_t n_discard;
+	/* Passages of the prompt of at least so many tokens that the prefix cache knows at
+	 * other positions, because something before them was edited, are not computed: their
+	 * rows are moved to the new positions. That is an approximation. 0 = off. Refused for
+	 * models whose rows cannot be moved, and with durable. Defaults to the preset's value,
+	 * or 0. (tokens; 0..2097152) */
+	bool has_cache_reuse;
+	int64_t cache_reuse;
 	/* Stop sequences. The answer ends before the first of them. */
 	const struct lmd_str *stop;
 	uint32_t n_stop;

@@ -6,6 +6,7 @@ merged.
 
 import copy
 import json
+import math
 import os
 import struct
 import sys
@@ -155,6 +156,57 @@ def low_rank(t, tmp):
         t.same(f"{name} on a GGUF file", t.logits(file, model, "--lora", lora + ":0.5"), want)
 
 
+def dora(t, tmp):
+    """Rows of the sum of weight and adapter get the lengths of the adapter (arXiv 2402.09353)."""
+    for name, stems in [c for c in CASES if c[0] in ("llama", "qwen2", "phi3", "gpt2")]:
+        model = t.models[name]
+        conv1d = name == "gpt2"
+        shapes = dict(model["tensors"])
+        tensors, deltas = [], {}
+        for weight, n, k in pairs_of(model, stems, conv1d):
+            stem = "base_model.model." + weight[: -len(".weight")]
+            a = folders.values(stem + "A", [RANK, k])
+            b = folders.values(stem + "B", [n, RANK])
+            m = [1 + 4 * abs(v) for v in folders.values(stem + "m", [n])]
+            tensors.append((stem + ".lora_A.weight", "F32", [RANK, k], folders.pack(a, "F32")))
+            tensors.append((stem + ".lora_B.weight", "F32", [n, RANK], folders.pack(b, "F32")))
+            tensors.append((stem + ".lora_magnitude_vector", "F32", [n], folders.pack(m, "F32")))
+            base = folders.values(weight, shapes[weight])
+            low = matmul(b, a, n, RANK, k)
+            d = [0.0] * (n * k)
+            for i in range(n):
+                at = [j * n + i if conv1d else i * k + j for j in range(k)]
+                row = [base[p] + 0.5 * ALPHA / RANK * low[i * k + j] for j, p in enumerate(at)]
+                length = math.sqrt(sum(v * v for v in row))
+                for j, p in enumerate(at):
+                    d[p] = m[i] * row[j] / length - base[p]
+            deltas[weight] = d
+        base, whole = os.path.join(tmp, name), os.path.join(tmp, name + "-dora-merged")
+        lora = os.path.join(tmp, name + "-dora")
+        merged(whole, model, deltas)
+        write_peft(lora, tensors, use_dora=True)
+        plain = t.logits(base, model)[0]
+        for backend in BACKENDS:
+            want = t.logits(whole, model, backend=backend)
+            t.same(f"DoRA of {name} on {backend}",
+                   t.logits(base, model, "--lora", lora + ":0.5", backend=backend), want, plain)
+        file = os.path.join(tmp, name + ".gguf")
+        t.same(f"DoRA of {name} on a GGUF file",
+               t.logits(file, model, "--lora", lora + ":0.5"), want)
+        out = os.path.join(tmp, name + "-dora.gguf")
+        r = t.run("export-lora", file, "-o", out, "--lora", lora + ":0.5")
+        t.verdict(f"DoRA of {name} merged", r.stderr.strip() if r.returncode else "")
+        t.same(f"DoRA of {name}, merged file", t.logits(out, model), want)
+        args = ("debug", "logits", base, "--tokens", "1", "-o", os.path.join(tmp, "o"), "--lora")
+        t.refused(f"DoRA of {name} twice", ["DoRA", "combined"], *args, lora, "--lora", lora)
+        bad = os.path.join(tmp, "bad-dora")
+        write_peft(bad, tensors[:2], use_dora=True)
+        t.refused(f"DoRA of {name}, no lengths", ["lora_magnitude_vector", "missing"], *args, bad)
+        short = (tensors[2][0], "F32", [3], tensors[2][3][:12])
+        write_peft(bad, tensors[:2] + [short], use_dora=True)
+        t.refused(f"DoRA of {name}, three lengths", ["3 values"], *args, bad)
+
+
 def embeddings(t, tmp):
     model = t.models["qwen2"]
     n, k = 48, 64
@@ -238,7 +290,8 @@ def gguf_adapter(t, tmp):
     pair = [(stem + ".lora_A.weight", "F32", [RANK, 64], folders.pack([0.1] * 64 * RANK, "F32")),
             (stem + ".lora_B.weight", "F32", [64, RANK], folders.pack([0.1] * 64 * RANK, "F32"))]
     for name, words, tensors_, config in [
-        ("DoRA", ["use_dora"], pair, {"use_dora": True}),
+        ("DoRA without use_dora", ["lora_magnitude_vector"],
+         pair + [(stem + ".lora_magnitude_vector", "F32", [64], b"\0" * 256)], {}),
         ("another method", ["peft_type", "IA3"], pair, {"peft_type": "IA3"}),
         ("alpha", ["lora_alpha"], pair, {"lora_alpha": "x"}),
         ("half a pair", ["lora_B"], pair[:1], {}),
@@ -300,6 +353,7 @@ def main():
     t = Adapters(llamactl, models)
     with tempfile.TemporaryDirectory() as tmp:
         low_rank(t, tmp)
+        dora(t, tmp)
         embeddings(t, tmp)
         gguf_adapter(t, tmp)
         control_vector(t, tmp)

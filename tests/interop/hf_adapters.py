@@ -24,18 +24,21 @@ TARGETS = {
 }
 
 
-def compare(folder, llamactl, name, rslora):
+def compare(folder, llamactl, name, rslora, dora):
     path, lora = os.path.join(folder, name), os.path.join(folder, name + "-lora")
     hf_models.make(name, path)
     model = transformers.AutoModelForCausalLM.from_pretrained(path, attn_implementation="eager",
                                                               dtype=torch.float32)
-    config = peft.LoraConfig(r=4, lora_alpha=6, target_modules=TARGETS[name], use_rslora=rslora,
-                             task_type="CAUSAL_LM")
+    targets = [x for x in TARGETS[name] if not dora or x != "embed_tokens"]
+    config = peft.LoraConfig(r=4, lora_alpha=6, target_modules=targets, use_rslora=rslora,
+                             use_dora=dora, task_type="CAUSAL_LM")
     torch.manual_seed(7)
     model = peft.get_peft_model(model, config).eval()
     with torch.no_grad():
         for key, p in model.named_parameters():
-            if "lora_" in key:
+            if "lora_magnitude_vector" in key:
+                p.mul_(1 + 0.3 * torch.rand_like(p))
+            elif "lora_" in key:
                 p.copy_(torch.randn_like(p) * 0.2)
         logits = model(torch.tensor([hf_models.TOKENS])).logits[0].float()
     model.save_pretrained(lora)
@@ -54,11 +57,13 @@ def compare(folder, llamactl, name, rslora):
 def main():
     folder, llamactl = sys.argv[1:3]
     failed = 0
-    for i, name in enumerate(TARGETS):
-        why = compare(folder, llamactl, name, i % 2 == 1)
-        failed += bool(why)
-        print(f"{'FAIL' if why else 'ok  '} adapter of {name}: {why}")
-    print(f"CASES: adapters of PEFT: {len(TARGETS) - failed} passed, {failed} failed, 0 skipped")
+    for dora in False, True:
+        for i, name in enumerate(TARGETS):
+            why = compare(folder, llamactl, name, i % 2 == 1, dora)
+            failed += bool(why)
+            kind = "DoRA" if dora else "adapter"
+            print(f"{'FAIL' if why else 'ok  '} {kind} of {name}: {why}")
+    print(f"CASES: adapters of PEFT: {2 * len(TARGETS) - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
 

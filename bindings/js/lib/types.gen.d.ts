@@ -904,6 +904,8 @@ export interface GenerateRequest {
   n_keep?: number;
   /** With context_shift: how many tokens after those are dropped at a time; 0 = half of them. In tokens. */
   n_discard?: number;
+  /** Passages of the prompt of at least so many tokens that the prefix cache knows at other positions, because something before them was edited, are not computed: their rows are moved to the new positions. That is an approximation. 0 = off. Refused for models whose rows cannot be moved, and with durable. Defaults to the preset's value, or 0. In tokens. */
+  cache_reuse?: number;
   /** Stop sequences. The answer ends before the first of them. */
   stop?: Array<Text>;
   /** Tokens that end the answer, which is what precedes them. */

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 12
+REVISION = 13
 
 
 M = TypeVar("M", bound="Message")
@@ -1440,6 +1440,12 @@ class GenerateRequest(Request[GenerateReply]):
     #: With context_shift: how many tokens after those are dropped at a time; 0 = half of them.
     #: (tokens, at least 0, at most 2097152)
     n_discard: int = field(default=0, metadata={"wire": "n_discard", "default": 0})
+    #: Passages of the prompt of at least so many tokens that the prefix cache knows at other
+    #: positions, because something before them was edited, are not computed: their rows are moved
+    #: to the new positions. That is an approximation. 0 = off. Refused for models whose rows
+    #: cannot be moved, and with durable. Defaults to the preset's value, or 0. (tokens, at least
+    #: 0, at most 2097152)
+    cache_reuse: Union[int, None] = field(default=None, metadata={"wire": "cache_reuse"})
     #: Stop sequences. The answer ends before the first of them.
     stop: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "stop", "default": []})
     #: Tokens that end the answer, which is what precedes them.
@@ -1670,6 +1676,12 @@ class GenerateParams(TypedDict, total=False):
     #: With context_shift: how many tokens after those are dropped at a time; 0 = half of them.
     #: (tokens, at least 0, at most 2097152)
     n_discard: Union[int, None]
+    #: Passages of the prompt of at least so many tokens that the prefix cache knows at other
+    #: positions, because something before them was edited, are not computed: their rows are moved
+    #: to the new positions. That is an approximation. 0 = off. Refused for models whose rows
+    #: cannot be moved, and with durable. Defaults to the preset's value, or 0. (tokens, at least
+    #: 0, at most 2097152)
+    cache_reuse: Union[int, None]
     #: Stop sequences. The answer ends before the first of them.
     stop: Union[Union[str, bytes, Sequence[Union[str, bytes]]], None]
     #: Tokens that end the answer, which is what precedes them.

@@ -65,11 +65,17 @@ struct lmi_adapter_pair *lmi_adapter_get_pair(struct lmi_adapter_file *f, const 
 const struct lmd_tensor *lmi_adapter_find_base(const struct lmi_adapter_file *f, const char *site,
 					       const char *what, struct lmd_error *err)
 {
+	return lmi_adapter_find_tensor(f->base, site, what, err);
+}
+
+const struct lmd_tensor *lmi_adapter_find_tensor(const struct lmd_model *m, const char *site,
+						 const char *what, struct lmd_error *err)
+{
 	const struct lmd_tensor *t;
 	char name[128];
 
 	(void)snprintf(name, sizeof(name), "%.100s.weight", site);
-	t = f->base->find_tensor(f->base, name);
+	t = m->find_tensor(m, name);
 	if (!t)
 		(void)lmd_fail(err, LMD_NOTFOUND, "%s: the model has no tensor %s", what, name);
 	return t;

@@ -10,13 +10,15 @@
 #ifndef LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H
 #define LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "llamad/model.h"
 #include "llamad/status.h"
 
 /* What an adapter does to one weight: scale * b (a x) is added to the weight's output for input x;
- * with rank 0, the vector scale * b is added. */
+ * with rank 0, the vector scale * b is added.  With a magnitude (DoRA, arXiv 2402.09353), the rows of
+ * weight and adapter together are scaled to these lengths. */
 struct lmi_adapter_pair {
 	const char *site; /* name of the weight without ".weight" */
 	uint32_t rank, n, k;
@@ -24,6 +26,9 @@ struct lmi_adapter_pair {
 	float *a;         /* [n_slice][rank][k]; k is the number of tokens for embeddings */
 	float *b;         /* [n_slice][n][rank]; rank 0: [n] */
 	float scale;      /* from the file: alpha / rank */
+	float *magnitude; /* [n_slice][n], NaN: the row keeps its length; NULL: all do */
+	float *gain;	  /* [n_slice][n] magnitude / length, from lmi_adapter_set_gains; NULL: none */
+	bool has_magnitude;
 };
 
 struct lmi_adapter_file;
@@ -42,6 +47,11 @@ enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path
 enum lmd_status lmi_adapter_open_sizes(struct lmi_adapter_file **out, const char *path,
 				       const struct lmd_model *base,
 				       struct lmi_plugin_registry *plugins, struct lmd_error *err);
+/* Computes the gains of all pairs with a magnitude from the base model's weights, whose data must be
+ * mapped; the adapter's pairs will be applied with `scale` times their own.  Reads each such weight once.
+ * LMD_CANCELLED: the word of the thread (cancel.h) was set. */
+enum lmd_status lmi_adapter_set_gains(struct lmi_adapter_file *f, const struct lmd_model *base,
+				      float scale, struct lmd_error *err);
 /* f may be NULL. */
 void lmi_adapter_close(struct lmi_adapter_file *f);
 

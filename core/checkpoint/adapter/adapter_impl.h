@@ -33,6 +33,11 @@ struct lmi_adapter_pair *lmi_adapter_get_pair(struct lmi_adapter_file *f, const 
  * none. */
 const struct lmd_tensor *lmi_adapter_find_base(const struct lmi_adapter_file *f, const char *site,
 					       const char *what, struct lmd_error *err);
+/* As lmi_adapter_find_base, for any model. */
+const struct lmd_tensor *lmi_adapter_find_tensor(const struct lmd_model *m, const char *site,
+						 const char *what, struct lmd_error *err);
+/* The gain of a row, counted over all slices, of weight and adapter together: v[k]. */
+float lmi_adapter_gain(const struct lmi_adapter_pair *p, size_t row, const float *v);
 
 enum lmd_status lmi_adapter_read_gguf(struct lmi_adapter_file *f, const char *path,
 				      struct lmd_error *err);

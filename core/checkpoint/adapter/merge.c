@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/checkpoint/adapter/adapter_impl.h"
 #include "core/quant/quant.h"
 
 #define PIECE_BYTES (4u << 20) /* of floats */
@@ -138,6 +139,12 @@ static void add_row(const struct lmi_adapter_pair *p, float scale, uint64_t row,
 	}
 }
 
+static void scale_row(float *v, uint64_t width, float f)
+{
+	for (uint64_t c = 0; c < width; c++)
+		v[c] *= f;
+}
+
 static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uint64_t row0,
 				  uint64_t n, struct lmd_error *err)
 {
@@ -159,9 +166,14 @@ static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uin
 	for (uint32_t i = 0; i < j->m->n; i++) {
 		const struct lmi_adapter_pair *p = pair_for(j->m, i, t->name);
 
-		for (uint64_t r = 0; p && r < n; r++)
-			add_row(p, p->scale * j->m->scales[i], row0 + r, j->v + r * width, width,
+		for (uint64_t r = 0; p && r < n; r++) {
+			float *v = j->v + r * width;
+
+			add_row(p, p->scale * j->m->scales[i], row0 + r, v, width,
 				(uint64_t)t->dims[1]);
+			if (p->magnitude)
+				scale_row(v, width, lmi_adapter_gain(p, (size_t)(row0 + r), v));
+		}
 	}
 	for (uint64_t r = 0; r < n; r++)
 		to->quant(j->v + r * width, j->out + r * out, (size_t)width, NULL);

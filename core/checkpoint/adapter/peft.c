@@ -4,6 +4,7 @@
  * tensors
  *
  *     base_model.model.STEM.lora_A.weight [rank, in]     STEM.lora_B.weight [out, rank]
+ *     base_model.model.STEM.lora_magnitude_vector [out]    with "use_dora"
  *     base_model.model.STEM.lora_embedding_A [rank, tokens]    STEM.lora_embedding_B [width, rank]
  *
  * where STEM is a name of the checkpoint.  The tables of its model family map names to ours; if
@@ -33,7 +34,7 @@ struct peft {
 	struct lmi_checkpoint_maps maps;
 	uint32_t n_head, n_head_kv, head_dim, n_expert;
 	double alpha;
-	bool rslora;
+	bool rslora, dora;
 	struct lmd_error *err;
 };
 
@@ -117,10 +118,6 @@ static enum lmd_status check_config(struct peft *p)
 				"adapter_config.json: \"peft_type\" is %.40s, must be LORA",
 				lmi_json_node_is(t, LMI_JSON_STRING) ? t->u.s
 								     : lmi_json_node_kind(t));
-	if (is_true(lmi_json_node_get(o, "use_dora")))
-		return lmd_fail(p->err, LMD_UNSUPPORTED,
-				"adapter_config.json: \"use_dora\": DoRA is not supported; merge "
-				"the adapter into the model");
 	if (lmi_json_node_is(alphas, LMI_JSON_OBJECT) && alphas->n)
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
 				"adapter_config.json: \"alpha_pattern\" has %u entries, but only "
@@ -133,6 +130,7 @@ static enum lmd_status check_config(struct peft *p)
 				"1e9",
 				lmi_json_node_kind(lmi_json_node_get(o, "lora_alpha")));
 	p->rslora = is_true(lmi_json_node_get(o, "use_rslora"));
+	p->dora = is_true(lmi_json_node_get(o, "use_dora"));
 	return read_invocation(p, lmi_json_node_get(o, "alora_invocation_tokens"));
 }
 
@@ -284,11 +282,43 @@ static bool is_rearranged(const struct lmd_checkpoint_how *how)
 }
 
 struct found {
-	const struct lmi_st_tensor *a, *b;
+	const struct lmi_st_tensor *a, *b, *magnitude; /* NULL: it has none */
 	const struct lmd_checkpoint_row *row;
 	uint32_t il, expert;
 	bool embd;
 };
+
+/* Gives rows of a slice of a pair their lengths. */
+static enum lmd_status put_magnitude(struct peft *p, const struct found *x, uint32_t slice,
+				     struct lmi_adapter_pair *to)
+{
+	size_t all = (size_t)to->n_slice * to->n;
+	enum lmd_status st;
+	float *v = NULL;
+
+	to->has_magnitude = true;
+	if (p->f->sizes_only)
+		return LMD_OK;
+	if (!to->magnitude) {
+		to->magnitude = lmi_arena_array(p->f->arena, all, sizeof(float));
+		for (size_t i = 0; to->magnitude && i < all; i++)
+			to->magnitude[i] = NAN;
+	}
+	if (!to->magnitude)
+		return lmd_fail(p->err, LMD_NOMEM, "tensor %.80s: no memory for its values",
+				x->magnitude->name);
+	st = read_values(p, x->magnitude, &v);
+	for (uint32_t u = 0; st == LMD_OK && u < to->n; u++) {
+		float m = v[b_row(p, x->row, u)]; /* as for B, so it is below n */
+
+		if (!isfinite(m))
+			st = lmd_fail(p->err, LMD_INVALID, "tensor %.80s: value %u is not a number",
+				      x->magnitude->name, u);
+		to->magnitude[(size_t)slice * to->n + u] = m;
+	}
+	lmi_free(v);
+	return st;
+}
 
 static enum lmd_status put_pair(struct peft *p, const struct found *x)
 {
@@ -341,7 +371,10 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 					      x->b->name, n);
 		}
 		to->scale = (float)(p->alpha / (p->rslora ? sqrt(rank) : rank));
-	} else if (!to && st == LMD_OK) {
+	}
+	if (to && st == LMD_OK && x->magnitude)
+		st = put_magnitude(p, x, slice, to);
+	if (!to && st == LMD_OK) {
 		st = p->err ? p->err->status : LMD_INVALID;
 	}
 	lmi_free(va);
@@ -360,6 +393,37 @@ static bool strip_name(const char *name, const char *tail, char *stem, size_t ro
 	return true;
 }
 
+/* Finds the lengths of the rows of a pair, of which `stem` is the part of its tensors' names before the
+ * ending. Only adapters with use_dora have them, and have them for every pair. */
+static enum lmd_status find_magnitude(struct peft *p, const char *stem, size_t n, struct found *x)
+{
+	static const char *const tails[] = {".lora_magnitude_vector", ".lora_magnitude_vector.weight",
+					    ".lora_magnitude_vector.default.weight"};
+	char name[LMI_ST_NAME_BYTES + 48];
+
+	if (!p->dora)
+		return LMD_OK;
+	if (x->embd)
+		return lmd_fail(p->err, LMD_UNSUPPORTED,
+				"tensor %.80s: DoRA of embeddings is not supported; merge the adapter "
+				"into the model",
+				x->a->name);
+	for (size_t i = 0; !x->magnitude && i < LMD_LEN(tails); i++) {
+		(void)snprintf(name, sizeof(name), "%.*s%s", (int)n, stem, tails[i]);
+		x->magnitude = lmi_st_find(&p->st, name);
+	}
+	if (!x->magnitude)
+		return lmd_fail(p->err, LMD_CORRUPT,
+				"tensor %.80s is present, but %.*s.lora_magnitude_vector is missing, "
+				"although adapter_config.json has \"use_dora\"",
+				x->a->name, (int)(n < 80 ? n : 80), stem);
+	if (lmi_st_elems(x->magnitude) != (uint64_t)x->b->dims[0])
+		return lmd_fail(p->err, LMD_INVALID, "tensor %.80s: %llu values; %.80s has %llu rows",
+				x->magnitude->name, (unsigned long long)lmi_st_elems(x->magnitude),
+				x->b->name, (unsigned long long)x->b->dims[0]);
+	return LMD_OK;
+}
+
 /* Reads one tensor of the file: the A of a pair, or its B. */
 static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t)
 {
@@ -371,6 +435,7 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 		     {".lora_embedding_A", ".lora_embedding_B", true}};
 	char stem[LMI_ST_NAME_BYTES + 1], other[LMI_ST_NAME_BYTES + 32];
 	size_t n = strlen(t->name);
+	enum lmd_status st;
 
 	for (size_t i = 0; i < LMD_LEN(tails); i++) {
 		struct found x = {.embd = tails[i].embd};
@@ -406,8 +471,11 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 					t->name, p->f->base->arch);
 		x.il = num[0];
 		x.expert = num[1];
-		return put_pair(p, &x);
+		st = find_magnitude(p, t->name, n - k, &x);
+		return st == LMD_OK ? put_pair(p, &x) : st;
 	}
+	if (p->dora && strstr(t->name, ".lora_magnitude_vector"))
+		return LMD_OK; /* read with its pair */
 	/* PEFT saves the model's own embeddings next to a pair for them. */
 	if (strip_name(t->name, ".base_layer.weight", stem, sizeof(stem)) ||
 	    strip_name(t->name, ".base_layer.bias", stem, sizeof(stem)))

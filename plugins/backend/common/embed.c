@@ -68,6 +68,7 @@ static void add_adapter(const struct embed *e, uint32_t row, uint32_t id, float 
 		for (uint32_t j = 0; j < ad->rank; j++)
 			sum += ad->b[(size_t)c * ad->rank + j] * ad->a[(size_t)j * ad->k + id];
 		y[c] += e->op->scale * ad->scale * sum;
+		y[c] *= ad->gain ? ad->gain[c] : 1;
 	}
 }
 

@@ -25,13 +25,13 @@ static void epilogue(const struct linear_out *o, uint32_t item, uint32_t slice, 
 		     uint32_t n, float *v)
 {
 	const struct lmd_op_linear *op = o->l->op;
-	const float *delta =
-		o->delta ? o->delta + item * linear_cols(op, o->w) + column(o, slice, n0) : NULL;
+	const size_t cols = linear_cols(op, o->w);
+	const float *delta = o->delta ? o->delta + item * 2 * cols + column(o, slice, n0) : NULL;
 
 	for (uint32_t i = 0; o->w->n_scale && i < n; i++)
 		v[i] *= host_mem_weight_scale(o->w, slice, n0 + i);
 	for (uint32_t i = 0; delta && i < n; i++)
-		v[i] += delta[i];
+		v[i] = lora_apply(v[i], delta + i, cols);
 	for (uint32_t i = 0; op->scale != 1.0f && i < n; i++)
 		v[i] *= op->scale;
 	for (uint32_t i = 0; o->w->n_bias && i < n; i++)

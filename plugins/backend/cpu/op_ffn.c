@@ -61,7 +61,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		most = bytes > most ? bytes : most;
 		if (host_mem_lora_wanted(b->host_mem.plan, f->lora_site[i]))
 			host_mem_need(&b->host_mem.shared_bytes, n,
-				      b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
+				      2ull * b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
 					      sizeof(float));
 	}
 	host_mem_need(&b->host_mem.part_bytes, 1, most);
@@ -111,7 +111,7 @@ static void setup_memory(struct ffn *f, char *scratch)
 	f->hidden = host_mem_take(&shared, f->n, f->width * sizeof(float));
 	for (int i = 0; f->lora && i < 3; i++) {
 		if (f->w[i] && host_mem_lora_wanted(f->r->host_mem.plan, o->lora_site[i]))
-			f->delta[i] = host_mem_take(&shared, f->n, f->w[i]->n * sizeof(float));
+			f->delta[i] = host_mem_take(&shared, f->n, 2ull * f->w[i]->n * sizeof(float));
 	}
 	f->scratch = scratch;
 }
@@ -147,19 +147,19 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const struct cpu_x
 		cpu_lora_row(
 			f->r, f->op->lora_site[i],
 			host_mem_lora_slot(&f->r->host_mem, f->x.space, (uint32_t)(row / f->heads)),
-			0, x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+			0, x->row[row], x->k, f->w[i]->n, f->delta[i] + row * 2 * f->w[i]->n);
 }
 
 /* Applies scale, adapter and bias to n outputs of weight i. */
 static void finish(const struct ffn *f, int i, uint32_t item, uint32_t n0, uint32_t n, float *v)
 {
 	const struct lmd_weight *w = f->w[i];
-	const float *delta = f->delta[i] ? f->delta[i] + (size_t)item * w->n + n0 : NULL;
+	const float *delta = f->delta[i] ? f->delta[i] + (size_t)item * 2 * w->n + n0 : NULL;
 
 	for (uint32_t j = 0; w->n_scale && j < n; j++)
 		v[j] *= host_mem_weight_scale(w, 0, n0 + j);
 	for (uint32_t j = 0; delta && j < n; j++)
-		v[j] += delta[j];
+		v[j] = lora_apply(v[j], delta + j, w->n);
 	for (uint32_t j = 0; w->n_bias && j < n; j++)
 		v[j] += host_mem_weight_bias(w, 0, n0 + j);
 }

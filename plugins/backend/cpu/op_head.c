@@ -34,7 +34,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / w->k, w->k, forms);
 	cpu_product_need(b, &b->host_mem.part_bytes, w, rows);
 	if (host_mem_lora_wanted(b->host_mem.plan, h->lora_site))
-		host_mem_need(&b->host_mem.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
+		host_mem_need(&b->host_mem.shared_bytes, rows,
+			      2 * (uint64_t)w->n * sizeof(float));
 	st = host_mem_add_site(&b->compiled_plan->host_mem, h->lora_site, h->w, false, err);
 	return st == LMD_OK ? host_mem_flatten(&b->host_mem, h->bias, err) : st;
 }
@@ -69,7 +70,7 @@ static void setup_memory(struct head *h, char *scratch)
 	h->px = cpu_x_take(h->small ? &scratch : &shared, h->n, h->w->k,
 			   cpu_forms_of(r->dev, &h->w, 1));
 	if (h->lora)
-		h->delta = host_mem_take(&shared, h->n, (uint64_t)h->w->n * sizeof(float));
+		h->delta = host_mem_take(&shared, h->n, 2 * (uint64_t)h->w->n * sizeof(float));
 	if (h->op->bias != LMD_NONE)
 		h->bias = r->compiled_plan->host_mem.weights[h->op->bias]->flat;
 	h->scratch = scratch;
@@ -101,7 +102,7 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 	for (uint32_t i = 0; h->w->n_scale && i < n; i++)
 		v[i] *= host_mem_weight_scale(h->w, 0, n0 + i);
 	for (uint32_t i = 0; h->delta && i < n; i++)
-		v[i] += h->delta[(size_t)item * h->w->n + n0 + i];
+		v[i] = lora_apply(v[i], h->delta + (size_t)item * 2 * h->w->n + n0 + i, h->w->n);
 	for (uint32_t i = 0; h->op->scale != 1.0f && i < n; i++)
 		v[i] *= h->op->scale;
 	for (uint32_t i = 0; h->w->n_bias && i < n; i++)
@@ -131,7 +132,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		cpu_lora_row(r, h.op->lora_site,
 			     host_mem_lora_slot(&r->host_mem, LMD_SPACE_TOKENS,
 						(uint32_t)r->host_mem.step->out_row[i]),
-			     0, h.px.row[i], h.px.k, h.w->n, h.delta + (size_t)i * h.w->n);
+			     0, h.px.row[i], h.px.k, h.w->n, h.delta + (size_t)i * 2 * h.w->n);
 	if (p->host_mem.phase != 2)
 		return;
 	if (h.small)

@@ -71,7 +71,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		most = bytes > most ? bytes : most;
 		if (host_mem_lora_wanted(b->host_mem.plan, l->lora_site[i]))
 			host_mem_need(&b->host_mem.shared_bytes, items,
-				      linear_cols(l, w) * sizeof(float));
+				      2 * linear_cols(l, w) * sizeof(float));
 	}
 	host_mem_need(&b->host_mem.part_bytes, 1, most);
 	return st;
@@ -113,7 +113,7 @@ static void setup_memory(struct linear *l, char *scratch)
 
 		if (r->lora && host_mem_lora_wanted(r->host_mem.plan, l->op->lora_site[i]))
 			l->delta[i] = host_mem_take(&cursor, l->n_item,
-						    linear_cols(l->op, w) * sizeof(float));
+						    2 * linear_cols(l->op, w) * sizeof(float));
 	}
 }
 
@@ -162,7 +162,7 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 
 			cpu_lora_row(l->r, l->op->lora_site[j], slot, slice,
 				     l->px.row[i / divisor(l)], l->px.k, (uint32_t)n,
-				     l->delta[j] + i * n);
+				     l->delta[j] + i * 2 * n);
 		}
 	}
 }

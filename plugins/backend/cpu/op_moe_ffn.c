@@ -78,7 +78,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		most = bytes > most ? bytes : most;
 		if (host_mem_lora_wanted(b->host_mem.plan, o->lora_site[i]))
 			host_mem_need(&b->host_mem.shared_bytes, pairs,
-				      b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
+				      2ull * b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
 					      sizeof(float));
 	}
 	host_mem_need(&b->host_mem.part_bytes, 1, most);
@@ -124,7 +124,8 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 	for (int i = 0; m->lora && i < 3; i++) {
 		if (m->w[i] && !(m->fused && i == UP) &&
 		    host_mem_lora_wanted(r->host_mem.plan, o->lora_site[i]))
-			m->delta[i] = host_mem_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
+			m->delta[i] = host_mem_take(&cursor, m->n_pair,
+						    2ull * m->w[i]->n * sizeof(float));
 	}
 }
 
@@ -180,7 +181,7 @@ static void adapter(const struct moe *m, int i, uint64_t pair, const struct cpu_
 		     expert < m->w[i]->n_stack
 			     ? host_mem_lora_slot(&m->r->host_mem, m->x.space, row)
 			     : 0,
-		     expert, x->row[at], x->k, n, m->delta[i] + pair * n);
+		     expert, x->row[at], x->k, n, m->delta[i] + pair * 2 * n);
 }
 
 /* Applies scale, adapter and bias to n outputs of weight i, beginning with its row n0. */
@@ -191,11 +192,11 @@ static void finish(const struct moe *m, int i, uint32_t pair, uint32_t slice, ui
 	const float *delta = m->delta[m->fused && i == UP ? GATE : i];
 
 	if (delta)
-		delta += (size_t)pair * w->n + n0;
+		delta += (size_t)pair * 2 * w->n + n0;
 	for (uint32_t j = 0; w->n_scale && j < n; j++)
 		v[j] *= host_mem_weight_scale(w, slice, n0 + j);
 	for (uint32_t j = 0; delta && j < n; j++)
-		v[j] += delta[j];
+		v[j] = lora_apply(v[j], delta + j, w->n);
 	for (uint32_t j = 0; w->n_bias && j < n; j++)
 		v[j] += host_mem_weight_bias(w, slice, n0 + j);
 }

@@ -311,8 +311,11 @@ void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_
 	float ax[64];
 
 	memset(delta, 0, n * sizeof(*delta));
+	lora_gain(NULL, 0, n, delta + n);
 	if (!ad || ad->n != n || (ad->rank && ad->k != k) || s >= ad->n_stack)
 		return;
+	if (ad->gain)
+		lora_gain(ad, slice, n, delta + n);
 	b = ad->b + s * ad->n * (ad->rank ? ad->rank : 1);
 	for (uint32_t i = 0; !ad->rank && i < n; i++)
 		delta[i] = ad->scale * b[i];

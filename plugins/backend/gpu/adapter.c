@@ -88,6 +88,11 @@ enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 	if (st == LMD_OK && (!b->slot || b->slot >= GPU_N_SLOT))
 		st = lmd_fail(err, LMD_INVALID, "%s: adapter slot %u, 1..%u are there",
 			      dev->vendor->name, b->slot, GPU_N_SLOT - 1);
+	if (st == LMD_OK && b->b && LMD_HAS(b, gain) && b->gain)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "%s: adapter slot %u, site %u has factors of outputs (DoRA), which this "
+			      "backend does not apply; use backend cpu, or merge the adapter into the model",
+			      dev->vendor->name, b->slot, b->site);
 	if (st == LMD_OK && b->rank > GPU_MAX_RANK)
 		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: an adapter of rank %u, at most %u",
 			      dev->vendor->name, b->rank, GPU_MAX_RANK);

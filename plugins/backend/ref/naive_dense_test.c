@@ -111,6 +111,7 @@ void naive_embed(struct naive *n, const struct lmd_op *op)
 				one_hot[i] = id == i;
 			if (id >= 0)
 				y = (double)e->scale *
+				    lora_factor(n, e->lora_site, LMD_SPACE_TOKENS, r, 0, j % w) *
 				    (table(n, e->table, id, j % w) +
 				     lora(n, e->lora_site, LMD_SPACE_TOKENS, r, 0, one_hot, j % w));
 			else if (e->idx_kind == LMD_IDX_TOKEN && e->neg == LMD_NEG_ROW)
@@ -253,8 +254,10 @@ static void prologue(const struct naive *n, const struct lmd_operand *o, const s
 static double output(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t i,
 		     uint32_t site, uint32_t space, uint32_t row, const double *x)
 {
-	return wscale(n, weight_ref, slice, i) * product(n, weight_ref, slice, i, x) +
-	       lora(n, site, space, row, slice, x, i);
+	double y = wscale(n, weight_ref, slice, i) * product(n, weight_ref, slice, i, x) +
+		   lora(n, site, space, row, slice, x, i);
+
+	return lora_factor(n, site, space, row, slice, i) * y;
 }
 
 /* Stores y and r_out of a residual op. */

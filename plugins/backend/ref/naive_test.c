@@ -276,31 +276,46 @@ double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint3
 	return sum;
 }
 
-double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
-	    const double *x, uint32_t i)
+/* The adapter of a row at a site, or NULL. */
+static const struct lmd_adapter_bind *adapter_of(const struct naive *n, uint32_t site,
+						 uint32_t space, uint32_t row)
 {
 	int64_t t = token_of(n, space, row);
 	uint32_t slot = t < 0 || !n->s->lora_slot ? 0 : (uint32_t)n->s->lora_slot[t];
+
+	for (uint32_t j = 0; slot && site != LMD_NONE && j < n->c->n_adapter; j++)
+		if (n->c->adapters[j].slot == slot && n->c->adapters[j].site == site)
+			return &n->c->adapters[j];
+	return NULL;
+}
+
+double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
+	    const double *x, uint32_t i)
+{
+	const struct lmd_adapter_bind *a = adapter_of(n, site, space, row);
+	size_t s = a && a->n_stack > 1 ? slice : 0;
 	double sum = 0;
 
-	for (uint32_t j = 0; slot && site != LMD_NONE && j < n->c->n_adapter; j++) {
-		const struct lmd_adapter_bind *a = &n->c->adapters[j];
-		size_t s = a->n_stack > 1 ? slice : 0;
+	if (!a)
+		return 0;
+	if (!a->rank)
+		return (double)a->scale * (double)a->b[s * a->n + i];
+	for (uint32_t r = 0; r < a->rank; r++) {
+		double ax = 0;
 
-		if (a->slot != slot || a->site != site)
-			continue;
-		if (!a->rank)
-			return (double)a->scale * (double)a->b[s * a->n + i];
-		for (uint32_t r = 0; r < a->rank; r++) {
-			double ax = 0;
-
-			for (uint32_t e = 0; e < a->k; e++)
-				ax += (double)a->a[(s * a->rank + r) * a->k + e] * x[e];
-			sum += (double)a->b[(s * a->n + i) * a->rank + r] * ax;
-		}
-		return (double)a->scale * sum;
+		for (uint32_t e = 0; e < a->k; e++)
+			ax += (double)a->a[(s * a->rank + r) * a->k + e] * x[e];
+		sum += (double)a->b[(s * a->n + i) * a->rank + r] * ax;
 	}
-	return 0;
+	return (double)a->scale * sum;
+}
+
+double lora_factor(const struct naive *n, uint32_t site, uint32_t space, uint32_t row,
+		   uint32_t slice, uint32_t i)
+{
+	const struct lmd_adapter_bind *a = adapter_of(n, site, space, row);
+
+	return a && a->gain ? (double)a->gain[(a->n_stack > 1 ? slice : 0) * (size_t)a->n + i] : 1;
 }
 
 /* ---- caches ---- */

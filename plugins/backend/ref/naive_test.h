@@ -45,6 +45,9 @@ double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_
 /* Sum of x[i]*w[i]; rounds x if n_q8 and the weight's type ask for it. */
 double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
 	       const double *x);
+/* The factor that the adapter of a row has for output i. */
+double lora_factor(const struct naive *n, uint32_t site, uint32_t space, uint32_t row,
+		   uint32_t slice, uint32_t i);
 /* What the adapter of a row adds to output i of a slice at a site. */
 double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
 	    const double *x, uint32_t i);

@@ -51,7 +51,8 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		if (st != LMD_OK)
 			return st;
 		host_mem_need(&b->host_mem.shared_bytes, n,
-			      b->compiled_plan->host_mem.weights[weight_ref[i]]->n * sizeof(float));
+			      2ull * b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
+				      sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -84,7 +85,7 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 	f->v[1] = host_mem_take(&cursor, f->n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
 		if (f->w[i] && host_mem_lora_wanted(r->host_mem.plan, o->lora_site[i]))
-			f->delta[i] = host_mem_take(&cursor, f->n, f->w[i]->n * sizeof(float));
+			f->delta[i] = host_mem_take(&cursor, f->n, 2ull * f->w[i]->n * sizeof(float));
 	}
 }
 
@@ -94,7 +95,7 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const float *x)
 		ref_lora_row(
 			f->r, f->op->lora_site[i],
 			host_mem_lora_slot(&f->r->host_mem, f->x.space, (uint32_t)(row / f->heads)),
-			0, x, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+			0, x, f->w[i]->n, f->delta[i] + row * 2 * f->w[i]->n);
 }
 
 /* Applies scale, adapter and bias to an output of weight i. */
@@ -103,7 +104,7 @@ static float finish(const struct ffn *f, int i, uint32_t item, uint32_t c, float
 	float x = host_mem_weight_scale(f->w[i], 0, c) * v;
 
 	if (f->delta[i])
-		x += f->delta[i][(size_t)item * f->w[i]->n + c];
+		x = lora_apply(x, f->delta[i] + (size_t)item * 2 * f->w[i]->n + c, f->w[i]->n);
 	return x + host_mem_weight_bias(f->w[i], 0, c);
 }
 

@@ -30,7 +30,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	if (st != LMD_OK || !host_mem_lora_wanted(b->host_mem.plan, h->lora_site))
 		return st;
 	b->host_mem.n_phase = 3;
-	host_mem_need(&b->host_mem.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
+	host_mem_need(&b->host_mem.shared_bytes, rows, 2 * (uint64_t)w->n * sizeof(float));
 	return host_mem_add_site(&b->compiled_plan->host_mem, h->lora_site, h->w, false, err);
 }
 
@@ -43,7 +43,7 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 		float x = host_mem_weight_scale(h->w, 0, c) * v[i];
 
 		if (h->delta)
-			x += h->delta[(size_t)item * h->w->n + c];
+			x = lora_apply(x, h->delta + (size_t)item * 2 * h->w->n + c, h->w->n);
 		x = h->op->scale * x + host_mem_weight_bias(h->w, 0, c);
 		x = host_mem_softcap(x, h->op->softcap);
 		host_mem_put(&h->y, item, 0, c, h->bias ? x + h->bias[c] : x);
@@ -68,7 +68,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	h.px = ref_x_take(r, &cursor, r->host_mem.step->head->n_out, h.w->k);
 	if (lora)
 		h.delta = host_mem_take(&cursor, r->host_mem.step->head->n_out,
-					(uint64_t)h.w->n * sizeof(float));
+					2 * (uint64_t)h.w->n * sizeof(float));
 	if (h.op->bias != LMD_NONE)
 		h.bias = r->compiled_plan->host_mem.weights[h.op->bias]->flat;
 	if (p->phase == 0 || (p->phase == 1 && lora)) {
@@ -81,7 +81,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 			else
 				ref_lora_row(r, h.op->lora_site,
 					     host_mem_lora_slot(&r->host_mem, LMD_SPACE_TOKENS, t),
-					     0, h.px.row[i], h.w->n, h.delta + (size_t)i * h.w->n);
+					     0, h.px.row[i], h.w->n, h.delta + (size_t)i * 2 * h.w->n);
 		}
 		return;
 	}

@@ -69,7 +69,8 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 				       err);
 		if (st != LMD_OK)
 			return st;
-		host_mem_need(&b->host_mem.shared_bytes, items, outputs(l, w) * sizeof(float));
+		host_mem_need(&b->host_mem.shared_bytes, items,
+			      2 * outputs(l, w) * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -96,7 +97,7 @@ static void setup(struct lin *l, const struct ref_run *r, const struct lmd_op *o
 
 		if (host_mem_lora_wanted(r->host_mem.plan, l->op->lora_site[i]))
 			l->delta[i] = host_mem_take(&cursor, l->n_item,
-						    outputs(l->op, w) * sizeof(float));
+						    2 * outputs(l->op, w) * sizeof(float));
 	}
 }
 
@@ -138,7 +139,7 @@ static void adapters(const struct lin *l, const struct host_mem_part *p)
 					: 0;
 
 			ref_lora_row(l->r, l->op->lora_site[j], slot, slice,
-				     l->px.row[i / divisor(l)], (uint32_t)n, l->delta[j] + i * n);
+				     l->px.row[i / divisor(l)], (uint32_t)n, l->delta[j] + i * 2 * n);
 		}
 	}
 }
@@ -157,7 +158,7 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 		float x = host_mem_weight_scale(o->w, slice, c) * v[i];
 
 		if (o->delta)
-			x += o->delta[item * width + col];
+			x = lora_apply(x, o->delta + item * 2 * width + col, width);
 		x = op->scale * x + host_mem_weight_bias(o->w, slice, c);
 		x = host_mem_softcap(host_mem_act(op->act, op->p, x, 0, false), op->softcap);
 		if (clamp)

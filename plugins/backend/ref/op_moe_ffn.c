@@ -64,7 +64,8 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		if (st != LMD_OK)
 			return st;
 		host_mem_need(&b->host_mem.shared_bytes, pairs,
-			      b->compiled_plan->host_mem.weights[weight_ref[i]]->n * sizeof(float));
+			      2ull * b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
+				      sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -103,7 +104,8 @@ static void setup(struct moe *m, const struct ref_run *r, const struct lmd_op *o
 	m->d = host_mem_take(&cursor, m->n_pair, m->dim * sizeof(float));
 	for (int i = 0; i < 3; i++) {
 		if (m->w[i] && host_mem_lora_wanted(r->host_mem.plan, o->lora_site[i]))
-			m->delta[i] = host_mem_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
+			m->delta[i] = host_mem_take(&cursor, m->n_pair,
+						    2ull * m->w[i]->n * sizeof(float));
 	}
 }
 
@@ -144,7 +146,7 @@ static void adapter(const struct moe *m, int i, uint64_t pair, const float *x)
 		     expert < m->w[i]->n_stack
 			     ? host_mem_lora_slot(&m->r->host_mem, m->x.space, row)
 			     : 0,
-		     expert, x, n, m->delta[i] + pair * n);
+		     expert, x, n, m->delta[i] + pair * 2 * n);
 }
 
 struct out {
@@ -158,7 +160,7 @@ static float finish(const struct out *o, uint32_t pair, uint32_t slice, uint32_t
 	float x = host_mem_weight_scale(w, slice, c) * v;
 
 	if (o->m->delta[o->i])
-		x += o->m->delta[o->i][(size_t)pair * w->n + c];
+		x = lora_apply(x, o->m->delta[o->i] + (size_t)pair * 2 * w->n + c, w->n);
 	return x + host_mem_weight_bias(w, slice, c);
 }
 

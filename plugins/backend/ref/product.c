@@ -136,6 +136,7 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 	float ax[64];
 
 	memset(delta, 0, n * sizeof(*delta));
+	lora_gain(ad, slice, n, delta + n);
 	if (!ad)
 		return;
 	b = ad->b + s * ad->n * (ad->rank ? ad->rank : 1);

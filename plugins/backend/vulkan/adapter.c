@@ -193,6 +193,11 @@ enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 		st = lmd_fail(err, LMD_INVALID,
 			      "vulkan: adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
 			      b->site, b->n, b->k, b->rank);
+	if (st == LMD_OK && b->b && LMD_HAS(b, gain) && b->gain)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "vulkan: adapter slot %u, site %u has factors of outputs (DoRA), which this "
+			      "backend does not apply; use backend cpu, or merge the adapter into the model",
+			      b->slot, b->site);
 	if (st == LMD_OK)
 		st = find(dev, b->site, &s, err);
 	if (st == LMD_OK && b->b)
