@@ -63,6 +63,10 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 				"architecture %s: the draft layers do not attend to all tokens",
 				m->inst->model->arch);
 	m->width = (uint32_t)(lmi_engine_hidden_input(e) / sizeof(float));
+	if (m->width != lmi_inst_hidden_width(m->target))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"its plan reads hidden rows of %u numbers, but %.80s puts out %u", m->width,
+				m->target->model->name, lmi_inst_hidden_width(m->target));
 	m->own_width = m->n_block ? 0 : m->inst->desc.n_embd;
 	m->n_keep = LMI_ENGINE_NEXTN_KEEP < m->inst->n_batch ? LMI_ENGINE_NEXTN_KEEP : m->inst->n_batch;
 	e = m->inst->execs[m->next_exec];
@@ -163,6 +167,9 @@ static enum lmd_status read_map(struct lmi_engine_nextn *m, uint32_t n_vocab, st
 
 	if (d->token_map == LMD_NONE)
 		return LMD_OK;
+	if (d->token_map >= m->inst->model->n_tensors)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s: the map of tokens is tensor %u of %u",
+				m->inst->model->arch, d->token_map, m->inst->model->n_tensors);
 	t = &m->inst->model->tensors[d->token_map];
 	if ((t->dtype != LMD_DTYPE_I64 && t->dtype != LMD_DTYPE_I32 && t->dtype != LMD_DTYPE_F32) ||
 	    t->dims[0] > MAX_MAP || n_vocab > MAX_MAP)
