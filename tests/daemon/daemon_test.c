@@ -117,7 +117,7 @@ START_TEST(command_line)
 		{{"--check-config", "--config", "/no/such/file"}, 1, "/no/such/file"},
 		{{"--version"}, 0, "llamad 0."},
 		{{"--help"}, 0, "Exit status"},
-		{{"--check-config"}, 0, "prefix_disk_bytes = "},
+		{{"--check-config"}, 0, "repack_cache = "},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
