@@ -239,15 +239,6 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 	}
 }
 
-/* Returns about how many bytes an event's copies moved: those of the pages that were not skipped. */
-static uint64_t copied_bytes(const struct lmi_svc_prefix_work *w, const struct lmi_engine_event *ev)
-{
-	uint32_t n = ev->u.moved.n_token;
-	uint64_t n_copied = n - (w->n_skip * w->page_tokens < n ? w->n_skip * w->page_tokens : n);
-
-	return n ? (uint64_t)((double)ev->u.moved.n_bytes * (double)n_copied / n) : 0;
-}
-
 bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi_engine_event *ev)
 {
 	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
@@ -264,8 +255,8 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 		w->err = ev->u.error;
 	else if (ev->kind != LMI_ENGINE_EV_MOVED)
 		w->err.status = LMD_CANCELLED; /* the engine is being stopped */
-	if (ev->kind == LMI_ENGINE_EV_MOVED && !w->finds && ev->u.moved.n_bytes)
-		update_rate(&w->loaded->copy_ns_per_mib, ev->u.moved.ns, copied_bytes(w, ev));
+	if (ev->kind == LMI_ENGINE_EV_MOVED && ev->u.moved.n_copied)
+		update_rate(&w->loaded->copy_ns_per_mib, ev->u.moved.ns, ev->u.moved.n_copied);
 	if (w->err.status == LMD_OK && w->saves) {
 		w->saved = ev->u.moved.saved;
 		ev->u.moved.saved = NULL;
