@@ -278,6 +278,31 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 
 /* ---- the queues ---- */
 
+/* Returns how many of n pages of a text, with the state after them, memory has room for. */
+static uint32_t n_fit(const struct lmi_svc_prefix_work *w, uint32_t n)
+{
+	uint64_t most = w->svc->limits.prefix_memory_bytes, bytes;
+
+	while (n && (bytes = lmi_engine_saved_bytes(w->loaded->engine, n * w->page_tokens)) > most) {
+		uint32_t fewer = (uint32_t)((double)n * (double)most / (double)bytes);
+
+		n = fewer < n - 1 ? fewer : n - 1;
+	}
+	return n;
+}
+
+/* A text that is larger than memory would push itself out, and be copied again each time: without the disk, its
+ * beginning is kept, and with it nothing in memory. */
+static void fit_memory(struct lmi_svc_prefix_work *w)
+{
+	uint32_t n = w->in_memory ? n_fit(w, w->n_page) : w->n_page;
+
+	if (w->on_disk)
+		w->in_memory = w->in_memory && n == w->n_page;
+	else
+		w->n_page = n;
+}
+
 /* Creates work with its chain; NULL: no whole page, no prefix cache, or no memory. */
 static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 					  const struct lmi_svc_prefix_rows *r, bool saves)
@@ -300,9 +325,11 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	w->page_tokens = layout.page_tokens;
 	w->n_page = r->n_tokens / layout.page_tokens;
 	w->n_page = w->n_page < PAGES_MAX ? w->n_page : PAGES_MAX;
+	if (saves)
+		fit_memory(w);
 	n = (size_t)w->n_page * w->page_tokens;
-	w->tokens = lmi_alloc(n, sizeof(*w->tokens));
-	w->chain = lmi_alloc(w->n_page, sizeof(*w->chain));
+	w->tokens = n ? lmi_alloc(n, sizeof(*w->tokens)) : NULL;
+	w->chain = n ? lmi_alloc(w->n_page, sizeof(*w->chain)) : NULL;
 	if (w->tokens && w->chain && (w->in_memory || w->on_disk)) {
 		memcpy(w->tokens, r->tokens, n * sizeof(*w->tokens));
 		if (lmi_svc_prefix_make_chain(w))
