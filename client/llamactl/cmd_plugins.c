@@ -199,7 +199,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_plugins = {
 	       "folders, otherwise those that this program finds.\n\nStates: loaded; shadowed "
 	       "(everything it offers comes from a better or earlier file); refused (with the "
 	       "reason; none of its code has run, unless the reason was found in the loaded "
-	       "object); retired (replaced or removed while in use).\n\nWith --json each object "
+	       "object); retired (replaced or removed while in use). The state and the score of a "
+	       "backend do not say whether it has a device: see `llamactl devices` and `llamactl "
+	       "doctor`.\n\nWith --json each object "
 	       "has file, name, kinds, version, abi, state, reason, generation and factories; "
 	       "with --matrix it has op, case, weights and backends (backend, support and reason "
 	       "of each).",

@@ -94,6 +94,11 @@ touch "$dir/root/dev/dri/renderD128"
 # shellcheck disable=SC2086
 doctor $none
 finds warn gpu 'backend vulkan is not installed' 'apt install llamad-plugins-vulkan'
+if "$build/llamactl" plugins --factories --log error | grep -q 'backend  *vulkan '; then
+	# the backend is there, and the loader finds no driver
+	VK_DRIVER_FILES=$dir/none.json VK_ICD_FILENAMES=$dir/none.json doctor --log error
+	finds warn gpu '1 of Intel, and models cannot use it: backend vulkan: ' 'run --backend vulkan'
+fi
 echo 0x10de >"$gpu/vendor"
 touch "$dir/root/etc/systemd/system/llamad.service"
 # shellcheck disable=SC2086

@@ -67,7 +67,22 @@ static void on_factory(void *arg, const struct lmi_factory_info *info)
 	}
 }
 
-static void check_plugins(struct plugins *s)
+/* Asks the backend of a GPU for its devices: without one it can be loaded, but not used. */
+static void check_backend(struct plugins *s, struct lmi_plugin_registry *r, size_t i)
+{
+	const struct lmi_factory *f;
+	char why[sizeof(s->gpu[i])] = "";
+
+	if (!s->gpu_runs[i] || lmi_factory_take(r, LMD_KIND_BACKEND, gpu_backends[i], &f, NULL) != LMD_OK)
+		return;
+	s->gpu_runs[i] = f->ops.backend->enumerate(lmi_plugin_registry_host(r), NULL, 0, why, sizeof(why)) > 0;
+	if (!s->gpu_runs[i])
+		(void)snprintf(s->gpu[i], sizeof(s->gpu[i]), "%s", *why ? why : "it finds no device");
+	lmi_factory_give(r, f);
+}
+
+/* gpus: whether the machine has any. */
+static void check_plugins(struct plugins *s, bool gpus)
 {
 	struct lmi_plugin_registry *r;
 	struct lmi_ctl_finding *f;
@@ -78,6 +93,8 @@ static void check_plugins(struct plugins *s)
 		return;
 	}
 	lmi_plugin_registry_list(r, on_plugin, on_factory, s);
+	for (size_t i = 0; gpus && i < LMD_LEN(gpu_backends); i++)
+		check_backend(s, r, i);
 	if (*s->backends && s->n_archs) {
 		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "plugins",
 				   "%u are loaded, with %u architectures and backends %s",
@@ -171,8 +188,9 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 	int error;
 
 	if (s->gpu_runs[v->backend] && v->backend != VULKAN) {
-		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu", "%u of %s, used by backend %s", n,
-				   v->name, backend);
+		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu",
+				   "%u of %s, for models that are loaded with --backend %s", n, v->name,
+				   backend);
 		return;
 	}
 	if (s->gpu_runs[VULKAN]) { /* by a device of this vendor, or of another one */
@@ -209,7 +227,7 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 
 		(void)snprintf(f->text + n, sizeof(f->text) - n, "backend %s: %.200s",
 			       gpu_backends[which], s->gpu[which]);
-		lmi_ctl_health_type(f, "llamactl plugins --factories");
+		lmi_ctl_health_type(f, "llamactl run --backend %s MODEL", gpu_backends[which]);
 	}
 }
 
@@ -250,13 +268,13 @@ void lmi_ctl_health_devices(struct lmi_ctl_health *h)
 	unsigned n[LMD_LEN(vendors)] = {0}, all = 0;
 
 	root = root ? root : "";
-	check_plugins(&s);
 	count_gpus(root, n);
-	for (size_t i = 0; i < LMD_LEN(vendors); i++) {
+	for (size_t i = 0; i < LMD_LEN(vendors); i++)
+		all += n[i];
+	check_plugins(&s, all > 0);
+	for (size_t i = 0; i < LMD_LEN(vendors); i++)
 		if (n[i])
 			check_gpu(&s, root, &vendors[i], n[i]);
-		all += n[i];
-	}
 	check_drop_in(h, root, "net.conf", LMI_CTL_HEALTH_NOTE, "network",
 		      "the service has none: `llamactl pull` and clients on other machines need its drop-in "
 		      "net.conf");

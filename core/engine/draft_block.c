@@ -30,8 +30,8 @@ static bool begin(struct lmi_engine_draft_want *w)
 	const uint32_t n_done = w->n_tokens - 1;
 
 	w->n = 0;
-	if (d->off || !w->most || w->n_tokens >= d->cap || w->kv_seq != d->kv_seq ||
-	    d->first + d->n != n_done || lmi_kv_n_pending(kv, d->kv_seq))
+	if (d->off || !w->most || w->n_tokens >= d->cap || d->kv_seq == LMI_KV_NO_PAGE ||
+	    w->kv_seq != d->kv_seq || d->first + d->n != n_done || lmi_kv_n_pending(kv, d->kv_seq))
 		return false;
 	if (d->n && !lmi_engine_nextn_compute_kept(d, 0, w->tokens))
 		return false;
@@ -77,7 +77,7 @@ static uint32_t guess_once(struct lmi_engine_nextn *m, struct lmi_engine_draft_w
 
 	for (uint32_t i = 0; i < n; i++)
 		m->rows[i] = part_of(v[i]);
-	ok = lmi_engine_nextn_compute(m, m->next_exec, 0, n);
+	ok = !m->failed && lmi_engine_nextn_compute(m, m->next_exec, 0, n);
 	for (uint32_t i = 0; i < n; i++) {
 		struct lmi_engine_nextn_drafter *d = v[i]->drafter;
 
@@ -96,8 +96,8 @@ uint32_t lmi_engine_block_guess(struct lmi_engine_nextn *m, struct lmi_engine_dr
 	struct lmi_engine_draft_want *part[LMI_ENGINE_NEXTN_KEEP];
 	uint32_t n_part = 0, sum = 0;
 
-	for (uint32_t i = 0; i < n && !m->failed; i++) {
-		if (begin(&v[i]))
+	for (uint32_t i = 0; i < n; i++) {
+		if (!m->failed && begin(&v[i]))
 			part[n_part++] = &v[i];
 		if (n_part && (i + 1 == n || n_part == most || n_part == LMI_ENGINE_NEXTN_KEEP)) {
 			sum += guess_once(m, part, n_part);

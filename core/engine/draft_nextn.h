@@ -25,7 +25,7 @@ enum lmd_status lmi_engine_nextn_open_file(struct lmi_engine_nextn **out, struct
 					   const struct lmi_engine_model_opts *opts, uint32_t n_vocab,
 					   struct lmd_error *err);
 /* Returns the instance of the draft model; NULL: draft layers of the model itself. */
-const struct lmi_inst *lmi_engine_nextn_inst(const struct lmi_engine_nextn *m);
+struct lmi_inst *lmi_engine_nextn_inst(const struct lmi_engine_nextn *m);
 /* All drafters must have been destroyed. m may be NULL. */
 void lmi_engine_nextn_close(struct lmi_engine_nextn *m);
 

@@ -122,10 +122,10 @@ static enum lmd_status check_target(const struct lmi_inst *target, struct lmd_er
 				"architecture %s does not generate token after token", target->model->arch);
 	if (!target->desc.n_hidden)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s cannot put out the streams before %u of its %u layers that it reads",
-				target->n_rank > 1 ? "a model that is divided by tensors"
-						   : target->model->arch,
-				target->n_tap, target->desc.n_layer);
+				"it reads streams of its target, which %s cannot put out (architecture %s, %u "
+				"layers)",
+				target->n_rank > 1 ? "a model that is divided by tensors" : "this model",
+				target->model->arch, target->desc.n_layer);
 	return LMD_OK;
 }
 
@@ -134,8 +134,12 @@ static enum lmd_status check_fit(const struct lmi_engine_nextn *m, uint32_t n_vo
 {
 	const struct lmi_inst *target = m->target;
 	const struct lmd_draft *d = m->inst->desc.draft;
-	uint32_t width = d->n_target_embd ? d->n_target_embd : m->inst->desc.n_embd;
+	uint32_t width;
 
+	/* sizes follow from what lmi_engine_draft_file_read found */
+	if (!d || d->n_block != target->draft_block)
+		return lmd_fail(err, LMD_INVALID, "the file has changed while it was opened; load the model again");
+	width = d->n_target_embd ? d->n_target_embd : m->inst->desc.n_embd;
 	if (width != target->desc.n_embd)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"it reads hidden rows of %u numbers, but those of %.80s have %u: it belongs to "
@@ -242,7 +246,7 @@ enum lmd_status lmi_engine_nextn_open_file(struct lmi_engine_nextn **out, struct
 	return LMD_OK;
 }
 
-const struct lmi_inst *lmi_engine_nextn_inst(const struct lmi_engine_nextn *m)
+struct lmi_inst *lmi_engine_nextn_inst(const struct lmi_engine_nextn *m)
 {
 	return m->inst == m->target ? NULL : m->inst;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hidden rows: what the model's steps put out for its draft layers, and their memory. */
+ * Hidden rows: what the model's steps put out for its draft layers or a draft model, and their memory. */
 #include "core/engine/instance.h"
 
 uint32_t lmi_inst_hidden_width(const struct lmi_inst *inst)
@@ -104,7 +104,8 @@ uint32_t lmi_engine_hidden_groups(const struct lmd_plan *p)
 
 void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k)
 {
-	if ((inst->desc.n_draft || inst->desc.n_hidden) && k->kind == LMD_PLAN_FORWARD && k->flags & LMD_PLAN_LOGITS)
+	if ((inst->desc.n_draft || inst->desc.n_hidden) && k->kind == LMD_PLAN_FORWARD &&
+	    k->flags & LMD_PLAN_LOGITS)
 		k->flags |= LMD_PLAN_HIDDEN;
 }
 

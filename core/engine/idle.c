@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tower.h"
 #include "core/worker/worker.h"
@@ -46,7 +47,9 @@ static enum lmd_status check_workers(struct lmi_inst *inst, struct lmd_error *er
 void lmi_engine_wait_idle(struct lmi_engine *e)
 {
 	struct pollfd p[MAX_FD] = {{.fd = e->commands.fd, .events = POLLIN}};
-	struct lmi_inst *draft = e->inst->draft ? lmi_engine_draft_model_inst(e->inst->draft) : NULL;
+	struct lmi_inst *draft = e->inst->draft	  ? lmi_engine_draft_model_inst(e->inst->draft)
+				 : e->inst->nextn ? lmi_engine_nextn_inst(e->inst->nextn)
+						  : NULL;
 	struct lmi_inst *tower = e->inst->tower ? lmi_engine_tower_inst(e->inst->tower) : NULL;
 	nfds_t n = add_workers(e->inst, p, 1), n_ready = 0;
 	struct lmd_error err = {0};

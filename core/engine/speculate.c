@@ -172,13 +172,20 @@ static uint32_t choose_length(double p, uint32_t n, double cost_ns, double host_
 	return length;
 }
 
-/* A guess does not seem to help. Returns true if it is to be tried anyway. cost_ns: of one guessed token. */
-static bool is_probe(struct source *x, double cost_ns, const struct lmi_engine_step_times *t)
+/* A guess does not seem to help. Is it to be tried anyway after so many tokens? cost_ns: of one guessed token. */
+static bool is_due(const struct source *x, uint32_t n_paused, double cost_ns,
+		   const struct lmi_engine_step_times *t)
 {
 	double now = t->ns(t->arg, t->n_row), with = t->ns(t->arg, t->n_row + N_PROBE);
 	double ns = N_PROBE * cost_ns + (with > now ? with - now : 0);
 
-	if (++x->n_paused < x->pause || (now > 0 && x->n_paused * now * PROBE_SHARE < ns))
+	return n_paused >= x->pause && (now <= 0 || n_paused * now * PROBE_SHARE >= ns);
+}
+
+/* Counts a token without a guess. Returns true if one is to be tried now. */
+static bool is_probe(struct source *x, double cost_ns, const struct lmi_engine_step_times *t)
+{
+	if (!is_due(x, ++x->n_paused, cost_ns, t))
 		return false;
 	x->n_paused = 0;
 	x->pause = x->pause < PAUSE_MAX ? 2 * x->pause : PAUSE_MAX;
@@ -324,10 +331,12 @@ void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_to
 		}
 		s->rests &= !o.length;
 		/* a guess that takes time cannot be examined like that: it is tried now and then */
-		if (o.n && !o.length && !x->ops->guess && ++x->n_paused >= x->pause) {
-			x->n_paused = x->pause - 1;
-			s->rests = false;
-		}
+		if (!o.n || o.length || x->ops->guess)
+			continue;
+		if (is_due(x, x->n_paused + 1, o.cost_ns, times))
+			s->rests = false; /* is_probe counts this token */
+		else
+			x->n_paused++;
 	}
 }
 

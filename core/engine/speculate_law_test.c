@@ -414,6 +414,45 @@ START_TEST(costly_guesses_stop_where_they_do_not_pay)
 }
 END_TEST
 
+/* A device that goes on by itself is not kept from it by guesses that do not pay, but they are tried now and then. */
+START_TEST(costly_guesses_leave_the_device_alone)
+{
+	static lmd_token v[4100];
+	double row_ns = 1;
+	const struct lmi_engine_generate cmd = {
+		.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 8, .drafter = &costly};
+	const struct lmi_engine_input_seq seq = {0};
+	const struct lmi_engine_draft_sources none = {0};
+	const struct lmi_engine_step_times times = {
+		.n_row = 1, .ns = step_price, .arg = &row_ns, .host_ns = 10};
+	struct lmi_engine_draft_want want;
+	struct lmi_engine_speculation *s;
+	uint32_t n_held = 0, n_guess, n_right;
+	bool chained = false;
+
+	guess_ns = 100;
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	for (uint32_t n = 8; n < 4000; n++) {
+		uint32_t k = 0;
+
+		if (chained) {
+			lmi_engine_speculation_watch(s, v, n, 8, &times);
+		} else {
+			(void)lmi_engine_speculation_guess(s, v, n, 8, &times, &want);
+			k = want.drafter ? want.most : 0;
+		}
+		lmi_engine_speculation_learn(s, k, 0, false);
+		chained = lmi_engine_speculation_rests(s);
+		n_held += !chained;
+	}
+	lmi_engine_speculation_count(s, &n_guess, &n_right);
+	lmi_engine_speculation_destroy(s);
+	printf("%u of 3992 steps were not chained, %u guesses\n", n_held, n_guess);
+	ck_assert_uint_ge(n_guess, 20);
+	ck_assert_uint_lt(n_held, 120);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("speculate_law");
@@ -426,7 +465,11 @@ int main(void)
 	tcase_add_test(t, sampled_answers_have_the_same_distribution);
 	tcase_add_test(t, sequences_draft_together);
 	tcase_add_test(t, an_unseen_prompt_has_its_price);
+	suite_add_tcase(s, t);
+	t = tcase_create("prices");
+	tcase_set_timeout(t, 300);
 	tcase_add_test(t, costly_guesses_stop_where_they_do_not_pay);
+	tcase_add_test(t, costly_guesses_leave_the_device_alone);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/gpu/emu.h"
 
@@ -118,6 +119,11 @@ unsigned emu_peers_owner(const void *p)
 void emu_peers_enable(unsigned device, unsigned peer)
 {
 	peers.enabled[device][peer] = 1;
+}
+
+void emu_peers_forget(void)
+{
+	memset(peers.enabled, 0, sizeof(peers.enabled));
 }
 
 void emu_peers_break(void)

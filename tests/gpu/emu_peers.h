@@ -20,6 +20,8 @@ void emu_peers_free(const void *p);
 unsigned emu_peers_owner(const void *p);
 /* Lets a device reach the memory of another one. */
 void emu_peers_enable(unsigned device, unsigned peer);
+/* No device reaches the memory of another one any more. */
+void emu_peers_forget(void);
 /* Makes devices forget what they know of each other when they tell it: the check has to find that. */
 void emu_peers_break(void);
 

@@ -5,6 +5,8 @@
 #ifndef LLAMAD_TESTS_GPU_FAKE_H
 #define LLAMAD_TESTS_GPU_FAKE_H
 
+#include <pthread.h>
+
 #include "tests/gpu/emu.h"
 #include "tests/gpu/emu_kernels.h"
 #include "tests/gpu/emu_peers.h"
@@ -33,6 +35,23 @@ struct fake_settings {
 	int enabled[EMU_MOST_DEVICES][EMU_MOST_DEVICES];
 };
 extern struct fake_settings fake;
+extern pthread_mutex_t fake_lock;
+
+/* ---- functions of the library ---- */
+
+#define EXPORT __attribute__((visibility("default")))
+#define API(name, ...)                                                                             \
+	EXPORT int name(__VA_ARGS__);                                                              \
+	EXPORT int name(__VA_ARGS__)
+
+#define LOCKED(expression)                                                                         \
+	do {                                                                                       \
+		int code_;                                                                         \
+		(void)pthread_mutex_lock(&fake_lock);                                             \
+		code_ = (expression);                                                              \
+		(void)pthread_mutex_unlock(&fake_lock);                                           \
+		return code_;                                                                      \
+	} while (0)
 
 /* ---- work ---- */
 

@@ -16,7 +16,6 @@
  *   fault=1        what a device writes is not seen with the word that tells of it: a race
  *
  * Threads: one lock around everything. */
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +23,7 @@
 
 #include "tests/gpu/fake.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local unsigned current; /* device of the calling thread's context */
 
@@ -125,29 +122,16 @@ static void release(void *p)
 	free(head);
 }
 
-#define LOCKED(expression)                                                                         \
-	do {                                                                                       \
-		int code_;                                                                         \
-		(void)pthread_mutex_lock(&lock);                                                   \
-		code_ = (expression);                                                              \
-		(void)pthread_mutex_unlock(&lock);                                                 \
-		return code_;                                                                      \
-	} while (0)
-
 /* ---- the library ---- */
-
-#define API(name, ...)                                                                             \
-	EXPORT int name(__VA_ARGS__);                                                              \
-	EXPORT int name(__VA_ARGS__)
 
 API(cuInit, unsigned flags)
 {
 	(void)flags;
-	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_lock(&fake_lock);
 	if (!fake.ready)
 		read_settings();
 	fake.ready = 1;
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 
@@ -206,21 +190,24 @@ API(cuDeviceGetAttribute, int *out, int what, int dev)
 API(cuDevicePrimaryCtxRetain, void **out, int dev)
 {
 	*out = (void *)(uintptr_t)(dev + 1);
-	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_lock(&fake_lock);
 	fake.n_context++;
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 
 API(cuDevicePrimaryCtxRelease_v2, int dev)
 {
 	(void)dev;
-	(void)pthread_mutex_lock(&lock);
-	if (fake.n_context && !--fake.n_context && fake.lost) {
+	(void)pthread_mutex_lock(&fake_lock);
+	if (fake.n_context && !--fake.n_context) {
+		memset(fake.enabled, 0, sizeof(fake.enabled)); /* goes with the contexts */
+		emu_peers_forget();
+		if (fake.lost)
+			fake.n_launch = 0;
 		fake.lost = 0;
-		fake.n_launch = 0;
 	}
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 
@@ -242,18 +229,18 @@ API(cuMemAlloc_v2, uint64_t *out, size_t bytes)
 	void *p = NULL;
 	int code;
 
-	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_lock(&fake_lock);
 	code = allocate(&p, bytes, 0);
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	*out = (uint64_t)(uintptr_t)p;
 	return code;
 }
 
 API(cuMemFree_v2, uint64_t p)
 {
-	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_lock(&fake_lock);
 	release((void *)(uintptr_t)p);
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 
@@ -313,10 +300,10 @@ API(cuStreamCreateWithPriority, void **out, unsigned flags, int priority)
 	s->end = &s->first;
 	s->device = current;
 	*out = s;
-	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_lock(&fake_lock);
 	s->next = fake.streams;
 	fake.streams = s;
-	(void)pthread_mutex_unlock(&lock);
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 
@@ -478,84 +465,7 @@ API(cuMemcpyPeerAsync, uint64_t to, void *to_context, uint64_t from, void *from_
 	LOCKED(copy_peer(&w, to_context, from_context, s));
 }
 
-/* ---- graphs: a stream whose work is copied when it is launched ---- */
-
-static int begin_capture(struct stream *s)
-{
-	if (!s || s->captured)
-		return INVALID;
-	s->captured = calloc(1, sizeof(*s));
-	if (!s->captured)
-		return OUT_OF_MEMORY;
-	s->captured->end = &s->captured->first;
-	return OK;
-}
-
-API(cuStreamBeginCapture_v2, void *s, int mode)
-{
-	(void)mode;
-	LOCKED(fake.no_graphs ? NOT_FOUND : begin_capture(s));
-}
-
-static int end_capture(struct stream *s, void **out)
-{
-	*out = s->captured;
-	s->captured = NULL;
-	return *out ? OK : INVALID;
-}
-
-API(cuStreamEndCapture, void *s, void **out)
-{
-	LOCKED(end_capture(s, out));
-}
-
-static int copy_work(struct stream *to, const struct stream *from)
-{
-	int code = OK;
-
-	for (const struct work *w = from->first; !code && w; w = w->next)
-		code = w->kind == RECORD || w->kind == WAIT ? INVALID : fake_submit(to, w);
-	return code;
-}
-
-API(cuGraphInstantiateWithFlags, void **out, void *graph, unsigned long long flags)
-{
-	struct stream *s = calloc(1, sizeof(*s));
-
-	(void)flags;
-	if (!s)
-		return OUT_OF_MEMORY;
-	s->end = &s->first;
-	*out = s;
-	LOCKED(copy_work(s, graph));
-}
-
-static int free_graph(struct stream *s)
-{
-	while (s->first) {
-		struct work *w = s->first;
-
-		s->first = w->next;
-		free(w);
-	}
-	free(s);
-	return OK;
-}
-
-API(cuGraphDestroy, void *graph)
-{
-	LOCKED(free_graph(graph));
-}
-
-API(cuGraphExecDestroy, void *graph)
-{
-	return cuGraphDestroy(graph);
-}
-
-API(cuGraphLaunch, void *graph, void *s)
-{
-	LOCKED(copy_work(s, graph));
-}
+/* ---- kernels ---- */
 
 API(cuModuleLoadData, void **out, const void *image)
 {

@@ -129,7 +129,6 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* Two of the three configured experts exist; every way of opening reports the missing one. */
 /* generation_config.json: sampling defaults become keys; a list may have entries that are no tokens. */
 START_TEST(generation_defaults)
 {
@@ -256,6 +255,67 @@ START_TEST(a_class_with_a_map_of_its_own)
 }
 END_TEST
 
+/* DFlash: the class of a Qwen3 checkpoint decides, and layers after which streams are read become layers before
+ * which they are. */
+START_TEST(a_class_that_guesses_blocks)
+{
+	static const char config[] =
+		"{\"model_type\": \"qwen3\", \"architectures\": [\"DFlashDraftModel\"], "
+		"\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+		"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, "
+		"\"max_position_embeddings\": 16, \"rms_norm_eps\": 1e-6, \"block_size\": 5, "
+		"\"use_sliding_window\": false, \"sliding_window\": null, "
+		"\"layer_types\": [\"full_attention\"], "
+		"\"dflash_config\": {\"mask_token_id\": 3, \"target_layer_ids\": [1, 9]}}";
+	static const struct st_row rows[] = {
+		{"fc.weight", 8, 16},
+		{"hidden_norm.weight", 0, 8},
+		{"norm.weight", 0, 8},
+		{"layers.0.input_layernorm.weight", 0, 8},
+		{"layers.0.post_attention_layernorm.weight", 0, 8},
+		{"layers.0.self_attn.q_proj.weight", 8, 8},
+		{"layers.0.self_attn.k_proj.weight", 4, 8},
+		{"layers.0.self_attn.v_proj.weight", 4, 8},
+		{"layers.0.self_attn.o_proj.weight", 8, 8},
+		{"layers.0.self_attn.q_norm.weight", 0, 4},
+		{"layers.0.self_attn.k_norm.weight", 0, 4},
+		{"layers.0.mlp.gate_proj.weight", 8, 8},
+		{"layers.0.mlp.up_proj.weight", 8, 8},
+		{"layers.0.mlp.down_proj.weight", 8, 8},
+	};
+	static const char *const names[] = {
+		"fc.weight",		"enc.output_norm.weight",    "output_norm.weight",
+		"blk.0.attn_q.weight",	"blk.0.attn_q_norm.weight",  "blk.0.attn_k_norm.weight",
+		"blk.0.attn_norm.weight", "blk.0.ffn_norm.weight",   "blk.0.ffn_down.weight"};
+	struct st_file f = st_build_rows(rows, LMD_LEN(rows));
+	const struct lmd_model *v;
+	const struct lmd_meta *k;
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+
+	temp_write("config.json", config, strlen(config));
+	temp_write("model.safetensors", f.p, f.n);
+	free(f.p);
+	ck_assert_msg(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err) == LMD_OK, "%s", err.text);
+	v = lmi_model_view(m);
+	ck_assert_str_eq(v->arch, "dflash");
+	k = v->find_meta(v, "dflash.target_layers");
+	ck_assert(k && k->type == LMD_META_ARR_I64 && k->n == 2);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[0], 2);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[1], 10);
+	k = v->find_meta(v, "dflash.block_size");
+	ck_assert(k && k->v.u == 5);
+	k = v->find_meta(v, "dflash.mask_token_id");
+	ck_assert(k && k->v.u == 3);
+	ck_assert_ptr_null(v->find_meta(v, "dflash.attention.sliding_window"));
+	ck_assert_uint_eq(v->n_tensors, LMD_LEN(rows));
+	for (size_t i = 0; i < LMD_LEN(names); i++)
+		ck_assert_msg(v->find_tensor(v, names[i]) != NULL, "%s", names[i]);
+	lmi_model_close(m);
+}
+END_TEST
+
+/* Two of the three configured experts exist; every way of opening reports the missing one. */
 START_TEST(missing_expert)
 {
 	static const char config[] =
@@ -328,6 +388,7 @@ int main(void)
 	tcase_add_test(tc, prefixes);
 	tcase_add_test(tc, unusual_prefix);
 	tcase_add_test(tc, a_class_with_a_map_of_its_own);
+	tcase_add_test(tc, a_class_that_guesses_blocks);
 	tcase_add_test(tc, missing_expert);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -143,7 +143,6 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 
 /* ---- checkpoints ---- */
 
-
 #define BARE     (LMD_CKPT_BARE_FROM | LMD_CKPT_BARE_TO)
 #define OPTIONAL LMD_CKPT_OPTIONAL
 

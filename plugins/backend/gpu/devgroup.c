@@ -122,9 +122,9 @@ static enum lmd_status create_mail(const struct lmd_devgroup *g, struct rank *r,
 	return st == LMD_OK ? gpu_upload(r->dev, r->mail, mail, g->n * sizeof(*mail), err) : st;
 }
 
-static enum lmd_status create_peers(const struct lmd_devgroup *g, uint32_t rank, struct lmd_error *err)
+static enum lmd_status create_peers(struct lmd_devgroup *g, uint32_t rank, struct lmd_error *err)
 {
-	struct rank *r = (struct rank *)&g->ranks[rank];
+	struct rank *r = &g->ranks[rank];
 	struct gpu_peers p = {.mail = r->mail, .rank = rank, .n = g->n};
 	gpu_ptr words = 0;
 	enum lmd_status st = gpu_enter(r->dev, err);

@@ -16,6 +16,7 @@
 #define TILE_OUTPUTS_FEW 32u /* with at most TILE_ROWS rows */
 #define TILE_THREADS     256u
 #define TILE_SHARED      (40960u + TILE_ROWS * 4) /* up to GPU_TILE_LIST, and the list */
+LMD_STATIC_ASSERT(TILE_FROM <= GPU_DIRECT_ROWS, "peer_spread is launched for all divided sums");
 
 /* ---- the step ---- */
 

@@ -114,7 +114,7 @@ GPU_FN void gpu_system_store(uint64_t *p, uint64_t v)
 	asm volatile("st.release.sys.global.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
 }
 
-/* Time that a thread may wait for other devices, in ticks of the clock. */
+/* Time that a thread may wait for other devices, in ticks of the clock: 30 s. */
 #define GPU_GIVE_UP 30000000000ull
 #define GPU_POLL    1024u /* looks at a word before one at the memory of the host */
 GPU_FN uint64_t gpu_ticks(void)
@@ -252,11 +252,18 @@ GPU_FN void gpu_system_store(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-#define GPU_GIVE_UP 60000000000ull
+/* Ticks of the clock of 100 MHz.  __builtin_readcyclecounter has 20 bits on some devices. */
+#define GPU_GIVE_UP 3000000000ull
 #define GPU_POLL    1024u
 GPU_FN uint64_t gpu_ticks(void)
 {
+#if (defined(__GFX11__) || defined(__GFX12__)) && __has_builtin(__builtin_amdgcn_s_sendmsg_rtnl)
+	return __builtin_amdgcn_s_sendmsg_rtnl(0x83);
+#elif defined(__GFX11__) || defined(__GFX12__) /* an old compiler: no limit of time */
 	return __builtin_readcyclecounter();
+#else
+	return __builtin_amdgcn_s_memrealtime();
+#endif
 }
 
 GPU_FN void gpu_pause(void)

@@ -179,6 +179,11 @@ GPU_KERNEL gpu_peer_share(struct gpu_peer_args a)
 		gpu_peer_come(r, gpu_peers_of(a.peers), 2 * a.exchange + 1, a.exchange % 2, a.rows);
 }
 
+GPU_FN int gpu_peer_divided(const struct gpu_peers *p, uint32_t rows)
+{
+	return rows > GPU_DIRECT_ROWS && p->n > 2;
+}
+
 /* ALLREDUCE: y, or, of many rows, this rank's part of the sums. */
 GPU_KERNEL gpu_peer_sum(struct gpu_peer_args a)
 {
@@ -188,7 +193,7 @@ GPU_KERNEL gpu_peer_sum(struct gpu_peer_args a)
 	uint32_t cols = gpu_view_cols(&a.y), rows = gpu_n_row(r, &a.y);
 	uint32_t end = gpu_peer_enter(&a, 2 * a.exchange + 1, a.exchange % 2, a.rows, b);
 	uint64_t n = (uint64_t)rows * cols, lo = 0, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
-	int divided = rows > GPU_DIRECT_ROWS && p->n > 2;
+	int divided = gpu_peer_divided(p, rows);
 
 	if (divided) {
 		lo = n * p->rank / p->n;
@@ -206,16 +211,19 @@ GPU_KERNEL gpu_peer_sum(struct gpu_peer_args a)
 		gpu_peer_come(r, p, 2 * a.exchange + 2, 2 + a.exchange % 2, a.sums);
 }
 
-/* Copies the parts of the sums to y. */
+/* Copies the parts of the sums to y.  The host rounds rows up, so it may launch this for sums that are not
+ * divided. */
 GPU_KERNEL gpu_peer_spread(struct gpu_peer_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
 	const struct gpu_peers *p = gpu_peers_of(a.peers);
 	struct gpu_peer_block *b = GPU_SHARED(struct gpu_peer_block);
-	uint32_t cols = gpu_view_cols(&a.y);
-	uint32_t end = gpu_peer_enter(&a, 2 * a.exchange + 2, 2 + a.exchange % 2, a.sums, b);
-	uint64_t n = (uint64_t)gpu_n_row(r, &a.y) * cols, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
+	uint32_t cols = gpu_view_cols(&a.y), rows = gpu_n_row(r, &a.y), end;
+	uint64_t n = (uint64_t)rows * cols, step = (uint64_t)GPU_GRID_X * GPU_THREADS;
 
+	if (!gpu_peer_divided(p, rows))
+		return;
+	end = gpu_peer_enter(&a, 2 * a.exchange + 2, 2 + a.exchange % 2, a.sums, b);
 	for (uint64_t i = (uint64_t)GPU_BLOCK_X * GPU_THREADS + GPU_TID; i < n; i += step) {
 		uint32_t k = gpu_peer_rank(p, n, i);
 
