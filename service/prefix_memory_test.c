@@ -225,6 +225,32 @@ START_TEST(limits)
 }
 END_TEST
 
+/* Of a prompt that is larger than the limit the beginning is kept, and not copied again. */
+START_TEST(a_prompt_over_the_limit)
+{
+	struct lmi_svc_prefix_memory_stats s, again;
+	char want[64], text[64];
+	uint64_t bytes;
+
+	prefix_fx.o.inst.kv_tokens = 1200;
+	fx_start(&prefix_fx);
+	(void)ask(&fx_user, prefix_tokens, 1000, want, sizeof(want));
+	bytes = prefix_fx_stats().memory.n_bytes;
+	prefix_fx_stop();
+	prefix_fx.o.limits.prefix_memory_bytes = bytes / 2;
+	fx_start(&prefix_fx);
+	(void)ask(&fx_user, prefix_tokens, 1000, text, sizeof(text));
+	s = prefix_fx_stats().memory;
+	ck_assert_uint_gt(s.n_bytes, bytes / 3);
+	(void)ask(&fx_user, prefix_tokens, 1000, text, sizeof(text));
+	ck_assert_str_eq(text, want);
+	again = prefix_fx_stats().memory;
+	ck_assert_uint_eq(again.n_put, s.n_put);
+	ck_assert_uint_eq(again.n_evicted, 0);
+	fx_check_empty(&prefix_fx);
+}
+END_TEST
+
 /* The rows outlive the device that computed them: it is lost during the second prompt, and the first one's
  * rows are copied to the device after it was opened again. */
 START_TEST(a_lost_device)
@@ -333,6 +359,7 @@ int main(void)
 	tcase_add_test(t, after_an_unload);
 	tcase_add_test(t, pages_in_host_memory);
 	tcase_add_test(t, limits);
+	tcase_add_test(t, a_prompt_over_the_limit);
 	tcase_add_test(t, a_lost_device);
 	tcase_add_test(t, shares_of_tenants);
 	suite_add_tcase(s, t);

@@ -239,15 +239,6 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 	}
 }
 
-/* Returns about how many bytes an event's copies moved: those of the pages that were not skipped. */
-static uint64_t copied_bytes(const struct lmi_svc_prefix_work *w, const struct lmi_engine_event *ev)
-{
-	uint32_t n = ev->u.moved.n_token;
-	uint64_t n_copied = n - (w->n_skip * w->page_tokens < n ? w->n_skip * w->page_tokens : n);
-
-	return n ? (uint64_t)((double)ev->u.moved.n_bytes * (double)n_copied / n) : 0;
-}
-
 bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi_engine_event *ev)
 {
 	struct lmi_svc_prefix_tier *t = svc->prefix_tier;
@@ -264,8 +255,8 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 		w->err = ev->u.error;
 	else if (ev->kind != LMI_ENGINE_EV_MOVED)
 		w->err.status = LMD_CANCELLED; /* the engine is being stopped */
-	if (ev->kind == LMI_ENGINE_EV_MOVED && !w->finds && ev->u.moved.n_bytes)
-		update_rate(&w->loaded->copy_ns_per_mib, ev->u.moved.ns, copied_bytes(w, ev));
+	if (ev->kind == LMI_ENGINE_EV_MOVED && ev->u.moved.n_copied)
+		update_rate(&w->loaded->copy_ns_per_mib, ev->u.moved.ns, ev->u.moved.n_copied);
 	if (w->err.status == LMD_OK && w->saves) {
 		w->saved = ev->u.moved.saved;
 		ev->u.moved.saved = NULL;
@@ -286,6 +277,31 @@ bool lmi_svc_prefix_tier_event(struct lmi_service *svc, uint64_t now, struct lmi
 }
 
 /* ---- the queues ---- */
+
+/* Returns how many of n pages of a text, with the state after them, memory has room for. */
+static uint32_t n_fit(const struct lmi_svc_prefix_work *w, uint32_t n)
+{
+	uint64_t most = w->svc->limits.prefix_memory_bytes, bytes;
+
+	while (n && (bytes = lmi_engine_saved_bytes(w->loaded->engine, n * w->page_tokens)) > most) {
+		uint32_t fewer = (uint32_t)((double)n * (double)most / (double)bytes);
+
+		n = fewer < n - 1 ? fewer : n - 1;
+	}
+	return n;
+}
+
+/* A text that is larger than memory would push itself out, and be copied again each time: without the disk, its
+ * beginning is kept, and with it nothing in memory. */
+static void fit_memory(struct lmi_svc_prefix_work *w)
+{
+	uint32_t n = w->in_memory ? n_fit(w, w->n_page) : w->n_page;
+
+	if (w->on_disk)
+		w->in_memory = w->in_memory && n == w->n_page;
+	else
+		w->n_page = n;
+}
 
 /* Creates work with its chain; NULL: no whole page, no prefix cache, or no memory. */
 static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
@@ -309,9 +325,11 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	w->page_tokens = layout.page_tokens;
 	w->n_page = r->n_tokens / layout.page_tokens;
 	w->n_page = w->n_page < PAGES_MAX ? w->n_page : PAGES_MAX;
+	if (saves)
+		fit_memory(w);
 	n = (size_t)w->n_page * w->page_tokens;
-	w->tokens = lmi_alloc(n, sizeof(*w->tokens));
-	w->chain = lmi_alloc(w->n_page, sizeof(*w->chain));
+	w->tokens = n ? lmi_alloc(n, sizeof(*w->tokens)) : NULL;
+	w->chain = n ? lmi_alloc(w->n_page, sizeof(*w->chain)) : NULL;
 	if (w->tokens && w->chain && (w->in_memory || w->on_disk)) {
 		memcpy(w->tokens, r->tokens, n * sizeof(*w->tokens));
 		if (lmi_svc_prefix_make_chain(w))

@@ -65,10 +65,10 @@ struct lmi_svc_config_change {
 	uint32_t n_changed, n_restart;
 };
 
-/* Functions of the process that the service needs; every member may be NULL. */
 #define LMI_SERVICE_ADDRESSES	  32  /* of HTTP, at most */
 #define LMI_SERVICE_ADDRESS_BYTES 192 /* with the terminating 0 */
 
+/* Functions of the process that the service needs; every member may be NULL. */
 struct lmi_service_hooks {
 	void *arg;
 	/* Returns the wall-clock time in ns since 1970, for timestamps in the registry.  Any

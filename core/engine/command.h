@@ -254,6 +254,7 @@ struct lmi_engine_event {
 		struct {
 			uint32_t n_token;
 			uint64_t n_bytes;
+			uint64_t n_copied; /* how many of n_bytes were copied: neither skipped nor there */
 			uint64_t ns; /* that the copies took, without the steps between them */
 			/* what was saved; the receiver takes it and sets it to NULL, or frees it with
 			 * lmi_engine_event_release.  NULL: it was restored */

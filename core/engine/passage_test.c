@@ -130,6 +130,41 @@ START_TEST(moved_is_computed_in_one_layer)
 }
 END_TEST
 
+/* Texts that repeat one token: more pages of the tree are equal than are tried. What is not found is computed. */
+START_TEST(a_text_that_repeats_itself)
+{
+	struct lmi_engine *e = engine(flat, "ref", LMD_DTYPE_F32, true);
+	struct lmi_engine *plain = engine(flat, "ref", LMD_DTYPE_F32, false);
+	struct lmi_engine_generate cmd;
+	struct story got, want;
+	uint64_t rnd = env.seed;
+	lmd_token v[256];
+
+	for (uint32_t k = 0; k < 6; k++) {
+		uint32_t n = put(v, 0, 40 + k, &rnd);
+
+		for (uint32_t i = 0; i < N_TAIL; i++)
+			v[n + i] = 17;
+		cmd = story_command(1, v, n + N_TAIL, 4);
+		cmd.n_logprobs = 1;
+		want = story_generate(plain, &cmd);
+		cmd.cache_reuse = 2 * N_TAIL; /* longer than any */
+		got = story_generate(e, &cmd);
+		expect_same(&got, &want, 1e-4);
+		ck_assert_uint_eq(got.last.u.done.n_cached, 0);
+	}
+	(void)put(v, 0, 40, &rnd);
+	cmd.cache_reuse = 0;
+	want = story_generate(plain, &cmd);
+	cmd.cache_reuse = PAGE;
+	got = story_generate(e, &cmd);
+	expect_same(&got, &want, 1e-4);
+	ck_assert_uint_ge(got.last.u.done.n_cached, N_TAIL - 2 * PAGE);
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+}
+END_TEST
+
 /* Rows that were moved, and those after them, are found by nobody; what was found without that stays
  * bitwise. A passage that is too short is computed. */
 START_TEST(nobody_finds_moved_rows)
@@ -279,6 +314,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, moved_is_computed_in_one_layer, 0, (int)LMD_LEN(kinds));
+	tcase_add_test(t, a_text_that_repeats_itself);
 	tcase_add_test(t, nobody_finds_moved_rows);
 	tcase_add_test(t, beside_others);
 	tcase_add_test(t, what_is_refused);

@@ -332,6 +332,40 @@ START_TEST(pages_in_pieces)
 }
 END_TEST
 
+/* Skipped pages are part of the bytes, but are not copied. */
+START_TEST(copied_bytes)
+{
+	uint64_t rnd = lmd_seed("copied bytes", 3);
+	struct lmi_engine *e = open_at(1, LMT_FULL);
+	struct lmi_engine_saved_layout layout;
+	lmd_token v[N_MAX];
+	uint32_t n;
+
+	ck_assert_int_eq(lmi_engine_saved_layout(e, &layout, NULL), LMD_OK);
+	n = N_MAX - N_MAX % layout.page_tokens;
+	random_prompt(v, N_MAX, &rnd);
+	lmi_free(eval_last(e, v, N_MAX, true).v);
+	for (uint32_t skip = 0; skip <= n; skip += layout.page_tokens) {
+		const struct lmi_engine_save cmd = {.id = 77,
+						    .tokens = v,
+						    .n_tokens = n,
+						    .max_bytes = UINT64_MAX,
+						    .whole_pages = true,
+						    .n_skip = skip};
+		struct lmi_engine_event ev;
+
+		ck_assert_int_eq(lmi_engine_save(e, &cmd, NULL), LMD_OK);
+		ev = wait_for(e, 77);
+		ck_assert_int_eq(ev.kind, LMI_ENGINE_EV_MOVED);
+		ck_assert_uint_eq(ev.u.moved.n_bytes, lmi_engine_saved_bytes(e, n));
+		ck_assert_uint_eq(ev.u.moved.n_copied, ev.u.moved.n_bytes / n * (n - skip));
+		lmi_engine_event_release(&ev);
+	}
+	expect_all_free(e);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* The list of parts covers the bytes without gaps, whatever the number of tokens. _i: kind of model */
 START_TEST(lists_of_parts)
 {
@@ -534,6 +568,7 @@ int main(void)
 	tcase_add_loop_test(t, restored_rows_have_the_same_bits, 0,
 			    (int)LMD_LEN(places) * LMT_N_TINY);
 	tcase_add_loop_test(t, pages_in_pieces, 0, LMT_N_TINY);
+	tcase_add_test(t, copied_bytes);
 	tcase_add_loop_test(t, lists_of_parts, 0, LMT_N_TINY);
 	tcase_add_test(t, a_generation_continues);
 	tcase_add_test(t, tenants_stay_apart);

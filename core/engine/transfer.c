@@ -65,6 +65,7 @@ static void finish(struct lmi_engine *e, struct lmi_engine_transfer *t)
 		lmi_kv_name_parts(e->inst->kv, t->parts, t->n_part, t->node);
 	ev->u.moved.n_token = t->saved->n_token;
 	ev->u.moved.n_bytes = t->saved->n_bytes;
+	ev->u.moved.n_copied = t->n_copied;
 	ev->u.moved.ns = t->ns;
 	ev->u.moved.saved = NULL;
 	if (t->saves) {
@@ -243,6 +244,7 @@ static enum lmd_status submit_part(struct lmi_inst *inst, struct lmi_engine_tran
 			st = d->ops->pool_op(d->state, d->queue, d->pools[part->group], &op, 1, NULL,
 					     err);
 			st = lmi_inst_check(inst, d, st, err);
+			t->n_copied += bytes;
 		}
 		t->at += bytes;
 	}

@@ -20,7 +20,8 @@ struct lmi_engine_transfer {
 	struct lmi_engine_saved *saved;
 	struct lmi_kv_part *parts;	/* [n_part]; room for the most that n_asked tokens need */
 	uint32_t n_part, n_done;	/* n_done: parts that were copied */
-	uint64_t at;			/* bytes that were copied */
+	uint64_t at;			/* bytes of those parts */
+	uint64_t n_copied;		/* how many of them were not skipped */
 	uint64_t ns;			/* how long that took */
 	uint32_t node;			/* what lmi_kv_take_parts returned */
 	struct lmi_engine_transfer *next;

@@ -3,7 +3,10 @@
  * Passages. The pages of a tenant in the tree get a table by a rolling hash of their tokens, which is then looked up
  * at every token of the new text: an edit moves a text by any number of tokens, so that pages of the tree
  * begin anywhere in a page of it. The table is made for each look-up; requests that do not ask for passages
- * cost nothing. */
+ * cost nothing.
+ *
+ * In a text that repeats itself, each token may begin a page that many pages of the tree equal, and each of them a
+ * long run. So a few equal pages are tried, and a look-up follows no more pages than the text has tokens. */
 #include <assert.h>
 #include <string.h>
 
@@ -21,6 +24,9 @@ bool lmi_kv_has_passages(const struct lmi_kv *kv)
 	return kv->n_group && kv->tree.n_node; /* with a tree, groups are causal and have a row a token */
 }
 
+/* Pages of the tree with equal tokens that are in the table; others are not tried. */
+#define SAME_MAX 8u
+
 /* ---- the table ---- */
 
 struct table {
@@ -28,6 +34,7 @@ struct table {
 	uint64_t *hash; /* [mask + 1] */
 	uint32_t mask;
 	uint64_t base, high; /* of the rolling hash: base, and its power for the token that leaves */
+	uint32_t n_left; /* pages that may still be followed */
 };
 
 static uint64_t roll_in(const struct table *t, uint64_t h, lmd_token token)
@@ -84,14 +91,17 @@ static bool table_init(struct table *t, const struct lmi_kv *kv, const struct lm
 		return false;
 	memset(t->node, 0xff, room * sizeof(*t->node));
 	for (uint32_t i = 0; i < kv->tree.n_node; i++) {
+		uint32_t s, n_same = 0;
 		uint64_t h;
-		uint32_t s;
 
 		if (!is_usable(kv, i, id))
 			continue;
 		h = hash_of(t, tokens_of(kv, i), kv->page_tokens);
-		for (s = slot_of(t, h); t->node[s] != LMI_KV_NO_NODE; s = (s + 1) & t->mask)
-			;
+		for (s = slot_of(t, h); t->node[s] != LMI_KV_NO_NODE && n_same < SAME_MAX;
+		     s = (s + 1) & t->mask)
+			n_same += t->hash[s] == h;
+		if (n_same == SAME_MAX)
+			continue;
 		t->node[s] = i;
 		t->hash[s] = h;
 	}
@@ -108,13 +118,14 @@ static void table_fini(struct table *t)
 
 /* Follows a page of the tree that begins at token o of the text, as long as tokens and rows are there. Returns the
  * tokens that they have in common; sets *last. */
-static uint32_t follow(const struct lmi_kv *kv, const struct lmi_kv_identity *id, uint32_t node,
-		       const lmd_token *tokens, uint32_t n, uint32_t o, uint32_t *last)
+static uint32_t follow(const struct lmi_kv *kv, struct table *t, const struct lmi_kv_identity *id,
+		       uint32_t node, const lmd_token *tokens, uint32_t n, uint32_t o, uint32_t *last)
 {
 	uint32_t pt = kv->page_tokens, len = pt;
 
 	*last = node;
-	while (o + len + pt <= n) {
+	while (o + len + pt <= n && t->n_left) {
+		t->n_left--;
 		node = lmi_kv_prefix_child(&kv->tree, *last, tokens + o + len, pt);
 		if (node == LMI_KV_NO_NODE || !is_usable(kv, node, id))
 			break;
@@ -150,7 +161,7 @@ static bool make_passage(const struct lmi_kv *kv, uint32_t first, uint32_t last,
 }
 
 /* Returns the longest run of the pages with this hash at token o, and its first and last node; 0: none. */
-static uint32_t longest(const struct lmi_kv *kv, const struct table *t,
+static uint32_t longest(const struct lmi_kv *kv, struct table *t,
 			const struct lmi_kv_identity *id, const lmd_token *tokens, uint32_t n,
 			uint32_t o, uint64_t h, uint32_t *first, uint32_t *last)
 {
@@ -162,7 +173,7 @@ static uint32_t longest(const struct lmi_kv *kv, const struct table *t,
 		if (t->hash[s] != h || memcmp(tokens_of(kv, t->node[s]), tokens + o,
 					      kv->page_tokens * sizeof(*tokens)) != 0)
 			continue;
-		len = follow(kv, id, t->node[s], tokens, n, o, &end);
+		len = follow(kv, t, id, t->node[s], tokens, n, o, &end);
 		if (len <= best)
 			continue;
 		best = len;
@@ -187,7 +198,8 @@ bool lmi_kv_find_passage(const struct lmi_kv *kv, const struct lmi_kv_identity *
 		/* a run may begin in the page before, of which it has a part */
 		uint32_t o = from < pt ? 0 : from - pt + 1;
 
-		for (h = hash_of(&t, tokens + o, pt); !found; o++) {
+		t.n_left = n;
+		for (h = hash_of(&t, tokens + o, pt); !found && t.n_left; o++) {
 			uint32_t len = longest(kv, &t, id, tokens, n, o, h, &first, &last);
 
 			found = len && make_passage(kv, first, last, o, len, from, least, out);

@@ -4,6 +4,7 @@
  * row of B and m the row's magnitude. Backends multiply the sum of both products by m / ||w + s b A||,
  * which is computed here, in double precision from the weight as it is stored. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -82,12 +83,19 @@ enum lmd_status lmi_adapter_set_gains(struct lmi_adapter_file *f, const struct l
 				      float scale, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
+	char scale_name[128];
 
 	for (uint32_t i = 0; st == LMD_OK && i < f->n; i++) {
 		const struct lmd_tensor *t;
 
 		if (!f->v[i].magnitude)
 			continue;
+		(void)snprintf(scale_name, sizeof(scale_name), "%.100s.scale", f->v[i].site);
+		if (base->find_tensor(base, scale_name))
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: DoRA of a weight whose scale is a tensor of its own (%s) is not "
+					"supported",
+					f->v[i].site, scale_name);
 		t = lmi_adapter_find_tensor(base, f->v[i].site, f->v[i].site, err);
 		st = t ? set_gain(f, &f->v[i], t, scale, err) : LMD_NOTFOUND;
 	}
