@@ -142,7 +142,8 @@ struct lmi_engine_model_opts {
 	const struct lmi_engine_adapter_ref *slot_adapters;
 	uint32_t n_slot_adapters;
 	/* file of a smaller model with the same vocabulary, or of a draft model that reads the hidden rows
-	 * of this one (EAGLE-3, DFlash), which guesses tokens: speculate.h; NULL: none. LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
+	 * of this one (EAGLE-3, DFlash), which guesses tokens: speculate.h; NULL: none.
+	 * LMI_ENGINE_DRAFT_OWN: the model's own draft layers do */
 	const char *draft_path;
 	bool draft_layers; /* also, without draft_path, if it has draft layers that can be run */
 	/* [n_draft_candidates] without draft_path: the smallest of them that has the same vocabulary is
