@@ -488,6 +488,34 @@ START_TEST(draft_layers_that_cannot_be_run)
 }
 END_TEST
 
+/* On several devices, they leave nothing in the account of the values between these. */
+START_TEST(dropped_layers_leave_no_links)
+{
+	struct lmi_engine_opts o = nextn_opts(1, NONE);
+	struct lmi_engine *e, *plain;
+	char broken[320];
+
+	snprintf(broken, sizeof(broken), "%s.broken", path);
+	write_changed(path, broken, "nextn.hnorm", "nextn.gnorm");
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	o.inst.path = broken;
+	o.inst.backend = "emu";
+	o.inst.device_list = "emu0,emu1";
+	plain = story_engine(&o);
+	o.inst.draft_layers = true;
+	e = story_engine(&o);
+	ck_assert_ptr_null(e->inst->nextn);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_uint_gt(plain->inst->devices[i].link_bytes, 0);
+		ck_assert_uint_eq(e->inst->devices[i].link_bytes, plain->inst->devices[i].link_bytes);
+	}
+	lmi_engine_fini(e);
+	lmi_engine_fini(plain);
+	ck_assert_int_eq(unsetenv("LLAMAD_EMU"), 0);
+	(void)remove(broken);
+}
+END_TEST
+
 /* What the draft layer takes is known before the model is opened. */
 START_TEST(the_memory_is_planned)
 {
@@ -523,6 +551,7 @@ int main(void)
 	tcase_add_loop_test(t, a_full_prompt_is_shifted, LAYER, EAGLE_MAP);
 	tcase_add_test(t, a_model_without_draft_layers_is_refused);
 	tcase_add_test(t, draft_layers_that_cannot_be_run);
+	tcase_add_test(t, dropped_layers_leave_no_links);
 	tcase_add_test(t, the_memory_is_planned);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -109,6 +109,15 @@ void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k)
 		k->flags |= LMD_PLAN_HIDDEN;
 }
 
+/* A plan that is closed no longer has memory for the values between devices. */
+static void forget_links(struct lmi_inst *inst, const struct lmi_engine_exec *e)
+{
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		forget_links(inst, e->smaller[i]);
+	for (uint32_t i = 0; i < inst->n_device && e->segments; i++)
+		inst->devices[i].link_bytes -= lmi_engine_links_bytes(inst, e, i);
+}
+
 enum lmd_status lmi_engine_hidden_drop(struct lmi_inst *inst, struct lmd_error *err)
 {
 	struct lmd_plan_key key;
@@ -116,9 +125,15 @@ enum lmd_status lmi_engine_hidden_drop(struct lmi_inst *inst, struct lmd_error *
 
 	inst->desc.n_draft = 0;
 	lmi_inst_hold(inst);
-	for (uint32_t i = 0; i < inst->n_exec; i++)
-		if (inst->execs[i]->key.flags & LMD_PLAN_HIDDEN)
-			lmi_engine_exec_close(inst, inst->execs[i]);
+	for (uint32_t i = 0; i < inst->n_exec; i++) {
+		struct lmi_engine_exec *e = inst->execs[i];
+
+		if (!(e->key.flags & LMD_PLAN_HIDDEN))
+			continue;
+		if (e->failed.status == LMD_OK)
+			forget_links(inst, e);
+		lmi_engine_exec_close(inst, e);
+	}
 	for (uint32_t i = 0; i < inst->n_slot * inst->n_device; i++) {
 		struct lmi_engine_shared *rows =
 			&inst->slot[i / inst->n_device].hidden_rows[i % inst->n_device];

@@ -176,7 +176,9 @@ static enum lmd_status export(const struct list *l, const struct lmd_weight *w, 
 
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "the backend does not export a weight");
-	if (!*n || *n > l->inst->repack->max_bytes)
+	if (!*n)
+		return lmd_fail(err, LMD_INTERNAL, "the backend exports 0 bytes of a weight that it repacks");
+	if (*n > l->inst->repack->max_bytes)
 		return lmd_fail(err, LMD_INVALID, "a weight of %zu bytes exceeds the limit of %llu", *n,
 				(unsigned long long)l->inst->repack->max_bytes);
 	if (*n > *cap) {

@@ -17,9 +17,9 @@
 #include "core/base/cancel.h"
 #include "core/base/fingerprint.h"
 
-#define FILE_VERSION	    1u
-#define ENTRY_BYTES 64u
-#define PIECE_BYTES (1u << 20)
+#define FILE_VERSION 1u
+#define ENTRY_BYTES  64u
+#define PIECE_BYTES  (1u << 20)
 
 /* Offsets in the head. */
 enum {

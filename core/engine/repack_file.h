@@ -3,15 +3,15 @@
  * repack_file.h - the repacked weights of a model on one device as a file, which later loads map.
  *
  *     DIR/KEY    KEY: 64 hex digits
- *     head       struct head (repack_file.c): sizes, the key, and a checksum of head and table
+ *     head       96 bytes (offsets in repack_file.c): sizes, the key, and a digest of head and table
  *     weights    the bytes of each at a multiple of LMI_ENGINE_REPACK_ALIGN
  *     table      64 bytes for each weight: its id, its place, its layout, and a checksum of its bytes
  *     (all numbers little-endian)
  *
  * A reader checks owner, mode and length of the file, every number in it and all checksums before it uses a
  * byte. The checksums of the weights find damage and files that were not written completely; nobody but the
- * user of the process can have written the file. What was used longest ago is removed first: the time of
- * change of a file is that of its last use.
+ * user of the process can have written the file. What was used longest ago is removed first: the modification
+ * time of a file is the time of its last use.
  *
  * Any thread; the functions block on the disk. Long ones count with lmi_cancel_step. */
 #ifndef LLAMAD_CORE_ENGINE_REPACK_FILE_H

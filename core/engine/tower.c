@@ -127,7 +127,7 @@ enum lmd_status lmi_engine_tower_measure(struct lmi_inst *target, const struct l
 	if (!where)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the placement of a vision tower");
 	lmi_engine_tower_opts(&o, opts, target->set);
-	o.opts.label = opts->label; /* in the processes of the model, which are there */
+	o.opts.label = opts->label; /* its devices have the names of the model's, in processes that end here */
 	o.opts.memory_limit = 0;    /* whether it fits is seen when it is opened */
 	st = lmi_inst_estimate(&m, &n_ctx, where, &o.opts, &why);
 	for (uint32_t i = 0; st == LMD_OK && i < where->n_device; i++)

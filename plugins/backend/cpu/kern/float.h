@@ -48,7 +48,7 @@ struct cpu_float {
 			 const uint16_t *b, size_t ldb, float *c, size_t ldc);
 
 	/* max: the maximum of n scores (-inf = not visible).  exp_sum: sets s[i] = exp(s[i] - max),
-	 * 0 for -inf, and returns their sum. */
+	 * 0 for -inf, and returns their sum; s[i] - max is at most 88. */
 	float (*max)(const float *s, size_t n);
 	float (*exp_sum)(float *s, size_t n, float max);
 	float (*exp)(float x);
