@@ -13,8 +13,7 @@ uint64_t lmi_engine_hidden_input(const struct lmi_engine_exec *e)
 	return e->view->n_input ? (uint64_t)e->view->inputs[0].width * sizeof(float) : 0;
 }
 
-/* The columns of the hidden rows that a plan puts out: of the target's streams, or of the draft's own. */
-static uint32_t width_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e)
+uint32_t lmi_engine_hidden_width(const struct lmi_inst *inst, const struct lmi_engine_exec *e)
 {
 	return e->key.kind == LMD_PLAN_DRAFT ? inst->desc.n_embd : lmi_inst_hidden_width(inst);
 }
@@ -28,7 +27,7 @@ uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_e
 		for (uint32_t i = 0; i < e->segments[s].view->n_output; i++)
 			if (e->segments[s].view->outputs[i].id == LMD_OUT_TAP)
 				e->hidden_segment = s;
-	return (uint64_t)inst->n_batch * width_of(inst, e) * sizeof(float);
+	return (uint64_t)inst->n_batch * lmi_engine_hidden_width(inst, e) * sizeof(float);
 }
 
 /* Creates rows of a slot unless those of another plan are as large. */

@@ -450,6 +450,8 @@ void lmi_engine_draft_file_read(struct lmi_inst *inst, const char *path);
 
 /* Returns the number of columns of the hidden rows that FORWARD plans put out. */
 uint32_t lmi_inst_hidden_width(const struct lmi_inst *inst);
+/* Returns the number of columns of the hidden rows that a plan puts out: of the target's streams, or of the draft's own. */
+uint32_t lmi_engine_hidden_width(const struct lmi_inst *inst, const struct lmi_engine_exec *e);
 /* Adds LMD_PLAN_HIDDEN to a key if the instance has draft layers or a draft model that read the hidden rows of
  * the model's steps. */
 void lmi_engine_hidden_add(const struct lmi_inst *inst, struct lmd_plan_key *k);

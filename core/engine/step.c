@@ -524,9 +524,7 @@ static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
 	const struct lmi_engine_shared *hidden =
 		lmi_engine_hidden_rows(&inst->slot[slot], e, s->device);
-	const uint64_t hidden_bytes =
-		(uint64_t)(e->key.kind == LMD_PLAN_DRAFT ? inst->desc.n_embd : lmi_inst_hidden_width(inst)) *
-		sizeof(float);
+	const uint64_t hidden_bytes = (uint64_t)lmi_engine_hidden_width(inst, e) * sizeof(float);
 	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
 	bool has_hidden = index == e->hidden_segment;
 	uint32_t n_in = 0, n_out;
