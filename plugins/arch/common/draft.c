@@ -143,3 +143,14 @@ uint32_t arch_draft_fuse(struct arch_emit *e, const struct arch_draft *d, enum l
 	w.site = LMD_NONE;
 	return arch_linear(e, arch_draft_input(e, arch_draft_hidden(d)), NULL, &w, vtype, "fused");
 }
+
+void arch_draft_put_layers(struct lmd_checkpoint *c, const char *list, bool is_after)
+{
+	int64_t n = c->list_len(c, list);
+	int64_t *v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
+
+	for (uint32_t i = 0; v && i < n; i++)
+		v[i] = c->list_int(c, list, i, ARCH_MAX_LAYER) + is_after;
+	if (v)
+		c->put_ints(c, "target_layers", v, (uint64_t)n);
+}

@@ -5,6 +5,7 @@
 #define LLAMAD_ARCH_COMMON_DRAFT_H
 
 #include "arch/common/blocks.h"
+#include "arch/common/checkpoint.h"
 
 /* State of a draft model; those of architectures begin with it. */
 struct arch_draft {
@@ -31,6 +32,10 @@ struct lmd_operand arch_draft_input(struct arch_emit *e, uint32_t width);
 uint32_t arch_draft_fuse(struct arch_emit *e, const struct arch_draft *d, enum lmd_vtype vtype);
 /* The width of a hidden row of the target. */
 uint32_t arch_draft_hidden(const struct arch_draft *d);
+
+/* Puts target_layers from a list in the configuration of a checkpoint. is_after: the list names layers after which
+ * streams are read, not before. Puts nothing if the list is empty or has more than LMD_MAX_TAP layers. */
+void arch_draft_put_layers(struct lmd_checkpoint *c, const char *list, bool is_after);
 
 #define ARCH_DRAFT_FC                                                                              \
 	{"fc", {0}, LMD_TENSOR_GLOBAL | LMD_TENSOR_REQUIRED | LMD_TENSOR_ANY_SHAPE,                \

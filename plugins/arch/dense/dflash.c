@@ -210,7 +210,6 @@ static const struct lmd_checkpoint_row ckpt_rows[] = {
 static void ckpt_keys(struct lmd_checkpoint *c)
 {
 	static const char layers[] = "dflash_config.target_layer_ids|target_layer_ids";
-	int64_t n = c->list_len(c, layers), *v;
 	uint8_t *is = c->alloc(c, c->n_layer, 1);
 
 	if (is && c->window_layers(c, is))
@@ -219,11 +218,7 @@ static void ckpt_keys(struct lmd_checkpoint *c)
 		   c->get_int(c, "dflash_config.block_size|block_size", 16, 2, LMD_MAX_BLOCK));
 	c->put_u32(c, "mask_token_id",
 		   c->need_int(c, "dflash_config.mask_token_id|mask_token_id", 0, INT32_MAX));
-	v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
-	for (uint32_t i = 0; v && i < n; i++)
-		v[i] = c->list_int(c, layers, i, ARCH_MAX_LAYER) + 1;
-	if (v)
-		c->put_ints(c, "target_layers", v, (uint64_t)n);
+	arch_draft_put_layers(c, layers, true);
 }
 
 static const struct lmd_checkpoint_map maps[] = {

@@ -171,18 +171,13 @@ static void ckpt_keys(struct lmd_checkpoint *c)
 	static const char after[] = "eagle_config.eagle_aux_hidden_state_layer_ids",
 			  before[] = "eagle_aux_hidden_state_layer_ids";
 	const bool is_after = c->list_len(c, after) > 0;
-	int64_t n = c->list_len(c, is_after ? after : before), *v;
 
 	if (c->has(c, "target_hidden_size"))
 		c->put_u32(c, "target_hidden_size",
 			   c->get_int(c, "target_hidden_size", 0, 1, ARCH_KEY_MAX_WIDTH));
 	c->put_bool(c, "norm_before_residual", c->get_bool(c, "norm_before_residual", false));
 	c->put_bool(c, "@folder.d2t_is_relative", true);
-	v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
-	for (uint32_t i = 0; v && i < n; i++)
-		v[i] = c->list_int(c, is_after ? after : before, i, ARCH_MAX_LAYER) + is_after;
-	if (v)
-		c->put_ints(c, "target_layers", v, (uint64_t)n);
+	arch_draft_put_layers(c, is_after ? after : before, is_after);
 }
 
 static const struct lmd_checkpoint_map maps[] = {
