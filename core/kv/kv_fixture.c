@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/kv/kv_impl.h"
+
 static const struct lmd_group all_groups[] = {
 	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
 	{.name = "window", .kind = LMD_GROUP_PAGED, .causal = 1, .window = 20, .ratio = 1},
@@ -82,6 +84,8 @@ void kv_fixture_init(struct world *w, uint64_t seed, uint32_t depth, bool cached
 		o.n_slot[g] = N_SEQ + 4;
 	}
 	ck_assert_int_eq(lmi_kv_create(&w->kv, &o, NULL), LMD_OK);
+	if (cached)
+		ck_assert_int_eq(lmi_kv_prefix_index_pages(&w->kv->tree), LMD_OK);
 }
 
 uint32_t kv_fixture_ratio(uint32_t g)
