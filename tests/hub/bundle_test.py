@@ -16,16 +16,11 @@ import tarfile
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, read  # noqa: E402
 from tally import check, finish  # noqa: E402
 
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
 SOCK = f"ipc://{DIR}/sock"
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
 
 
 def ctl(*words, store="here", data=None):
