@@ -50,7 +50,6 @@ struct gpu_dev {
 	struct lmd_error error; /* of the last plan_run or plan_observe */
 };
 
-extern const struct gpu_vendor gpu_vendor; /* of this plugin */
 extern const struct lmd_backend_ops gpu_backend_ops;
 
 /* Makes the device the calling thread's; every call begins with it. */
