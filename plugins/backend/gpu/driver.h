@@ -21,6 +21,7 @@ typedef void *gpu_context, *gpu_module, *gpu_function, *gpu_stream, *gpu_mark;
 typedef void *gpu_captured, *gpu_exec;
 
 enum { GPU_CAPTURE_RELAXED = 2 };
+enum { GPU_MARK_BLOCKING = 1, GPU_MARK_NO_TIMING = 2 };
 enum { GPU_HOST_PORTABLE = 1, GPU_HOST_MAPPED = 2, GPU_HIP_FINE_GRAINED = 1 };
 enum gpu_code {
 	GPU_CODE_OK = 0,
