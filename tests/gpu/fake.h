@@ -10,6 +10,7 @@
 #include "tests/gpu/emu.h"
 #include "tests/gpu/emu_kernels.h"
 #include "tests/gpu/emu_peers.h"
+#include "tests/gpu/emu_races.h"
 
 enum {
 	OK = 0,
