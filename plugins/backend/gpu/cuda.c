@@ -13,6 +13,8 @@ const struct gpu_vendor gpu_vendor = {
 	.sonames = sonames,
 	.attr_warp = 10,
 	.attr_processors = 16,
+	.attr_major = 75,
+	.attr_minor = 76,
 	.image = gpu_image,
 };
 

@@ -52,6 +52,7 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 	    d->device_memory(&bytes, dev))
 		return false;
 	(void)d->device_bus(info->id, sizeof(info->id), dev);
+	gpu_describe(d, dev, info->id, info->name, sizeof(info->name));
 	info->memory_bytes = info->free_bytes = bytes;
 	info->act_dtype = LMD_DTYPE_F32;
 	info->page_tokens = 32;

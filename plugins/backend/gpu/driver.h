@@ -132,6 +132,7 @@ struct gpu_vendor {
 	const char *const *sonames; /* tried in order; NULL at the end */
 	bool hip;
 	int attr_warp, attr_processors; /* numbers of device attributes */
+	int attr_major, attr_minor;     /* of the compute capability; 0 = there is none */
 	const void *(*image)(size_t *bytes);                    /* the kernels */
 };
 

@@ -52,6 +52,8 @@ struct gpu_dev {
 
 extern const struct lmd_backend_ops gpu_backend_ops;
 
+/* Appends what there is to know of a device to its name in name[0..n); bus: its address, or "". */
+void gpu_describe(const struct gpu_driver *d, int dev, const char *bus, char *name, size_t n);
 /* Makes the device the calling thread's; every call begins with it. */
 enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err);
 /* The status of a driver's code; `what` names the call. */
