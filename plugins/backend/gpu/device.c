@@ -189,6 +189,7 @@ static void close_device(void *state)
 		return;
 	dev->lost = false; /* frees what it can */
 	if (gpu_enter(dev, NULL) == LMD_OK) {
+		gpu_stage_fini(dev);
 		gpu_adapter_fini(dev);
 		gpu_free(dev, dev->chained);
 		if (dev->stream)
@@ -225,6 +226,7 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				.index = p->index,
 				.int8 = p->activations != LMD_ACTIVATIONS_F32,
 				.exact = p->deterministic == LMD_DETERMINISTIC_EXACT};
+	(void)pthread_mutex_init(&dev->stage_lock, NULL);
 	st = find_device(dev, p->index, err);
 	if (st == LMD_OK)
 		st = gpu_enter(dev, err);

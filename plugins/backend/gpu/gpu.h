@@ -9,6 +9,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "backend/common/pool_check.h"
@@ -39,6 +40,8 @@ struct gpu_dev {
 	gpu_function kernels[GPU_N_KERNEL];
 	uint32_t warp, processors;
 	gpu_stream stream;      /* of calls without a queue */
+	pthread_mutex_t stage_lock;
+	struct gpu_stage *stages; /* of upload.c, that nobody uses */
 	struct device_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
 	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
@@ -60,6 +63,23 @@ enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err);
 enum lmd_status gpu_check(struct gpu_dev *dev, int code, const char *what, struct lmd_error *err);
 /* Returns the kernels of the plugin; NULL if they have no name of this number. */
 const char *gpu_kernel_name(uint32_t kernel);
+
+/* ---- uploads of weights (upload.c) ---- */
+
+/* Two pieces of pinned memory, from which the device copies while the host writes the other one. */
+#define GPU_STAGE_BYTES (2u << 20)
+struct gpu_stage;
+enum lmd_status gpu_stage_take(struct gpu_dev *dev, struct gpu_stage **out, struct lmd_error *err);
+void gpu_stage_give(struct gpu_dev *dev, struct gpu_stage *s); /* accepts NULL */
+void gpu_stage_fini(struct gpu_dev *dev);                      /* when all are given back */
+/* The piece to be written next, GPU_STAGE_BYTES, with anything in it; waits for its last copy. */
+enum lmd_status gpu_stage_room(struct gpu_dev *dev, struct gpu_stage *s, char **out,
+			       struct lmd_error *err);
+/* Begins to copy its first bytes to the device. */
+enum lmd_status gpu_stage_send(struct gpu_dev *dev, struct gpu_stage *s, gpu_ptr to, uint64_t bytes,
+			       struct lmd_error *err);
+/* Waits for all copies. */
+enum lmd_status gpu_stage_end(struct gpu_dev *dev, struct gpu_stage *s, struct lmd_error *err);
 
 /* ---- memory (memory.c) ---- */
 
