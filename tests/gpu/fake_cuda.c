@@ -493,6 +493,9 @@ static int has_kernel(const char *name)
 {
 	static const char *const units[] = {"gpu_tile_", "gpu_mfma_", "gpu_wmma_"};
 
+	if (!strncmp(name, "gpu_wgmma_", 10))
+		return fake.mma == 1 && fake.warp == 32;
+
 	for (unsigned i = 0; i < 3; i++) {
 		if (!strncmp(name, units[i], 9))
 			return fake.mma == (i == 2 ? 2 : 1);

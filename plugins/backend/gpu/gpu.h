@@ -46,6 +46,7 @@ struct gpu_dev {
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
 	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
 	bool flash;             /* it has the kernels of kern/nv/flash.h */
+	bool wgmma;             /* it has those of kern/nv/wgmma16.h, and LLAMAD_GPU asks for them */
 	bool int8;              /* activations before block types are rounded to 8 bits */
 	bool exact;             /* deterministic = exact: docs/exact.md */
 	bool no_graphs;         /* the driver cannot capture launches */

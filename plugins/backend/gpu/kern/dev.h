@@ -34,9 +34,15 @@
 #define GPU_WARP    32u
 #define GPU_UNROLL  _Pragma("unroll")
 #define GPU_LOOP    _Pragma("unroll 1") /* stays a loop, where registers are short */
-/* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes */
-extern __shared__ __align__(16) unsigned long long gpu_shared_memory[];
+/* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes, those of nv/wgmma.h of 256 */
+extern __shared__ __align__(256) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
+
+/* Address in shared memory, as instructions take it. */
+GPU_FN uint32_t gpu_shared_address(const void *p)
+{
+	return (uint32_t)__cvta_generic_to_shared(p);
+}
 
 GPU_FN void gpu_sync(void)
 {
