@@ -271,6 +271,7 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
 	e->events.fd = e->commands.fd = -1;
+	e->passage_turn_bytes = 4u << 20;
 	lmi_engine_vocab_index_init(&e->vocab_index);
 	lmi_engine_grammar_cache_init(&e->compiled, LMI_ENGINE_GRAMMAR_CACHE_MAX,
 				      LMI_ENGINE_GRAMMAR_CACHE_BYTES);

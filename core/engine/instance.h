@@ -166,7 +166,7 @@ struct lmi_inst_device {
 	uint64_t hidden_bytes; /* of hidden rows of all slots */
 	uint64_t weight_bytes; /* loaded, beyond the files */
 	uint64_t scratch_bytes, link_bytes;
-	bool tried_repack;     /* repack_cache.h */
+	bool opened_repack, tried_repack; /* repack_cache.h */
 	/* weights that were exported to the repack cache, and those that came from there */
 	uint32_t n_exported, n_from_cache;
 	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
@@ -233,6 +233,7 @@ struct lmi_inst {
 	struct lmi_engine_loss *loss; /* also */
 	const struct lmi_engine_repack_opts *repack; /* also; NULL: no repack cache */
 	struct lmi_engine_repack_file *repack_files[LMI_ENGINE_MAX_DEVICE]; /* of each device; NULL: none */
+	bool wrote_repack; /* the file was written while the model was opened */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out;
 	uint32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/engine/engine_impl.h"
 #include "llamad/model.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
@@ -90,7 +91,8 @@ static const struct {
 	     {"ref", LMD_DTYPE_F16, 2e-2},
 	     {"ref", LMD_DTYPE_BF16, 0.1}};
 
-/* A part of the middle is replaced by a longer or a shorter one, or by one of the same length. _i: kind */
+/* A part of the middle is replaced by a longer or a shorter one, or by one of the same length. The rows of the
+ * tail are moved in one turn, or page by page. _i: kind */
 START_TEST(moved_is_computed_in_one_layer)
 {
 	static const uint32_t lengths[][2] = {{10, 13}, {20, 5}, {9, 9}, {1, 40}, {40, 1}};
@@ -99,6 +101,8 @@ START_TEST(moved_is_computed_in_one_layer)
 	uint64_t rnd = env.seed;
 	uint32_t n_moved = 0;
 
+	if (_i % 2)
+		e->passage_turn_bytes = 1;
 	for (uint32_t k = 0; k < LMD_LEN(lengths); k++) {
 		lmd_token v[256], w[256], tail[N_TAIL];
 		uint32_t n, head = 33 + k;

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/checkpoint/open.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tower.h"
+#include "core/engine/tower_check.h"
 #include "core/worker/worker.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
@@ -422,6 +424,40 @@ START_TEST(refusals)
 }
 END_TEST
 
+static void check_file(const char *path, const struct lmi_model *model, enum lmd_status want, const char *text)
+{
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_engine_tower_check(path, lmi_model_view(model), env.env.registry, &err) == want, "%s: %s", path,
+		      err.text);
+	ck_assert_msg(strstr(err.text, text) != NULL, "'%s' lacks '%s'", err.text, text);
+}
+
+/* A file that only has the name of a tower is recognised by its header. */
+START_TEST(files_beside_models)
+{
+	static const struct lmt_tiny_key wide[] = {{"embedding_length", LMD_META_I64, 2 * LMT_EMBD}, {0}};
+	struct lmi_model *model, *other;
+	char path[300];
+
+	ck_assert_int_eq(lmi_model_open(&model, env.path, LMI_OPEN_HEADER_ONLY, NULL), LMD_OK);
+	for (int k = 0; k < LMT_N_TOWER; k++)
+		check_file(paths[k], model, LMD_OK, "");
+	check_file(env.path, model, LMD_UNSUPPORTED, "architecture llama is not a vision tower");
+	check_file("/nowhere.gguf", model, LMD_NOTFOUND, "/nowhere.gguf");
+	snprintf(path, sizeof(path), "%s.wide", env.path);
+	lmt_tiny_keys = wide;
+	lmt_tiny_write(LMT_FULL, env.seed, path);
+	lmt_tiny_keys = NULL;
+	ck_assert_int_eq(lmi_model_open(&other, path, LMI_OPEN_HEADER_ONLY, NULL), LMD_OK);
+	check_file(paths[0], other, LMD_UNSUPPORTED,
+		   "it makes rows of 64 numbers, but the model takes 128: it belongs to another model");
+	lmi_model_close(other);
+	(void)remove(path);
+	lmi_model_close(model);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *s = suite_create("vision towers");
@@ -441,6 +477,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, the_tower_is_part_of_the_fit);
 	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, files_beside_models);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
