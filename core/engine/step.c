@@ -585,14 +585,13 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 	return st;
 }
 
-static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
-					const struct lmi_engine_rows *parts, uint32_t n_part)
+static uint32_t count_rows(const struct lmi_engine_rows *parts, uint32_t n_part)
 {
 	uint32_t n_row = 0;
 
 	for (uint32_t i = 0; i < n_part; i++)
 		n_row += parts[i].n;
-	return lmi_engine_exec_for(inst->execs[exec], n_row);
+	return n_row;
 }
 
 /* Records the end of the step on the devices; also after a failure: what was submitted must be
@@ -622,11 +621,14 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_step_watch *w)
 {
 	struct lmi_engine_slot *t = &inst->slot[slot];
-	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
+	uint32_t n_row = count_rows(parts, n_part);
+	struct lmi_engine_exec *e = lmi_engine_exec_for(inst->execs[exec], n_row);
 	enum lmd_status st;
 
 	if (!inst->n_running++)
 		lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		lmi_engine_device_choose_threads(inst->devices[i].open, n_row);
 	t->failed = (struct lmd_error){0};
 	t->exec = e;
 	t->parts = parts;
