@@ -192,7 +192,7 @@ INLINE void packed_product(uint32_t dtype, const struct kern_product *p)
 			for (uint32_t r = r0; r < end; r += 8)
 				packed_half(dtype, p, r, c, n_col,
 					    c ? (const char *)p->w
-					      : kern_packed_later(p, r) + r % 16 * p->w_stride / 16);
+					      : kern_packed_later(p, r, 1) + r % 16 * p->w_stride / 16);
 		}
 	}
 }
