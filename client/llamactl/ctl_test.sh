@@ -27,6 +27,17 @@ prints 'Options:' help version
 prints '^\.TH LLAMACTL 1' --emit-man
 prints '^complete .* llamactl$' --emit-completion bash
 
+# options that commands share: below titles of their own in --help, once in the manual
+ctl run --help >"$dir/out"
+holds "run --help has titles for answers and the engine" [ "$(sed -n 's/^\([A-Z].*options\):$/\1/p' "$dir/out" |
+	paste -sd,)" = "Answer options,Engine options,Common options" ]
+holds "run --help has each option once" [ -z "$(sed -nE 's/^  (-., |    )(--[a-z-]*).*/\2/p' "$dir/out" |
+	sort | uniq -d)" ]
+ctl --emit-man >"$dir/out"
+holds "the manual has --deterministic once" [ "$(grep -c 'fB.-.-deterministic' "$dir/out")" = 1 ]
+holds "the manual says where the options of bench are" sh -c 'sed -n "/^\.SS \"bench \(FILE\|MODEL\)/,/^\.SS/p" "$1" |
+	grep -q "^Further options: see .*ENGINE OPTIONS"' - "$dir/out"
+
 # every command describes itself, and rejects an unknown option by its name
 ctl help --all | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"
 while read -r words; do

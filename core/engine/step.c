@@ -570,7 +570,8 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 {
 	enum lmd_status st = LMD_OK;
 
-	/* the ranks of a group wait for each other: all of them have to be submitted */
+	/* the ranks of a group wait for each other: all of them have to be submitted. They have no links, so that
+	 * nothing fails before that */
 	for (uint32_t i = 0; i < e->n_segment && (st == LMD_OK || e->grouped); i++) {
 		struct lmd_error other;
 		enum lmd_status now = run_segment(inst, e, i, slot, st == LMD_OK ? err : &other);

@@ -203,6 +203,7 @@ START_TEST(a_class_with_a_map_of_its_own)
 		"\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
 		"\"num_key_value_heads\": 1, \"intermediate_size\": 8, \"vocab_size\": 4, "
 		"\"draft_vocab_size\": 2, \"max_position_embeddings\": 16, \"rms_norm_eps\": 1e-5, "
+		"\"tie_word_embeddings\": true, " /* that of the target: the file has a head */
 		"\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [1, 17, 32]}}";
 	static const struct st_row rows[] = {
 		{"fc.weight", 8, 24},
@@ -255,6 +256,23 @@ START_TEST(a_class_with_a_map_of_its_own)
 }
 END_TEST
 
+static const struct st_row dflash_rows[] = {
+	{"fc.weight", 8, 16},
+	{"hidden_norm.weight", 0, 8},
+	{"norm.weight", 0, 8},
+	{"layers.0.input_layernorm.weight", 0, 8},
+	{"layers.0.post_attention_layernorm.weight", 0, 8},
+	{"layers.0.self_attn.q_proj.weight", 8, 8},
+	{"layers.0.self_attn.k_proj.weight", 4, 8},
+	{"layers.0.self_attn.v_proj.weight", 4, 8},
+	{"layers.0.self_attn.o_proj.weight", 8, 8},
+	{"layers.0.self_attn.q_norm.weight", 0, 4},
+	{"layers.0.self_attn.k_norm.weight", 0, 4},
+	{"layers.0.mlp.gate_proj.weight", 8, 8},
+	{"layers.0.mlp.up_proj.weight", 8, 8},
+	{"layers.0.mlp.down_proj.weight", 8, 8},
+};
+
 /* DFlash: the class of a Qwen3 checkpoint decides, and layers after which streams are read become layers before
  * which they are. */
 START_TEST(a_class_that_guesses_blocks)
@@ -267,27 +285,11 @@ START_TEST(a_class_that_guesses_blocks)
 		"\"use_sliding_window\": false, \"sliding_window\": null, "
 		"\"layer_types\": [\"full_attention\"], "
 		"\"dflash_config\": {\"mask_token_id\": 3, \"target_layer_ids\": [1, 9]}}";
-	static const struct st_row rows[] = {
-		{"fc.weight", 8, 16},
-		{"hidden_norm.weight", 0, 8},
-		{"norm.weight", 0, 8},
-		{"layers.0.input_layernorm.weight", 0, 8},
-		{"layers.0.post_attention_layernorm.weight", 0, 8},
-		{"layers.0.self_attn.q_proj.weight", 8, 8},
-		{"layers.0.self_attn.k_proj.weight", 4, 8},
-		{"layers.0.self_attn.v_proj.weight", 4, 8},
-		{"layers.0.self_attn.o_proj.weight", 8, 8},
-		{"layers.0.self_attn.q_norm.weight", 0, 4},
-		{"layers.0.self_attn.k_norm.weight", 0, 4},
-		{"layers.0.mlp.gate_proj.weight", 8, 8},
-		{"layers.0.mlp.up_proj.weight", 8, 8},
-		{"layers.0.mlp.down_proj.weight", 8, 8},
-	};
 	static const char *const names[] = {
 		"fc.weight",		"enc.output_norm.weight",    "output_norm.weight",
 		"blk.0.attn_q.weight",	"blk.0.attn_q_norm.weight",  "blk.0.attn_k_norm.weight",
 		"blk.0.attn_norm.weight", "blk.0.ffn_norm.weight",   "blk.0.ffn_down.weight"};
-	struct st_file f = st_build_rows(rows, LMD_LEN(rows));
+	struct st_file f = st_build_rows(dflash_rows, LMD_LEN(dflash_rows));
 	const struct lmd_model *v;
 	const struct lmd_meta *k;
 	struct lmi_model *m = NULL;
@@ -308,9 +310,60 @@ START_TEST(a_class_that_guesses_blocks)
 	k = v->find_meta(v, "dflash.mask_token_id");
 	ck_assert(k && k->v.u == 3);
 	ck_assert_ptr_null(v->find_meta(v, "dflash.attention.sliding_window"));
-	ck_assert_uint_eq(v->n_tensors, LMD_LEN(rows));
+	ck_assert_uint_eq(v->n_tensors, LMD_LEN(dflash_rows));
 	for (size_t i = 0; i < LMD_LEN(names); i++)
 		ck_assert_msg(v->find_tensor(v, names[i]) != NULL, "%s", names[i]);
+	lmi_model_close(m);
+}
+END_TEST
+
+#define DRAFT_CONFIG(class)                                                                        \
+	"{\"model_type\": \"qwen3\", \"architectures\": [\"" class "\"], "                            \
+	"\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "                 \
+	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, "  \
+	"\"max_position_embeddings\": 16, \"rms_norm_eps\": 1e-6, \"mask_token_id\": 3, "
+#define SEVENTEEN "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}"
+
+/* message NULL: opened, and the first layer has a window in the pattern */
+static const struct {
+	const char *config, *message;
+} drafts[] = {
+	{DRAFT_CONFIG("LlamaForCausalLMEagle3") "\"eagle_aux_hidden_state_layer_ids\": " SEVENTEEN,
+	 "\"eagle_aux_hidden_state_layer_ids\" has 17 layers, at most 16"},
+	{DRAFT_CONFIG("DFlashDraftModel") "\"target_layer_ids\": " SEVENTEEN,
+	 "target_layer_ids\" has 17 layers, at most 16"},
+	{DRAFT_CONFIG("DFlashDraftModel") "\"target_layer_ids\": [1], \"use_sliding_window\": true, "
+					  "\"max_window_layers\": 0, \"sliding_window\": 8}",
+	 NULL},
+	{DRAFT_CONFIG("DFlashDraftModel") "\"target_layer_ids\": [1], \"sliding_window\": 8, "
+					  "\"layer_types\": [\"sliding_attention\"]}",
+	 NULL},
+};
+
+/* _i: row of drafts. What an architecture refuses later has to be among the keys. */
+START_TEST(what_draft_models_state)
+{
+	struct st_file f = st_build_rows(dflash_rows, LMD_LEN(dflash_rows));
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+	const struct lmd_meta *k;
+	enum lmd_status st;
+
+	temp_write("config.json", drafts[_i].config, strlen(drafts[_i].config));
+	temp_write("model.safetensors", f.p, f.n);
+	free(f.p);
+	st = lmi_model_open_any(&m, arch_plugins(), dir, LMI_OPEN_HEADER_ONLY, &err);
+	if (drafts[_i].message) {
+		ck_assert_int_eq(st, LMD_UNSUPPORTED);
+		ck_assert_msg(strstr(err.text, drafts[_i].message) != NULL, "%s", err.text);
+		return;
+	}
+	ck_assert_msg(st == LMD_OK, "%s", err.text);
+	k = lmi_model_view(m)->find_meta(lmi_model_view(m), "dflash.attention.sliding_window");
+	ck_assert(k && k->v.u == 8);
+	k = lmi_model_view(m)->find_meta(lmi_model_view(m), "dflash.attention.sliding_window_pattern");
+	ck_assert(k && k->type == LMD_META_ARR_BOOL && k->n == 1);
+	ck_assert_uint_eq(*(const uint8_t *)k->v.a, 1);
 	lmi_model_close(m);
 }
 END_TEST
@@ -389,6 +442,7 @@ int main(void)
 	tcase_add_test(tc, unusual_prefix);
 	tcase_add_test(tc, a_class_with_a_map_of_its_own);
 	tcase_add_test(tc, a_class_that_guesses_blocks);
+	tcase_add_loop_test(tc, what_draft_models_state, 0, LMD_LEN(drafts));
 	tcase_add_test(tc, missing_expert);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

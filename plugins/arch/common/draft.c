@@ -147,8 +147,12 @@ uint32_t arch_draft_fuse(struct arch_emit *e, const struct arch_draft *d, enum l
 void arch_draft_put_layers(struct lmd_checkpoint *c, const char *list, bool is_after)
 {
 	int64_t n = c->list_len(c, list);
-	int64_t *v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
+	int64_t *v;
 
+	if (n > LMD_MAX_TAP)
+		c->fail(c, LMD_UNSUPPORTED, "\"%s\" has %lld layers, at most %d are supported", list,
+			(long long)n, LMD_MAX_TAP);
+	v = n > 0 && n <= LMD_MAX_TAP ? c->alloc(c, (size_t)n, sizeof(*v)) : NULL;
 	for (uint32_t i = 0; v && i < n; i++)
 		v[i] = c->list_int(c, list, i, ARCH_MAX_LAYER) + is_after;
 	if (v)

@@ -34,7 +34,8 @@ uint32_t arch_draft_fuse(struct arch_emit *e, const struct arch_draft *d, enum l
 uint32_t arch_draft_hidden(const struct arch_draft *d);
 
 /* Puts target_layers from a list in the configuration of a checkpoint. is_after: the list names layers after which
- * streams are read, not before. Puts nothing if the list is empty or has more than LMD_MAX_TAP layers. */
+ * streams are read, not before. Puts nothing if the list is empty; one of more than LMD_MAX_TAP layers is an
+ * error. */
 void arch_draft_put_layers(struct lmd_checkpoint *c, const char *list, bool is_after);
 
 #define ARCH_DRAFT_FC                                                                              \

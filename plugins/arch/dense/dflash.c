@@ -206,14 +206,29 @@ static const struct lmd_checkpoint_row ckpt_rows[] = {
 	{"embed_tokens", "token_embd", {.flags = LMD_CKPT_OPTIONAL}},
 };
 
+/* Which layers have a window, as in Qwen3; refuse_others reads it. */
+static void put_windows(struct lmd_checkpoint *c)
+{
+	bool upper = c->get_bool(c, "use_sliding_window", false);
+	int64_t n_full = c->get_int(c, "max_window_layers", 28, 0, INT32_MAX);
+	uint8_t *is = c->alloc(c, c->n_layer, 1);
+
+	if (!is || c->is_null(c, "sliding_window"))
+		return;
+	if (!c->window_layers(c, is))
+		for (uint32_t i = 0; i < c->n_layer; i++)
+			is[i] = upper && i >= n_full;
+	c->put_u32(c, "attention.sliding_window", arch_ckpt_window_size(c, 4096));
+	c->put_bools(c, "attention.sliding_window_pattern", is, c->n_layer);
+}
+
 /* target_layer_ids are layers after which streams are read. */
 static void ckpt_keys(struct lmd_checkpoint *c)
 {
 	static const char layers[] = "dflash_config.target_layer_ids|target_layer_ids";
-	uint8_t *is = c->alloc(c, c->n_layer, 1);
 
-	if (is && c->window_layers(c, is))
-		arch_ckpt_put_window(c, 0);
+	c->tied = false; /* a head in the file is the draft model's own */
+	put_windows(c);
 	c->put_u32(c, "block_size",
 		   c->get_int(c, "dflash_config.block_size|block_size", 16, 2, LMD_MAX_BLOCK));
 	c->put_u32(c, "mask_token_id",

@@ -172,6 +172,7 @@ static void ckpt_keys(struct lmd_checkpoint *c)
 			  before[] = "eagle_aux_hidden_state_layer_ids";
 	const bool is_after = c->list_len(c, after) > 0;
 
+	c->tied = false; /* a head in the file is the draft model's own, also beside an embedding */
 	if (c->has(c, "target_hidden_size"))
 		c->put_u32(c, "target_hidden_size",
 			   c->get_int(c, "target_hidden_size", 0, 1, ARCH_KEY_MAX_WIDTH));

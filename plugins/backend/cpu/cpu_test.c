@@ -12,6 +12,7 @@
 #include "core/base/team.h"
 #include "core/conformance/opcase_priv.h"
 #include "core/conformance/tensor_cache.h"
+#include "core/engine/memory_plan.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -301,6 +302,53 @@ START_TEST(copies_are_reported)
 }
 END_TEST
 
+static uint64_t fake_now_ns;
+
+static uint64_t fake_clock(void *ctx)
+{
+	(void)ctx;
+	return fake_now_ns;
+}
+
+/* Decisions take their share of the limit while somebody may still load the weight, and not for ever; weights of
+ * other sizes at the same address have decisions of their own. */
+START_TEST(decisions_are_forgotten)
+{
+	static const uint8_t data[3][64];
+	struct lmd_weight_ref ref = {.n_stack = 1, .k = 64, .name = "w"};
+	struct lmd_weight_piece piece = {.row_bytes = 36, .n_slice = 1};
+	const struct lmd_weight_desc d = {.dtype = LMD_DTYPE_Q4_0, .ref = &ref, .n_piece = 1, .pieces = &piece};
+	uint64_t (*const clock)(void *ctx) = fx.host->now_ns;
+	struct oc_backend be;
+
+	if (!(fx.host->cpu(fx.host->ctx)->flags & LMD_CPU_AVX2))
+		return; /* nothing is copied */
+	/* more than a half of the limit, which is an eighth of the available memory; nothing is read */
+	piece.n_row = ref.n = (uint32_t)(lmi_engine_memory_available() / 8 * 7 / 10 / 36);
+	fx.host->now_ns = fake_clock;
+	fake_now_ns = 1;
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "auto", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	piece.data = data[0];
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	piece.data = data[1];
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	fake_now_ns += 599ull * 1000000000;
+	piece.data = data[0];
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	fake_now_ns += 599ull * 1000000000; /* after the last question about the first */
+	piece.data = data[2];
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	fake_now_ns += 2ull * 1000000000;
+	piece.data = data[1]; /* its refusal is forgotten as well */
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	ref.n = piece.n_row = 16;
+	ck_assert_uint_eq(copied(&be, &d), 2 * 288);
+	oc_backend_close(&be);
+	fx.host->now_ns = clock;
+}
+END_TEST
+
 static struct lmd_weight *load_weight(struct oc_backend *be, const uint8_t *data)
 {
 	const struct lmd_weight_ref ref = {.n_stack = 1, .n = 256, .k = 512, .name = "w"};
@@ -541,6 +589,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, copies_are_kept);
+	tcase_add_test(t, decisions_are_forgotten);
 	tcase_add_test(t, copies_share_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
