@@ -57,7 +57,7 @@ INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const voi
 		__m512i q[8];
 		struct factors f;
 
-		packed_prefetch(dtype, later, b, 1);
+		kern_packed_prefetch(dtype, later, b, KERN_GROUP);
 		packed_codes(dtype, group, q);
 		packed_factors(dtype, scales + kern_packed_scale(dtype, b), b, &f);
 #pragma GCC unroll 8

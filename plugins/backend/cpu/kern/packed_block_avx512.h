@@ -127,17 +127,4 @@ INLINE __m512 packed_term(uint32_t dtype, const struct factors *f, __m512i s, co
 	return t;
 }
 
-/* Prefetches what a pass over n groups reads `later`, block by block; NULL: nothing. */
-INLINE void packed_prefetch(uint32_t dtype, const char *later, size_t b, size_t n)
-{
-	const size_t step = n * (kern_packed_codes(dtype) + kern_packed_scale(dtype, 8) / 8);
-
-	if (!later)
-		return;
-	later += b * step;
-#pragma GCC unroll 32
-	for (size_t i = 0; i < step; i += 64)
-		kern_prefetch(later + i);
-}
-
 #endif /* LLAMAD_CPU_KERN_PACKED_BLOCK_AVX512_H */

@@ -99,7 +99,7 @@ INLINE void pair_pass(uint32_t dtype, const char *const groups[2], uint32_t k, c
 		struct factors f[2];
 		__m512i s[2][PASS];
 
-		packed_prefetch(dtype, later, b, 2);
+		kern_packed_prefetch(dtype, later, b, 2 * KERN_GROUP);
 		if (!kern_has_halves(dtype))
 			pair_sums(dtype, block, x, n_col, k, b, -1, s);
 		packed_factors(dtype, groups[0] + scales, b, &f[0]);
