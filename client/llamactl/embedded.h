@@ -5,6 +5,8 @@
 #ifndef LLAMAD_LLAMACTL_EMBEDDED_H
 #define LLAMAD_LLAMACTL_EMBEDDED_H
 
+#include <limits.h>
+
 #include "client/llamactl/ctl.h"
 #include "core/base/default_state.h"
 #include "core/engine/engine.h"
@@ -187,6 +189,10 @@ struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a);
 
 /* Returns the value of LMI_CTL_OPTS_DRAFT_MODEL; NULL: none was given. */
 const char *lmi_ctl_draft_model(const struct lmi_args *a);
+
+/* Adds the draft model and the vision tower of LMI_CTL_OPTS_DRAFT_MODEL to options of lmi_ctl_embedded_opts; the
+ * tower also if it lies beside the model, where a load would find it. tower: space for its path. */
+void lmi_ctl_add_second_models(const struct lmi_ctl *ctl, struct lmi_engine_opts *o, char tower[PATH_MAX]);
 
 /* Makes ctl's client one of an engine in this process with this model file, which the first request
  * loads. */

@@ -60,6 +60,7 @@ struct lmi_engine_memory {
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
 	uint64_t adapters;  /* of adapter_files and slot_adapters, and of those bound since */
 	uint64_t tower;	    /* all of the vision tower, but its file */
+	uint64_t draft;	    /* all of the draft model, but its file */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */
@@ -225,8 +226,8 @@ struct lmi_engine_placement {
 	char no_sampling[112]; /* why no device does, if they have queues */
 };
 
-/* Estimates the memory that opening with these options would take, without allocating it: reads no
- * data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
+/* Estimates the memory that opening with these options would take, with that of a vision tower and of a draft model,
+ * without allocating it: reads no data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
  * NULL. */
 enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
 				    struct lmi_engine_placement *where,
@@ -405,6 +406,7 @@ struct lmi_engine_stats {
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	/* tokens that were guessed and computed, and how many of them were right; see speculate.h */
 	uint64_t n_drafted, n_accepted;
+	uint64_t n_branch; /* steps after which a guess beside the chain was right */
 	uint64_t n_draft_step, n_draft_row; /* steps of the draft model, and their rows */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];

@@ -14,6 +14,7 @@
 #include "core/base/sanitized.h"
 #include "core/engine/device_fixture.h"
 #include "core/engine/devices.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/worker/proxy.h"
 #include "tests/lmd_check.h"
@@ -421,6 +422,31 @@ START_TEST(one_ledger)
 }
 END_TEST
 
+/* A draft that uses the embedding of its target maps it where it is; what is copied is counted. */
+START_TEST(a_draft_maps_the_weights_of_its_target)
+{
+	static char path[300], draft[320];
+	struct lmi_engine_opts o = isolated(path, "ref");
+	struct lmi_engine *e = NULL;
+	struct lmd_error err = {0};
+
+	(void)snprintf(path, sizeof(path), "%s/core/engine/isolation.%d", lmd_build_dir(), (int)getpid());
+	(void)snprintf(draft, sizeof(draft), "%s.eagle", path);
+	lmt_tiny_write(LMT_NEXTN, 1, path);
+	lmt_tiny_write(LMT_EAGLE3, 2, draft);
+	o.inst.draft_path = draft;
+	o.no_tokenizer = false;
+	OK(lmi_engine_open(&e, &o, &err));
+	ck_assert_ptr_nonnull(lmi_engine_nextn_inst(e->inst->nextn));
+	ck_assert(lmi_engine_nextn_inst(e->inst->nextn)->devices[0].open->isolated);
+	ck_assert_uint_lt(lmi_engine_nextn_inst(e->inst->nextn)->devices[0].weight_bytes,
+			  LMT_VOCAB * LMT_EMBD * sizeof(float));
+	lmi_engine_fini(e);
+	(void)remove(path);
+	(void)remove(draft);
+}
+END_TEST
+
 /* A device that its driver has lost is lost for this model; its process is ended with the model. */
 START_TEST(a_loss_in_the_worker)
 {
@@ -490,6 +516,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, long_names_differ);
 	tcase_add_test(t, a_crash_in_a_step);
 	tcase_add_test(t, one_ledger);
+	tcase_add_test(t, a_draft_maps_the_weights_of_its_target);
 	tcase_add_test(t, a_loss_in_the_worker);
 	tcase_add_loop_test(t, divided_models, 0, LMD_LEN(parts));
 	suite_add_tcase(s, t);
