@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 
+import restarts
 from restarts import WAIT_S, Daemon, Fault, check, send
 
 TOKENS = 250
@@ -174,10 +175,4 @@ def main():
             daemon.process.kill()
 
 
-try:
-    main()
-except Fault as e:
-    print("FAULT:", e)
-    with open(f"{sys.argv[2]}/log", encoding="utf-8") as text:
-        print(text.read()[-3000:])
-    sys.exit(1)
+restarts.run(main, sys.argv[2])

@@ -19,7 +19,8 @@ import sys
 import threading
 import time
 
-from restarts import WAIT_S, Daemon, Fault, check, send
+import restarts
+from restarts import WAIT_S, Daemon, check, send
 
 CLIENTS = 12
 CONF = "[limits]\nmodels = 1\ndurable_streams = 1000\n"
@@ -203,10 +204,4 @@ def main():
             daemon.process.kill()
 
 
-try:
-    main()
-except Fault as e:
-    print("FAULT:", e)
-    with open(f"{sys.argv[2]}/log", encoding="utf-8") as text:
-        print(text.read()[-3000:])
-    sys.exit(1)
+restarts.run(main, sys.argv[2])
