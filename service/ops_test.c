@@ -9,6 +9,7 @@
 #include "core/engine/devices.h"
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
+#include "tests/tiny_tower.h"
 
 static struct fx fx;
 
@@ -140,6 +141,47 @@ START_TEST(adding)
 	ck_assert_uint_eq(fx.a.r.u.models.n_models, 1);
 	ck_assert(is(&fx.a.r.u.models.models[0].path, fx.other));
 	ck_assert_uint_eq(fx.a.r.u.models.models[0].n_aliases, 1);
+}
+END_TEST
+
+/* Copies the model under that name; returns whether the store has a tower for it. */
+static bool copy_has_tower(const char *name)
+{
+	struct lmi_wire_request q = add(name, fx.model);
+	char path[400];
+
+	q.u.add.copy = true;
+	ck_assert_int_eq(run_add(&q).kind, LMI_WIRE_ITEM_DONE);
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	q.u.models.has_model = true;
+	q.u.models.model = str(name);
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	ck_assert_uint_eq(fx.a.r.u.models.n_models, 1);
+	(void)snprintf(path, sizeof(path), "%.*s.mmproj", (int)fx.a.r.u.models.models[0].path.len,
+		       fx.a.r.u.models.models[0].path.ptr);
+	return access(path, F_OK) == 0;
+}
+
+/* What stands beside a model under the name of a tower does not keep the model out. */
+START_TEST(copies_with_and_without_tower)
+{
+	const char *dirs[] = {fx.dir};
+	char tower[330], outside[330];
+
+	fx.o.model_dirs = dirs;
+	fx.o.n_model_dirs = 1;
+	fx_start(&fx);
+	(void)snprintf(tower, sizeof(tower), "%s/mmproj.gguf", fx.dir);
+	(void)snprintf(outside, sizeof(outside), "%s.outside", fx.dir);
+	lmt_tower_write(LMT_TOWER_MLP, outside);
+	ck_assert_int_eq(symlink(outside, tower), 0);
+	ck_assert(!copy_has_tower("a")); /* not below a model_dir */
+	ck_assert_int_eq(unlink(tower), 0);
+	ck_assert_int_eq(symlink(fx.other, tower), 0);
+	ck_assert(!copy_has_tower("b")); /* another model */
+	ck_assert_int_eq(unlink(tower), 0);
+	ck_assert_int_eq(rename(outside, tower), 0);
+	ck_assert(copy_has_tower("c"));
 }
 END_TEST
 
@@ -728,6 +770,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, adding);
+	tcase_add_test(t, copies_with_and_without_tower);
 	tcase_add_test(t, aliases_and_removal);
 	tcase_add_test(t, a_load_is_told);
 	tcase_add_test(t, info);

@@ -271,6 +271,10 @@ def tower():
           layers[1]["annotations"]["org.opencontainers.image.title"] == "mmproj-sees.gguf", (r, layers))
     check("comes back", pulled("me/seen") == both)
     ctl("rm", "sees")
+    shutil.copy(TINY, f"{DIR}/sees/mmproj-F16.gguf")
+    r = push(f"{DIR}/sees/m.gguf", "me/blind")
+    check("another model with the name of a tower is left out", r.returncode == 0 and
+          "not a vision tower" in r.stderr and len(manifest("me/blind", "latest")[0]["layers"]) == 1, r)
 
 
 def named():
