@@ -9,6 +9,7 @@
 
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/own_models.h"
+#include "client/llamactl/ps_memory.h"
 #include "client/llamactl/remote.h"
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
@@ -252,10 +253,13 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 	};
 
 	json_t *reply;
-	enum lmd_status st = lmi_ctl_remote_call(ctl, "ps", NULL, &reply, err);
+	enum lmd_status st;
 	size_t i;
 	json_t *model;
 
+	if (lmi_arg_flag(&ctl->args, "memory"))
+		return lmi_ctl_ps_memory(ctl, err);
+	st = lmi_ctl_remote_call(ctl, "ps", NULL, &reply, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
@@ -274,6 +278,13 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
+static const struct lmi_opt ps_opts[] = {
+	{.name = "memory",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Show the memory of each model by what it holds: weights, vocabulary, values of steps, the KV cache "
+		"and recurrent states, the last two as reserved, in use now, and the most that was in use."},
+	LMI_OPT_JSON};
+
 const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
@@ -281,8 +292,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	       "length; memory is taken as it is used.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
 	       "operations that run on another device than their layer, with the reason.\n\nA model whose "
 	       "device was lost is listed as failed until it is loaded again, with the time until then.",
-	.opts = json_opts,
-	.n_opts = LMD_LEN(json_opts),
+	.opts = ps_opts,
+	.n_opts = LMD_LEN(ps_opts),
 	.run = ps,
 };
 

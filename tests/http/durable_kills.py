@@ -129,8 +129,8 @@ def main():
     build, folder = sys.argv[1:3]
     kills, streams, seed = (int(v) for v in sys.argv[3:6])
     rnd = random.Random(seed)
-    # streams that began without their client hearing of it stay
-    daemon = Daemon(build, folder, "[limits]\ndurable_streams = 1000\n")
+    # streams that began without their client hearing of it stay, and none makes way for others
+    daemon = Daemon(build, folder, "[limits]\ndurable_streams = 1000\nhttp_resume_number = 256\n")
     daemon.start()
     try:
         check(not daemon.ctl("add", "tiny", f"{folder}/tiny.gguf").returncode, "add")

@@ -105,7 +105,7 @@ class Client(threading.Thread):
                 text = r.read()
                 check(r.status in (429, 503), f"{r.status}: {text[:300]}")
                 self.load.add("refused")
-                time.sleep(0.05)
+                time.sleep(0.1)
             except (OSError, http.client.HTTPException, ValueError) as e:
                 check(n_start % 2 or self.load.n_start != n_start, f"{kind}: {e!r}, but the daemon runs")
                 self.load.add("lost with the daemon")
@@ -118,6 +118,7 @@ class Client(threading.Thread):
         try:
             while self.load.runs():
                 self.ask()
+                time.sleep(self.rnd.uniform(0, 0.3))  # reads the answer; nothing depends on its length
         except Exception as e:
             self.load.fault = self.load.fault or e
 
@@ -164,13 +165,13 @@ def run(daemon, seconds, rnd):
     clients = [Client(load, rnd.random()) for _ in range(CLIENTS)]
     for c in clients:
         c.start()
-    next_end, sizes = seconds / 8, []
+    pace, next_end, sizes = min(seconds, 120), min(seconds, 120) / 8, []
     while load.runs():
         time.sleep(min(1, seconds / 20))  # the pace of the test
         past = time.monotonic() - begin
         if past < seconds / 2 and past > next_end:
             restart(load, rnd)
-            next_end = time.monotonic() - begin + rnd.uniform(0.05, 0.15) * seconds
+            next_end = time.monotonic() - begin + rnd.uniform(0.05, 0.15) * pace
         elif rnd.random() < 0.2:
             daemon.ctl("unload", rnd.choice(MODELS))  # refused while it is in use
             load.add("unloads")
