@@ -25,11 +25,9 @@ START_TEST(what_is_wrong_is_said_at_once)
 	struct lmi_wire_sampler chain = {.name = "nonsense"};
 
 	fx_start(&fx);
-#define REFUSED(status_, word)                                                                     \
+#define REFUSED(status_, words)                                                                    \
 	do {                                                                                       \
-		ck_assert(!fx_call(&fx, &fx_user, &q));                                            \
-		ck_assert_msg(fx.a.err.status == status_, "%s", fx.a.err.text);                    \
-		ck_assert_msg(strstr(fx.a.err.text, word) != NULL, "%s", fx.a.err.text);           \
+		fx_check_refused(&fx, &fx_user, &q, status_, words);                               \
 		ck_assert_uint_eq(fx_stats(&fx).n_stream, 0);                                      \
 	} while (0)
 	q = fx_generate(&fx, "nobody", "a", 1);

@@ -41,13 +41,6 @@ static struct lmi_wire_request embed(uint32_t n)
 	return q;
 }
 
-#define REFUSED(status_, word)                                                                     \
-	do {                                                                                       \
-		ck_assert(!fx_call(&fx, &fx_user, &q));                                            \
-		ck_assert_msg(fx.a.err.status == status_, "%s", fx.a.err.text);                    \
-		ck_assert_msg(strstr(fx.a.err.text, word) != NULL, "%s", fx.a.err.text);           \
-	} while (0)
-
 /* More inputs than are computed at a time: each gets its vector, in order. */
 START_TEST(one_vector_per_input)
 {
@@ -88,7 +81,8 @@ START_TEST(dimensions)
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
 	ck_assert_uint_eq(r->embeddings[0].n_vector, 3);
 	q.u.embed.dimensions = 100000;
-	REFUSED(LMD_INVALID, "dimensions: 100000, the vectors of the model have ");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID,
+			 "dimensions: 100000, the vectors of the model have ");
 	fx_settle(&fx);
 	fx_check_empty(&fx);
 }
@@ -106,7 +100,7 @@ START_TEST(tokens_as_input)
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
 	ck_assert_int_eq(fx.a.r.u.embed.n_prompt, 3);
 	q.u.embed.n_tokens = 0;
-	REFUSED(LMD_INVALID, "inputs: number 0 has no tokens");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "inputs: number 0 has no tokens");
 }
 END_TEST
 
@@ -117,7 +111,7 @@ START_TEST(longer_than_the_context)
 
 	memset(text, 'x', sizeof(text));
 	texts[1] = (struct lmd_str){.ptr = text, .len = sizeof(text)};
-	REFUSED(LMD_INVALID, "inputs: number 1 has ");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "inputs: number 1 has ");
 	q.u.embed.truncate = true;
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
 	ck_assert_uint_eq(fx.a.r.u.embed.n_embeddings, 2);
@@ -130,10 +124,10 @@ START_TEST(refusals)
 {
 	struct lmi_wire_request q = embed(0);
 
-	REFUSED(LMD_INVALID, "inputs: the list is empty");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "inputs: the list is empty");
 	q = embed(1);
 	q.u.embed.model = str("nothere");
-	REFUSED(LMD_NOTFOUND, "nothere");
+	fx_check_refused(&fx, &fx_user, &q, LMD_NOTFOUND, "nothere");
 }
 END_TEST
 
@@ -142,20 +136,8 @@ START_TEST(a_client_leaves)
 {
 	for (int at = 0; at < 40; at++) {
 		struct lmi_wire_request q = embed(MANY);
-		struct fx_answer a = {0};
-		struct lmi_svc_principal who = fx_user;
 
-		who.conn = 1000 + (uint64_t)at;
-		fx_ask(&fx, &who, &q, &a);
-		for (int i = 0; i < at && !a.n; i++) {
-			(void)fx_job(&fx);
-			fx_turn(&fx);
-		}
-		lmi_service_disconnected(fx.svc, fx.now, who.conn);
-		fx_settle(&fx);
-		fx_check_empty(&fx);
-		ck_assert_uint_eq(a.n, 1);
-		fx_answer_fini(&a);
+		fx_check_leaving(&fx, &q, at);
 	}
 }
 END_TEST

@@ -213,20 +213,9 @@ START_TEST(a_client_leaves_during_the_prompt)
 {
 	for (int at = 0; at < 12; at++) {
 		struct lmi_wire_request q = request(5);
-		struct lmi_svc_principal who = fx_user;
-		struct fx_answer a = {0};
 
-		who.conn = 1000 + (uint64_t)at;
 		q.u.generate.has_prompt_logprobs = true;
-		fx_ask(&fx, &who, &q, &a);
-		for (int i = 0; i < at; i++) {
-			(void)fx_job(&fx);
-			fx_turn(&fx);
-		}
-		lmi_service_disconnected(fx.svc, fx.now, who.conn);
-		fx_settle(&fx);
-		fx_check_empty(&fx);
-		fx_answer_fini(&a);
+		fx_check_leaving(&fx, &q, at);
 	}
 }
 END_TEST

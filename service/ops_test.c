@@ -9,6 +9,7 @@
 #include "core/engine/devices.h"
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
+#include "tests/tiny_tower.h"
 
 static struct fx fx;
 
@@ -31,13 +32,6 @@ static bool is(const struct lmd_str *s, const char *want)
 {
 	return s->len == strlen(want) && !memcmp(s->ptr, want, s->len);
 }
-
-#define REFUSED(who, status_, word)                                                                \
-	do {                                                                                       \
-		ck_assert(!fx_call(&fx, who, &q));                                                 \
-		ck_assert_msg(fx.a.err.status == status_, "%s", fx.a.err.text);                    \
-		ck_assert_msg(strstr(fx.a.err.text, word) != NULL, "%s", fx.a.err.text);           \
-	} while (0)
 
 /* ---- add ---- */
 
@@ -150,6 +144,47 @@ START_TEST(adding)
 }
 END_TEST
 
+/* Copies the model under that name; returns whether the store has a tower for it. */
+static bool copy_has_tower(const char *name)
+{
+	struct lmi_wire_request q = add(name, fx.model);
+	char path[400];
+
+	q.u.add.copy = true;
+	ck_assert_int_eq(run_add(&q).kind, LMI_WIRE_ITEM_DONE);
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	q.u.models.has_model = true;
+	q.u.models.model = str(name);
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	ck_assert_uint_eq(fx.a.r.u.models.n_models, 1);
+	(void)snprintf(path, sizeof(path), "%.*s.mmproj", (int)fx.a.r.u.models.models[0].path.len,
+		       fx.a.r.u.models.models[0].path.ptr);
+	return access(path, F_OK) == 0;
+}
+
+/* What stands beside a model under the name of a tower does not keep the model out. */
+START_TEST(copies_with_and_without_tower)
+{
+	const char *dirs[] = {fx.dir};
+	char tower[330], outside[330];
+
+	fx.o.model_dirs = dirs;
+	fx.o.n_model_dirs = 1;
+	fx_start(&fx);
+	(void)snprintf(tower, sizeof(tower), "%s/mmproj.gguf", fx.dir);
+	(void)snprintf(outside, sizeof(outside), "%s.outside", fx.dir);
+	lmt_tower_write(LMT_TOWER_MLP, outside);
+	ck_assert_int_eq(symlink(outside, tower), 0);
+	ck_assert(!copy_has_tower("a")); /* not below a model_dir */
+	ck_assert_int_eq(unlink(tower), 0);
+	ck_assert_int_eq(symlink(fx.other, tower), 0);
+	ck_assert(!copy_has_tower("b")); /* another model */
+	ck_assert_int_eq(unlink(tower), 0);
+	ck_assert_int_eq(rename(outside, tower), 0);
+	ck_assert(copy_has_tower("c"));
+}
+END_TEST
+
 START_TEST(aliases_and_removal)
 {
 	char text[64];
@@ -181,18 +216,18 @@ START_TEST(aliases_and_removal)
 	ck_assert_uint_eq(fx.a.r.u.ps.n_models, 2);
 	/* a model in memory cannot be removed */
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "tiny");
-	REFUSED(&fx_admin, LMD_BUSY, "unload it first");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_BUSY, "unload it first");
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(!fx.a.r.u.rm.alias);
 	ck_assert(fx_call(&fx, &fx_admin, &q)); /* repeated: gets the same reply */
 	q = fx_generate(&fx, "tiny", "hello", 3);
-	REFUSED(&fx_user, LMD_NOTFOUND, "tiny");
+	fx_check_refused(&fx, &fx_user, &q, LMD_NOTFOUND, "tiny");
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "best");
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(fx.a.r.u.rm.alias);
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "best");
-	REFUSED(&fx_admin, LMD_NOTFOUND, "best");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_NOTFOUND, "best");
 	q = fx_generate(&fx, "other", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert(access(fx.model, F_OK) == 0); /* the file itself is kept */
@@ -258,7 +293,7 @@ START_TEST(info)
 	ck_assert(is(&r->resident.backend, "null"));
 	ck_assert_int_eq(r->model.state, LMI_WIRE_MODEL_STATE_READY);
 	q = fx_on(&fx, LMI_WIRE_OP_INFO, "nobody");
-	REFUSED(&fx_user, LMD_NOTFOUND, "nobody");
+	fx_check_refused(&fx, &fx_user, &q, LMD_NOTFOUND, "nobody");
 	/* a loaded model is described without its file; only its metadata is read from there */
 	ck_assert_int_eq(unlink(fx.model), 0);
 	q = fx_on(&fx, LMI_WIRE_OP_INFO, "tiny");
@@ -268,7 +303,7 @@ START_TEST(info)
 	ck_assert_uint_eq(r->n_meta, 0);
 	ck_assert(r->has_resident);
 	q.u.info.keys = true;
-	REFUSED(&fx_user, LMD_NOTFOUND, "tiny.gguf");
+	fx_check_refused(&fx, &fx_user, &q, LMD_NOTFOUND, "tiny.gguf");
 }
 END_TEST
 
@@ -314,16 +349,18 @@ START_TEST(loading_with_options)
 	/* invalid options are reported */
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.kv_type = str("nonsense");
-	REFUSED(&fx_admin, LMD_INVALID, "nonsense");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_INVALID, "nonsense");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.kv_type_v = str("q8_1");
-	REFUSED(&fx_admin, LMD_INVALID, "kv_type_v: 'q8_1' is not a data type for a KV cache");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_INVALID,
+			 "kv_type_v: 'q8_1' is not a data type for a KV cache");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.draft_model = str("unknown");
-	REFUSED(&fx_admin, LMD_NOTFOUND, "draft model");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_NOTFOUND, "draft model");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.mmproj = (struct lmd_str){.ptr = "tower and more", .len = 5};
-	REFUSED(&fx_admin, LMD_INVALID, "mmproj: 'tower' is not an absolute path");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_INVALID,
+			 "mmproj: 'tower' is not an absolute path");
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.draft_model = str("tiny");
 	ck_assert(fx_call(&fx, &fx_admin, &q));
@@ -372,7 +409,7 @@ START_TEST(tokens_and_back)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert(is(&fx.a.r.u.detokenize.text, "He"));
 	q.u.detokenize.n_tokens = 3;
-	REFUSED(&fx_user, LMD_INVALID, "5000");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "5000");
 	/* a long prompt is handled in another thread as well */
 	fx.o.limits.inline_bytes = 4;
 	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &fx.o.limits, NULL), LMD_OK);
@@ -519,7 +556,7 @@ START_TEST(plugins_are_swapped)
 	q = fx_on(&fx, LMI_WIRE_OP_PLUGINS_RELOAD, NULL);
 	q.u.plugins_reload.has_file = true;
 	q.u.plugins_reload.file = str("none.so");
-	REFUSED(&fx_admin, LMD_NOTFOUND, "none.so");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_NOTFOUND, "none.so");
 	copy_plugin(name, dir, "more");
 	snprintf(file, sizeof(file), "%s.so", name);
 	q.u.plugins_reload.has_file = renews; /* by name, and all */
@@ -584,7 +621,7 @@ START_TEST(a_look_up_that_misses)
 	copy_plugin("tokenizer-bpe", dir, "");
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	q = fx_generate(&fx, "tiny", "hello", 3);
-	REFUSED(&fx_user, LMD_NOTFOUND, "greedy");
+	fx_check_refused(&fx, &fx_user, &q, LMD_NOTFOUND, "greedy");
 	copy_plugin("sampler-basic", dir, "");
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
@@ -646,7 +683,7 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_int_eq(fx.a.r.u.ping.state, LMI_WIRE_SERVER_STATE_DRAINING);
 	q = fx_generate(&fx, "tiny", "hello", 3);
-	REFUSED(&fx_user, LMD_CANCELLED, "shutting down");
+	fx_check_refused(&fx, &fx_user, &q, LMD_CANCELLED, "shutting down");
 	q = fx_on(&fx, LMI_WIRE_OP_DRAIN, NULL);
 	q.u.drain.on = false;
 	ck_assert(fx_call(&fx, &fx_admin, &q));
@@ -654,9 +691,9 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	/* this process supports neither */
 	q = fx_on(&fx, LMI_WIRE_OP_SHUTDOWN, NULL);
-	REFUSED(&fx_admin, LMD_UNSUPPORTED, "shutdown");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_UNSUPPORTED, "shutdown");
 	q = fx_on(&fx, LMI_WIRE_OP_CONFIG_RELOAD, NULL);
-	REFUSED(&fx_admin, LMD_UNSUPPORTED, "configuration");
+	fx_check_refused(&fx, &fx_admin, &q, LMD_UNSUPPORTED, "configuration");
 }
 END_TEST
 
@@ -719,7 +756,7 @@ START_TEST(a_conversation_as_a_prompt)
 	q.u.apply_template.template = str("{{ nothing.here.at_all() }}");
 	ck_assert(!fx_call(&fx, &fx_user, &q));
 	q.u.apply_template.n_messages = 0;
-	REFUSED(&fx_user, LMD_INVALID, "messages");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "messages");
 	fx_settle(&fx);
 	fx_check_empty(&fx);
 }
@@ -733,6 +770,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, adding);
+	tcase_add_test(t, copies_with_and_without_tower);
 	tcase_add_test(t, aliases_and_removal);
 	tcase_add_test(t, a_load_is_told);
 	tcase_add_test(t, info);

@@ -251,6 +251,70 @@ START_TEST(a_prompt_over_the_limit)
 }
 END_TEST
 
+/* A disk that takes no files keeps nothing from memory, and rows are not copied again for it. When it takes
+ * some again, it is used after a while. */
+START_TEST(a_failing_disk)
+{
+	char want[64], text[64], path[600];
+	struct lmi_svc_prefix_tier_stats s;
+	FILE *f;
+
+	prefix_fx.o.inst.kv_tokens = 1200;
+	prefix_fx.o.limits.prefix_disk_bytes = 64 << 20;
+	fx_start(&prefix_fx);
+	prefix_fx_settle();
+	snprintf(path, sizeof(path), "%s/state/prefixes", prefix_fx.dir);
+	f = fopen(path, "wx"); /* where the folder would be */
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fclose(f), 0);
+	(void)ask(&fx_user, prefix_tokens, 1000, want, sizeof(want));
+	s = prefix_fx_stats();
+	ck_assert_uint_eq(s.files.n_file, 0);
+	ck_assert_uint_gt(s.memory.n_put, 0);
+	(void)ask(&fx_user, prefix_tokens, 1000, text, sizeof(text));
+	ck_assert_uint_eq(prefix_fx_stats().memory.n_put, s.memory.n_put);
+	push_out(&fx_user);
+	ck_assert_int_ge(ask(&fx_user, prefix_tokens, 1000, text, sizeof(text)).u.done.n_cached, 960);
+	ck_assert_str_eq(text, want);
+	ck_assert_int_eq(remove(path), 0);
+	(void)ask(&fx_user, prefix_tokens + 100, 1000, sink, sizeof(sink));
+	ck_assert_uint_eq(prefix_fx_stats().files.n_file, 0);
+	prefix_fx.now += 60000 * FX_MS;
+	(void)ask(&fx_user, prefix_tokens + 200, 1000, sink, sizeof(sink));
+	ck_assert_uint_gt(prefix_fx_stats().files.n_file, 0);
+	fx_check_empty(&prefix_fx);
+}
+END_TEST
+
+/* Copies from memory that take longer than computing are counted as such, not as those of the disk. */
+START_TEST(a_slow_copy)
+{
+	struct lmi_wire_id id;
+	char want[64], text[64];
+	uint64_t began;
+
+	prefix_fx.o.inst.kv_tokens = 1200;
+	fx_start(&prefix_fx);
+	(void)ask(&fx_user, prefix_tokens, 1000, want, sizeof(want));
+	push_out(&fx_user);
+	prefix_fx_begin(&fx_user, "tiny", prefix_tokens, 1000);
+	id = prefix_fx.a.r.u.generate.id;
+	began = prefix_fx.now;
+	for (int i = 0; i < 10; i++)
+		fx_turn(&prefix_fx); /* no job runs */
+	ck_assert_uint_eq(fx_stats(&prefix_fx).n_running, 0);
+	prefix_fx.now = began + 1000 * FX_MS;
+	fx_turn(&prefix_fx);
+	ck_assert_uint_eq(fx_stats(&prefix_fx).n_running, 1);
+	ck_assert_uint_eq(prefix_fx_stats().n_timed_out, 1);
+	ck_assert_uint_eq(prefix_fx_stats().n_timed_out_memory, 1);
+	(void)fx_read(&prefix_fx, &fx_user, &id, text, sizeof(text));
+	ck_assert_str_eq(text, want);
+	prefix_fx_settle();
+	fx_check_empty(&prefix_fx);
+}
+END_TEST
+
 /* The rows outlive the device that computed them: it is lost during the second prompt, and the first one's
  * rows are copied to the device after it was opened again. */
 START_TEST(a_lost_device)
@@ -360,6 +424,8 @@ int main(void)
 	tcase_add_test(t, pages_in_host_memory);
 	tcase_add_test(t, limits);
 	tcase_add_test(t, a_prompt_over_the_limit);
+	tcase_add_test(t, a_failing_disk);
+	tcase_add_test(t, a_slow_copy);
 	tcase_add_test(t, a_lost_device);
 	tcase_add_test(t, shares_of_tenants);
 	suite_add_tcase(s, t);

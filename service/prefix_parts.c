@@ -154,21 +154,26 @@ bool lmi_svc_prefix_count_bytes(struct lmi_svc_prefix_work *w)
 
 /* ---- jobs ---- */
 
-/* Puts a part into the tiers, or counts it as used there. That memory has no room for it is no error if the
- * disk has. */
-static enum lmd_status write_part(const struct lmi_svc_prefix_work *w,
-				  const struct lmi_engine_saved_part *p, struct lmd_error *err)
+/* Puts a part into the tiers, or counts it as used there. A tier that fails takes nothing more of this save;
+ * an error is returned when none is left. */
+static enum lmd_status write_part(struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
 {
 	const struct lmi_svc_prefix_tier *t = w->svc->prefix_tier;
 	const struct lmi_svc_prefix_key key = key_of(w, p);
 	const uint8_t *rows = w->saved->bytes + p->at;
 	enum lmd_status st = LMD_OK;
 
-	if (w->in_memory)
-		st = lmi_svc_prefix_memory_put(t->memory, &key, rows, (size_t)p->n_bytes, err);
-	if (w->on_disk)
-		st = lmi_svc_prefix_files_put(t->files, &key, rows, (size_t)p->n_bytes, err);
-	return st;
+	if (w->in_memory) {
+		st = lmi_svc_prefix_memory_put(t->memory, &key, rows, (size_t)p->n_bytes, &w->err);
+		w->in_memory = st == LMD_OK;
+	}
+	if (w->on_disk) {
+		st = lmi_svc_prefix_files_put(t->files, &key, rows, (size_t)p->n_bytes, &w->err);
+		w->on_disk = st == LMD_OK;
+		if (st != LMD_OK)
+			w->disk_err = w->err;
+	}
+	return w->in_memory || w->on_disk ? LMD_OK : st;
 }
 
 static void touch_part(const struct lmi_svc_prefix_work *w, const struct lmi_engine_saved_part *p)
@@ -193,7 +198,7 @@ static void write_parts(struct lmi_svc_prefix_work *w)
 		if (is_skipped(w, &v[i]))
 			touch_part(w, &v[i]);
 		else
-			w->err.status = write_part(w, &v[i], &w->err);
+			w->err.status = write_part(w, &v[i]);
 	}
 	lmi_free(v);
 }

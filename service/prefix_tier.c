@@ -27,6 +27,9 @@
 #define SAVE_TOKENS 256u
 /* How long computing a token takes before it has been measured. */
 #define NS_PER_TOKEN 1000000u
+/* Saves leave out a disk that has failed for so long: otherwise each prompt would be copied from its device
+ * again, because the disk does not have it. */
+#define DISK_PAUSE_S 60u
 
 static struct lmi_svc_prefix_work **queue_of(const struct lmi_svc_prefix_work *w)
 {
@@ -43,18 +46,50 @@ static void free_work(struct lmi_svc_prefix_work *w)
 	lmi_free(w);
 }
 
+static void end(struct lmi_svc_prefix_work *w, uint64_t now);
+
+static void forget_run(void *arg)
+{
+	const struct lmi_svc_prefix_work *w = arg;
+
+	lmi_svc_prefix_tier_forget_files(w->svc, w->tenant);
+}
+
+static void forget_done(void *arg)
+{
+	struct lmi_svc_prefix_work *w = arg;
+
+	w->svc->n_job--;
+	end(w, w->svc->now);
+}
+
+/* Removes what was saved of a tenant that was removed meanwhile; false: it is done already. */
+static bool submit_forget(struct lmi_svc_prefix_work *w)
+{
+	struct lmd_error err;
+
+	w->forgotten = false;
+	w->job = (struct lmi_job){.run = forget_run, .done = forget_done, .arg = w};
+	if (lmi_jobs_submit(w->svc->o.io, &w->job, &err) == LMD_OK) {
+		w->svc->n_job++;
+		return true;
+	}
+	forget_run(w); /* the queue is full, or the daemon ends */
+	return false;
+}
+
 /* Ends the first one of its queue; the next tick begins the next one. */
 static void end(struct lmi_svc_prefix_work *w, uint64_t now)
 {
 	struct lmi_service *svc = w->svc;
 
+	if (w->forgotten && submit_forget(w))
+		return;
 	if (w->err.status != LMD_OK && w->err.status != LMD_NOTFOUND &&
 	    w->err.status != LMD_CANCELLED)
 		svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
 				 "a prefix of %u tokens was not %s: %s", w->n_page * w->page_tokens,
 				 w->saves ? "saved" : "restored", w->err.text);
-	if (w->forgotten)
-		lmi_svc_prefix_tier_forget_files(svc, w->tenant);
 	*queue_of(w) = w->next;
 	svc->prefix_tier->n_save -= w->saves;
 	lmi_svc_adapter_slots_give(w->loaded, w->adapter);
@@ -152,6 +187,17 @@ static void piece_written(struct lmi_svc_prefix_work *w, uint64_t now)
 
 /* ---- both ---- */
 
+static void pause_disk(struct lmi_svc_prefix_work *w, uint64_t now)
+{
+	struct lmi_service *svc = w->svc;
+
+	svc->prefix_tier->disk_paused_until = now + DISK_PAUSE_S * 1000000000ull;
+	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
+			 "prefixes are not saved on the disk for %u s: %s", DISK_PAUSE_S,
+			 w->disk_err.text);
+	w->disk_err.status = LMD_OK;
+}
+
 static void job_done(void *arg)
 {
 	struct lmi_svc_prefix_work *w = arg;
@@ -159,6 +205,8 @@ static void job_done(void *arg)
 
 	svc->n_job--;
 	w->job_runs = false;
+	if (w->disk_err.status != LMD_OK && w->disk_err.status != LMD_CANCELLED)
+		pause_disk(w, svc->now);
 	if (lmi_cancel_is_set(&w->job.cancel) && w->err.status == LMD_OK)
 		w->err.status = LMD_CANCELLED; /* it may not have run */
 	if (w->err.status != LMD_OK)
@@ -186,6 +234,16 @@ static void submit_job(struct lmi_svc_prefix_work *w, uint64_t now)
 	end(w, now);
 }
 
+/* Bringing the rows back takes longer than computing them. */
+static void count_timeout(struct lmi_svc_prefix_work *w)
+{
+	struct lmi_svc_prefix_tier_stats *s = &w->svc->prefix_tier->stats;
+
+	s->n_timed_out++;
+	if (w->n_bytes || lmi_svc_prefix_count_bytes(w)) /* it may not have begun */
+		s->n_timed_out_memory += !w->n_disk_bytes;
+}
+
 /* The KV pool has n_token of the tokens: is reading the others worth it? */
 static void found(struct lmi_svc_prefix_work *w, uint64_t now, uint32_t n_token)
 {
@@ -203,7 +261,7 @@ static void found(struct lmi_svc_prefix_work *w, uint64_t now, uint32_t n_token)
 		w->deadline_ns = now + cost;
 	if (w->n_bytes > RESTORE_BYTES ||
 	    (w->n_disk_bytes >> 20) * t->ns_per_mib + copy_ns(w->loaded, w->n_bytes) > cost) {
-		w->svc->prefix_tier->stats.n_timed_out++;
+		count_timeout(w);
 		end(w, now);
 		return;
 	}
@@ -319,7 +377,8 @@ static struct lmi_svc_prefix_work *create(struct lmi_service *svc,
 	w->loaded = r->loaded;
 	w->saves = saves;
 	w->in_memory = svc->limits.prefix_memory_bytes && lmi_engine_rows_on_device(r->loaded->engine);
-	w->on_disk = lmi_svc_prefix_disk_is_on(svc);
+	w->on_disk = lmi_svc_prefix_disk_is_on(svc) &&
+		     (!saves || svc->now >= svc->prefix_tier->disk_paused_until);
 	w->tenant = r->tenant;
 	w->adapter = r->adapter;
 	w->page_tokens = layout.page_tokens;
@@ -421,7 +480,7 @@ void lmi_svc_prefix_tier_tick(struct lmi_service *svc, uint64_t now)
 		next = w->next;
 		if (!done || w->deadline_ns > now)
 			continue;
-		t->stats.n_timed_out++;
+		count_timeout(w);
 		lmi_svc_prefix_tier_leave(w);
 		done(w->arg, now);
 	}

@@ -14,6 +14,8 @@
  *              have, and a job puts them into memory and onto the disk, a bounded number of bytes at a
  *              time. Nobody waits for it.
  *
+ * A tier that fails, as on a full disk, does not keep the other one from saving.
+ *
  * So a page that is not used leaves the device first, then memory, and then the disk. One restore and one
  * save run at a time; others wait in two queues. All functions belong to the loop's thread. */
 #ifndef LLAMAD_SERVICE_PREFIX_TIER_H
@@ -85,7 +87,8 @@ struct lmi_svc_prefix_tier_stats {
 	struct lmi_svc_prefix_memory_stats memory;
 	uint64_t n_restored;	    /* tokens that were brought back */
 	uint64_t n_restored_memory; /* how many of them without the disk */
-	uint64_t n_timed_out; /* requests for which reading would have taken longer than computing */
+	uint64_t n_timed_out; /* requests for which bringing rows back takes longer than computing */
+	uint64_t n_timed_out_memory; /* how many of them without the disk */
 	uint64_t n_costly;    /* prompts whose copies would have taken longer than computing them again */
 	uint64_t n_dropped;   /* saves that were not made because too many were waiting */
 };

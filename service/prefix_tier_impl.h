@@ -38,6 +38,7 @@ struct lmi_svc_prefix_work {
 	struct lmi_job job;
 	struct lmi_engine_saved *saved;
 	struct lmd_error err;
+	struct lmd_error disk_err; /* of a save: why the disk takes nothing more of it */
 };
 
 struct lmi_svc_prefix_tier {
@@ -46,6 +47,7 @@ struct lmi_svc_prefix_tier {
 	struct lmi_svc_prefix_work *restores, *saves; /* the first one runs */
 	uint32_t n_save;
 	uint64_t ns_per_mib; /* of reading files; 0: not measured */
+	uint64_t disk_paused_until; /* the disk has failed: saves leave it out until then */
 	struct lmi_svc_prefix_tier_stats stats;
 	struct lmi_job scan; /* reads which files there are */
 	bool scans, scanned; /* without `scanned` the disk tier is off */

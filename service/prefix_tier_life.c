@@ -141,6 +141,7 @@ void lmi_svc_prefix_tier_set_limit(struct lmi_service *svc)
 
 	if (!t)
 		return;
+	t->disk_paused_until = 0;
 	files = lmi_svc_prefix_files_limit(t->files, svc->limits.prefix_disk_bytes);
 	memory = lmi_svc_prefix_memory_limit(t->memory, svc->limits.prefix_memory_bytes);
 	if (files || memory)

@@ -313,6 +313,7 @@ START_TEST(a_slow_disk)
 	fx_turn(&prefix_fx);
 	ck_assert_uint_eq(fx_stats(&prefix_fx).n_running, 1);
 	ck_assert_uint_eq(prefix_fx_stats().n_timed_out, 1);
+	ck_assert_uint_eq(prefix_fx_stats().n_timed_out_memory, 0);
 	ck_assert_int_eq(fx_read(&prefix_fx, &fx_user, &id, text, sizeof(text)).u.done.n_cached, 0);
 	ck_assert_str_eq(text, want);
 	prefix_fx_settle();

@@ -10,6 +10,7 @@
 #include "core/base/tower_file.h"
 #include "core/checkpoint/open.h"
 #include "core/engine/engine.h"
+#include "core/engine/tower_check.h"
 #include "service/call.h"
 #include "service/describe.h"
 #include "service/model.h"
@@ -462,7 +463,8 @@ static void run_file(void *arg)
 		st = describe(&c->request, f, lmi_model_view(file), c->request.arena);
 	if (st != LMD_OK)
 		c->err.status = no_memory(&c->err);
-	f->has_mmproj = lmi_tower_beside(mmproj, sizeof(mmproj), m->files[0].path);
+	f->has_mmproj = lmi_tower_beside(mmproj, sizeof(mmproj), m->files[0].path) &&
+			lmi_engine_tower_check(mmproj, lmi_model_view(file), how.plugins, NULL) == LMD_OK;
 	lmi_model_close(file);
 }
 

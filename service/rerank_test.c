@@ -45,13 +45,6 @@ static struct lmi_wire_request rerank(const char *model, const char *query, uint
 	return q;
 }
 
-#define REFUSED(status_, word)                                                                     \
-	do {                                                                                       \
-		ck_assert(!fx_call(&fx, &fx_user, &q));                                            \
-		ck_assert_msg(fx.a.err.status == status_, "%s", fx.a.err.text);                    \
-		ck_assert_msg(strstr(fx.a.err.text, word) != NULL, "%s", fx.a.err.text);           \
-	} while (0)
-
 /* The pair is the query, the end, the separator, the document and the end: it scores like these
  * tokens, and that is the classifier's first row times the vector of the first token. */
 START_TEST(scores)
@@ -108,20 +101,23 @@ START_TEST(refusals)
 
 	start("null");
 	q = rerank("tiny", "ab", 2);
-	REFUSED(LMD_UNSUPPORTED, "the model has no classifier (pooling rank)");
+	fx_check_refused(&fx, &fx_user, &q, LMD_UNSUPPORTED,
+			 "the model has no classifier (pooling rank)");
 	q = fx_on(&fx, LMI_WIRE_OP_EMBED, NULL);
 	q.u.embed.model = str("tiny");
 	q.u.embed.has_inputs = true;
 	q.u.embed.inputs = documents;
 	q.u.embed.n_inputs = 1;
 	q.u.embed.pooling = LMI_WIRE_POOLING_RANK;
-	REFUSED(LMD_UNSUPPORTED, "the model has no classifier (pooling rank)");
+	fx_check_refused(&fx, &fx_user, &q, LMD_UNSUPPORTED,
+			 "the model has no classifier (pooling rank)");
 	q = rerank("rank", "ab", 0);
-	REFUSED(LMD_INVALID, "documents: the list is empty");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID, "documents: the list is empty");
 	memset(text, 'x', sizeof(text));
 	q = rerank("rank", "ab", 2);
 	documents[1] = (struct lmd_str){.ptr = text, .len = sizeof(text)};
-	REFUSED(LMD_INVALID, "documents: number 1 has 1005 tokens, the context of the model has ");
+	fx_check_refused(&fx, &fx_user, &q, LMD_INVALID,
+			 "documents: number 1 has 1005 tokens, the context of the model has ");
 	q = rerank("rank", "ab", 2);
 	documents[1] = (struct lmd_str){.ptr = text, .len = sizeof(text)};
 	q.u.rerank.truncate = true;
@@ -137,20 +133,8 @@ START_TEST(a_client_leaves)
 	start("null");
 	for (int at = 0; at < 20; at++) {
 		struct lmi_wire_request q = rerank("rank", "ab", LMD_LEN(documents));
-		struct lmi_svc_principal who = fx_user;
-		struct fx_answer a = {0};
 
-		who.conn = 1000 + (uint64_t)at;
-		fx_ask(&fx, &who, &q, &a);
-		for (int i = 0; i < at && !a.n; i++) {
-			(void)fx_job(&fx);
-			fx_turn(&fx);
-		}
-		lmi_service_disconnected(fx.svc, fx.now, who.conn);
-		fx_settle(&fx);
-		fx_check_empty(&fx);
-		ck_assert_uint_eq(a.n, 1);
-		fx_answer_fini(&a);
+		fx_check_leaving(&fx, &q, at);
 	}
 }
 END_TEST

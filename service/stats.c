@@ -52,10 +52,12 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_prefix_memory_bytes", false, (double)tier.memory.n_bytes},
 		{"llamad_prefix_memory_evictions_total", true, (double)tier.memory.n_evicted},
 		{"llamad_prefix_memory_tokens_restored_total", true, (double)tier.n_restored_memory},
+		{"llamad_prefix_memory_timeouts_total", true, (double)tier.n_timed_out_memory},
 		{"llamad_prefix_disk_bytes", false, (double)tier.files.n_bytes},
 		{"llamad_prefix_disk_tokens_restored_total", true,
 		 (double)(tier.n_restored - tier.n_restored_memory)},
-		{"llamad_prefix_disk_timeouts_total", true, (double)tier.n_timed_out},
+		{"llamad_prefix_disk_timeouts_total", true,
+		 (double)(tier.n_timed_out - tier.n_timed_out_memory)},
 	};
 
 	_Static_assert(LMD_LEN(m) <= ALL_METRICS, "the reply has room for all");

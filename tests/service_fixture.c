@@ -296,6 +296,32 @@ static struct lmd_str rid(struct fx *fx)
 	return str(p);
 }
 
+void fx_check_refused(struct fx *fx, const struct lmi_svc_principal *who,
+		      const struct lmi_wire_request *q, enum lmd_status status, const char *words)
+{
+	ck_assert(!fx_call(fx, who, q));
+	ck_assert_msg(fx->a.err.status == status, "%s", fx->a.err.text);
+	ck_assert_msg(strstr(fx->a.err.text, words) != NULL, "%s", fx->a.err.text);
+}
+
+void fx_check_leaving(struct fx *fx, const struct lmi_wire_request *q, int n)
+{
+	struct lmi_svc_principal who = fx_user;
+	struct fx_answer a = {0};
+
+	who.conn = 1000 + (uint64_t)n;
+	fx_ask(fx, &who, q, &a);
+	for (int i = 0; i < n && !a.n; i++) {
+		(void)fx_job(fx);
+		fx_turn(fx);
+	}
+	lmi_service_disconnected(fx->svc, fx->now, who.conn);
+	fx_settle(fx);
+	fx_check_empty(fx);
+	ck_assert_uint_eq(a.n, 1);
+	fx_answer_fini(&a);
+}
+
 struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char *prompt, int64_t n)
 {
 	struct lmi_wire_request q;

@@ -76,6 +76,13 @@ void fx_settle(struct fx *fx);
 /* fx_ask and fx_wait, with fx->a; returns false if the request failed. */
 bool fx_call(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi_wire_request *q);
 
+/* Sends a request and checks that it is refused with the status and a message that contains the words. */
+void fx_check_refused(struct fx *fx, const struct lmi_svc_principal *who,
+		      const struct lmi_wire_request *q, enum lmd_status status, const char *words);
+/* Sends a request of a client that leaves after n turns, or when it has its reply. Checks that the request
+ * ends and that nothing stays behind. Each connection has a number of its own, 1000 + n. */
+void fx_check_leaving(struct fx *fx, const struct lmi_wire_request *q, int n);
+
 /* Requests. */
 struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char *prompt,
 				    int64_t n);

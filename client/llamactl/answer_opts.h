@@ -74,9 +74,9 @@
 	 .type = LMI_OPT_STR, \
 	 .value = "NAME", \
 	 .def_text = "none", \
-	 .doc = "Saved session of the daemon: what it has of the beginning of the prompt is not " \
-		"computed again, and it is replaced by this prompt and answer. A conversation goes on " \
-		"with its earlier messages, which llamactl keeps. See llamactl sessions list."}, \
+	 .doc = "Saved session of the daemon: the part of the prompt that it begins with is not computed " \
+		"again, and this prompt and answer replace it afterwards. In a conversation llamactl " \
+		"also keeps the messages and continues with them. See `sessions list`."}, \
 	{.name = "draft-max", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

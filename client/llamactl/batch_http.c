@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "client/llamactl/http_target.h"
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/transfers.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/printable.h"
@@ -42,14 +41,13 @@ struct slot {
 
 struct run {
 	struct lmi_ctl_batch_http *h;
-	CURLM *multi;
+	struct lmi_ctl_transfers transfers;
 	struct lmi_ctl_http_target target;
 	struct slot *slot; /* [h->parallel] */
 	uint32_t n_busy;
 	uint64_t n_answered; /* requests that the server had time for */
 	int64_t hold_ms; /* no request is sent before */
 	bool no_more;
-	int wake; /* eventfd of the signals */
 };
 
 static int64_t now_ms(void)
@@ -105,16 +103,18 @@ static bool slot_init(struct slot *s, struct run *r)
 static enum lmd_status send_request(struct slot *s, struct lmd_error *err)
 {
 	struct run *r = s->run;
-	CURLMcode code = CURLM_OUT_OF_MEMORY;
+	enum lmd_status st;
 
-	s->state = RUNNING;
 	s->tries++;
 	s->body.n = 0;
 	s->too_long = false;
 	s->request_id[0] = s->reason[0] = 0;
-	if (lmi_ctl_http_target_request(&r->target, s->curl, s->q.path, s->q.body))
-		code = curl_multi_add_handle(r->multi, s->curl);
-	return code == CURLM_OK ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a transfer");
+	if (!lmi_ctl_http_target_request(&r->target, s->curl, s->q.path, s->q.body))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	st = lmi_ctl_transfers_start(&r->transfers, s->curl, err);
+	if (st == LMD_OK)
+		s->state = RUNNING;
+	return st;
 }
 
 /* ---- after a transfer ---- */
@@ -168,8 +168,7 @@ static enum lmd_status finish(struct slot *s, const struct lmi_ctl_batch_result 
 static enum lmd_status without_response(struct slot *s, CURLcode code, struct lmd_error *err)
 {
 	const char *reason = *s->reason ? s->reason : curl_easy_strerror(code);
-	bool unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-			   code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
+	bool unreachable = lmi_ctl_transfer_unreachable(code);
 	struct lmi_ctl_batch_result r = {.error_code = code == CURLE_OPERATION_TIMEDOUT
 							       ? "timeout"
 							       : "connection_error",
@@ -191,14 +190,14 @@ static enum lmd_status without_response(struct slot *s, CURLcode code, struct lm
 	return finish(s, &r, err);
 }
 
-static enum lmd_status on_end(struct slot *s, CURLcode code, struct lmd_error *err)
+static enum lmd_status on_end(void *transfer, CURLcode code, struct lmd_error *err)
 {
+	struct slot *s = transfer;
 	struct lmi_ctl_batch_result r = {.request_id = s->request_id,
 					 .body = s->body.n ? (const char *)s->body.p : "",
 					 .n = s->body.n};
 	char shown[200];
 
-	(void)curl_multi_remove_handle(s->run->multi, s->curl);
 	if (code != CURLE_OK)
 		return without_response(s, code, err);
 	(void)curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &r.code);
@@ -244,7 +243,6 @@ static enum lmd_status start_due(struct run *r, struct lmd_error *err)
 /* Waits until something happens, at most until the next request is due. */
 static void wait_for_work(struct run *r)
 {
-	struct curl_waitfd wake = {.fd = r->wake, .events = CURL_WAIT_POLLIN};
 	int64_t now = now_ms(), left = POLL_MS;
 
 	for (uint32_t i = 0; i < r->h->parallel; i++) {
@@ -255,25 +253,7 @@ static void wait_for_work(struct run *r)
 			left = due - now < left ? due - now : left;
 	}
 	left = left > 0 ? left : 0;
-	(void)curl_multi_poll(r->multi, &wake, 1, (int)left, NULL);
-}
-
-static enum lmd_status step(struct run *r, struct lmd_error *err)
-{
-	enum lmd_status st = LMD_OK;
-	const CURLMsg *m;
-	struct slot *s;
-	int n;
-
-	if (curl_multi_perform(r->multi, &n) != CURLM_OK)
-		return lmd_fail(err, LMD_NOMEM, "no memory for transfers");
-	while (st == LMD_OK && (m = curl_multi_info_read(r->multi, &n))) {
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&s);
-		st = on_end(s, m->data.result, err);
-	}
-	return st;
+	lmi_ctl_transfers_wait(&r->transfers, (int)left);
 }
 
 static enum lmd_status loop(struct run *r, struct lmd_error *err)
@@ -285,7 +265,7 @@ static enum lmd_status loop(struct run *r, struct lmd_error *err)
 		if (lmi_ctl_interrupted())
 			return lmd_fail(err, LMD_CANCELLED,
 					"stopped by a signal; the same command continues");
-		st = step(r, err);
+		st = lmi_ctl_transfers_perform(&r->transfers, on_end, err);
 		if (st == LMD_OK)
 			st = start_due(r, err);
 	}
@@ -302,10 +282,11 @@ static enum lmd_status run_init(struct run *r, struct lmd_error *err)
 
 	if (st != LMD_OK)
 		return st;
-	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->multi = curl_multi_init();
+	st = lmi_ctl_transfers_init(&r->transfers, err);
+	if (st != LMD_OK)
+		return st;
 	r->slot = lmi_alloc(h->parallel, sizeof(*r->slot));
-	good = r->wake >= 0 && r->multi && r->slot;
+	good = r->slot;
 	for (uint32_t i = 0; i < h->parallel && good; i++)
 		good = slot_init(&r->slot[i], r);
 	return good ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for transfers");
@@ -313,33 +294,27 @@ static enum lmd_status run_init(struct run *r, struct lmd_error *err)
 
 static void run_fini(struct run *r)
 {
-	lmi_ctl_interrupt_wake(-1);
 	for (uint32_t i = 0; r->slot && i < r->h->parallel; i++) {
 		struct slot *s = &r->slot[i];
 
 		if (s->state == RUNNING)
-			(void)curl_multi_remove_handle(r->multi, s->curl);
+			lmi_ctl_transfers_stop(&r->transfers, s->curl);
 		curl_easy_cleanup(s->curl);
 		lmi_ctl_batch_request_fini(&s->q);
 		lmi_wire_buf_fini(&s->body);
 	}
+	lmi_ctl_transfers_fini(&r->transfers);
 	lmi_ctl_http_target_fini(&r->target);
-	(void)curl_multi_cleanup(r->multi);
 	lmi_free(r->slot);
-	if (r->wake >= 0)
-		(void)close(r->wake);
 }
 
 enum lmd_status lmi_ctl_batch_http_run(struct lmi_ctl_batch_http *h, struct lmd_error *err)
 {
-	struct run r = {.h = h, .wake = -1};
+	struct run r = {.h = h, .transfers.wake = -1};
 	enum lmd_status st = run_init(&r, err);
 
-	if (st == LMD_OK) {
-		lmi_ctl_interrupt_wake(r.wake);
-		lmi_ctl_interrupt_install();
+	if (st == LMD_OK)
 		st = loop(&r, err);
-	}
 	run_fini(&r);
 	return st;
 }

@@ -36,10 +36,11 @@ static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 const struct lmi_cli_cmd lmi_ctl_cmd_devices = {
 	.name = "devices",
 	.brief = "List the devices that models can run on",
-	.doc = "Devices are named by backend and index, such as cpu0. THEIR MEMORY is what the models "
-	       "on a device take by estimate. QUEUE: steps are queued on the device, or a call returns "
-	       "when it is complete (direct). A device that was lost is opened again after a pause; "
-	       "LOSSES counts how often that happened, and OPENS IN is the rest of the pause.",
+	.doc = "Devices are named by backend and index, such as cpu0. THEIR MEMORY is an estimate of the "
+	       "memory that the models on a device take. QUEUE tells whether the device has a queue for "
+	       "steps, or each call returns when its step is complete (direct). A device that was lost is "
+	       "opened again after a pause: LOSSES is how often it was lost, and OPENS IN the time until it "
+	       "is opened again.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = devices,

@@ -172,9 +172,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_embed = {
 	.args = "MODEL [TEXT]...",
 	.brief = "Compute embeddings of texts",
 	.doc = "Prints one vector per line, its numbers separated by spaces. The texts are the "
-	       "arguments or, if there are none, the lines of standard input that are not empty. If "
-	       "there is no file of that name, the model is one of the daemon's; the options of the "
-	       "engine then have no effect.",
+	       "arguments or, if there are none, the lines of standard input that are not empty. MODEL is a "
+	       "file, or else the name of a model of the daemon, on which the engine options have no "
+	       "effect.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = embed,

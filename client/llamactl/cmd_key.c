@@ -103,7 +103,8 @@ static void show_key(const struct lmi_args *a, const char *secret, json_t *row)
 
 /* ---- quotas ---- */
 
-#define QUOTA_OPTS(none)                                                                           \
+/* none, all: what holds without the options, in words */
+#define QUOTA_OPTS(none, all)                                                                       \
 	{.name = "rpm",                                                                            \
 	 .type = LMI_OPT_INT,                                                                      \
 	 .value = "N",                                                                             \
@@ -129,9 +130,9 @@ static void show_key(const struct lmi_args *a, const char *secret, json_t *row)
 		{.name = "models",                                                                 \
 		 .type = LMI_OPT_STR,                                                              \
 		 .value = "NAMES",                                                                 \
-		 .def_text = none,                                                                 \
+		 .def_text = all,                                                                  \
 		 .doc = "Names or aliases of the models that the key may use, separated by commas; "\
-			"an empty text = all. Others are unknown to its clients."}
+			"an empty text = all. For its clients no others exist."}
 
 /* Writes the names of --models as an array, and with commas only to `joined`. */
 static enum lmd_status model_names(const char *list, json_t *names,
@@ -262,7 +263,7 @@ static const struct lmi_opt add_opts[] = {
 	 .max = 87600.0 * 3600000,
 	 .def_text = "until it is removed",
 	 .doc = "Lifetime of the key from now on, such as 720h."},
-	QUOTA_OPTS("any number"),
+	QUOTA_OPTS("any number", "all"),
 	{.name = "secret-file",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
@@ -311,7 +312,7 @@ static enum lmd_status set(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt set_opts[] = {
-	QUOTA_OPTS("unchanged"),
+	QUOTA_OPTS("unchanged", "unchanged"),
 	LMI_OPT_JSON,
 };
 

@@ -125,8 +125,8 @@ static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cli_cmd lmi_ctl_cmd_lora_rm = {
 	.name = "lora rm",
 	.args = "MODEL NAME",
-	.brief = "Remove a name of lora add",
-	.doc = "Requests that use the adapter go on.\n\nWith --json: an object with found.",
+	.brief = "Remove a name that lora add has given",
+	.doc = "Requests that already use the adapter continue with it.\n\nWith --json: an object with found.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = rm,

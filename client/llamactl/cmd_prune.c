@@ -140,8 +140,8 @@ static const struct lmi_opt opts[] = {
 	{.name = "dry-run", .type = LMI_OPT_FLAG, .doc = "Only print what would be removed."},
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Also if the registry has no model, or was damaged: removes every file in models/ "
-		"that no model uses."},
+	 .doc = "Remove every file in models/ that no model uses, even if the registry is empty or was "
+		"damaged."},
 	{.name = "state-dir",
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
@@ -153,10 +153,10 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cli_cmd lmi_ctl_cmd_prune = {
 	.name = "prune",
 	.brief = "Remove interrupted downloads and files that no model uses",
-	.doc = "Frees the space of downloads that were interrupted, which then begin anew, and of files "
-	       "of models that a crash left behind. Files that were added where they lie are never "
-	       "touched, and no model is lost. The daemon must not be running. "
-	       "Without a registry nothing is removed.\n\nWith --json: an object "
+	.doc = "Removes the partial files of interrupted downloads, which then have to start over, and "
+	       "files in the store that belong to no model, such as a crash may leave. Registered models "
+	       "stay, and so do files that were added without a copy. The daemon must not be running. "
+	       "Nothing is removed if there is no registry.\n\nWith --json: an object "
 	       "with dry_run, bytes and files (path and bytes of each).",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

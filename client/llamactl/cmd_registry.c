@@ -76,7 +76,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_registry_restore = {
 	.doc = "Replaces all models, aliases and keys of the daemon by those of a copy in its state "
 	       "folder, which is checked first. Models in memory stay there. Clients whose key is "
 	       "not in the copy are disconnected. Only through the unix socket.\n\nWith --json: an "
-	       "object with models and keys, their numbers.",
+	       "object with models and keys, the numbers of both.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = restore,

@@ -132,9 +132,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_rerank = {
 	.args = "MODEL QUERY [TEXT]...",
 	.brief = "Sort texts by how well they answer a query",
 	.doc = "Prints the texts with their scores, the best one first. The texts are the arguments "
-	       "or, if there are none, the lines of standard input that are not empty. The model has "
-	       "to be a reranker. If there is no file of that name, it is one of the daemon's; the "
-	       "options of the engine then have no effect.",
+	       "or, if there are none, the lines of standard input that are not empty. MODEL has to "
+	       "be a reranker: a file, or else the name of a model of the daemon, on which the engine "
+	       "options have no effect.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = rerank,

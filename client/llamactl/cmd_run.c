@@ -148,8 +148,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_run = {
 	       "model has a chat template, the prompt is a user's message and goes through the "
 	       "template. Without one, or with --raw, the model continues the prompt as plain "
 	       "text. Only the template can insert control tokens; their text in a prompt stays "
-	       "plain text.\n\nThe options of the engine, from --backend on, have no effect on a "
-	       "model of the daemon.",
+	       "plain text.\n\nThe engine options have no effect on a model of the daemon.",
 	.opts = run_opts,
 	.n_opts = LMD_LEN(run_opts),
 	.run = run,

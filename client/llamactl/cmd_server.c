@@ -138,7 +138,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_stats = {
 	.name = "stats",
 	.args = "[NAME]",
 	.brief = "Show the daemon's counters",
-	.doc = "Prints one counter per line, in the text format of metrics pages. With NAME only "
+	.doc = "Prints one counter per line, in the text format of Prometheus. With NAME only "
 	       "those of one model.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),

@@ -203,9 +203,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_sessions_export = {
 	.name = "sessions export",
 	.args = "SESSION FILE",
 	.brief = "Write a session to a file, for another daemon",
-	.doc = "Who can read the file can find out what was said.\n\n    llamactl sessions export "
-	       "chat chat.session\n    llamactl --socket tls+tcp://HOST:4433 sessions import chat "
-	       "chat.session\n\nWith --json: an object with bytes.",
+	.doc = "Anyone who can read the file can recover the conversation from it.\n\n"
+	       "    llamactl sessions export chat chat.session\n"
+	       "    llamactl --socket tls+tcp://HOST:7443 sessions import chat chat.session\n\nWith --json: an object with bytes.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = export_session,

@@ -287,7 +287,7 @@ static const struct lmi_opt top_opts[] = {
 	 .min = 100,
 	 .max = 3600000,
 	 .def = "2s",
-	 .doc = "Time between two looks at the daemon."},
+	 .doc = "Time between two reports."},
 	{.name = "count",
 	 .letter = 'n',
 	 .type = LMI_OPT_INT,
@@ -295,19 +295,19 @@ static const struct lmi_opt top_opts[] = {
 	 .min = 0,
 	 .max = 1000000000,
 	 .def = "0",
-	 .doc = "Leave after N looks; 0: not before q or Ctrl-C."},
-	{.name = "json", .type = LMI_OPT_FLAG, .doc = "Print one JSON object per look, on a line of its own."},
+	 .doc = "End after N reports; 0: run until q or Ctrl-C."},
+	{.name = "json", .type = LMI_OPT_FLAG, .doc = "Print each report as a JSON object on one line."},
 };
 
 const struct lmi_cli_cmd lmi_ctl_cmd_top = {
 	.name = "top",
 	.brief = "Watch the daemon: models, streams, devices, tokens per second",
-	.doc = "On a terminal the screen is drawn again at each look, and q leaves. Elsewhere the "
-	       "looks are printed one after the other.\n\nThe tokens computed per second are those of prompts "
-	       "and answers. TOKENS/S is what a model has generated "
-	       "since the look before, DRAFTS % the share of the drafted tokens that were right. The "
-	       "first look has no rates. With --json each object has the members status, rates, "
-	       "models, streams and devices; rates is null in the first one.",
+	.doc = "On a terminal each report replaces the one before, and q quits. Otherwise the reports are "
+	       "printed one after the other.\n\nThe tokens computed per second include those of prompts. "
+	       "TOKENS/S is the number of tokens that a model has generated per second since the report "
+	       "before, DRAFTS % the share of drafted tokens that were accepted. The first report has no "
+	       "rates. With --json each object has the members status, rates, models, streams and "
+	       "devices; rates is null in the first one.",
 	.opts = top_opts,
 	.n_opts = LMD_LEN(top_opts),
 	.run = top,

@@ -27,6 +27,17 @@ prints 'Options:' help version
 prints '^\.TH LLAMACTL 1' --emit-man
 prints '^complete .* llamactl$' --emit-completion bash
 
+# options that commands share: below titles of their own in --help, once in the manual
+ctl run --help >"$dir/out"
+holds "run --help has titles for answers and the engine" [ "$(sed -n 's/^\([A-Z].*options\):$/\1/p' "$dir/out" |
+	paste -sd,)" = "Answer options,Engine options,Common options" ]
+holds "run --help has each option once" [ -z "$(sed -nE 's/^  (-., |    )(--[a-z-]*).*/\2/p' "$dir/out" |
+	sort | uniq -d)" ]
+ctl --emit-man >"$dir/out"
+holds "the manual has --deterministic once" [ "$(grep -c 'fB.-.-deterministic' "$dir/out")" = 1 ]
+holds "the manual says where the options of bench are" sh -c 'sed -n "/^\.SS \"bench \(FILE\|MODEL\)/,/^\.SS/p" "$1" |
+	grep -q "^Further options: see .*ENGINE OPTIONS"' - "$dir/out"
+
 # every command describes itself, and rejects an unknown option by its name
 ctl help --all | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"
 while read -r words; do
@@ -66,6 +77,10 @@ for note in '--temp: not with `llamactl serve`; set it in [model NAME]' '--myste
 	holds "translate: a note: $note" grep -qF -- "# $note" "$dir/out"
 done
 translates 'run m.gguf --temp 0.7 --split 1,1' llama-cli -m m.gguf --temp 0.7 -ts 1,1 --mystery x
+translates 'run m.gguf --threads 2 --threads-batch 4 --cpus 0xf --cpu-strict on --numa off' \
+	llama-cli -m m.gguf -t 2 -tb 4 -C f --cpu-strict 1 --numa numactl --prio 2
+holds "translate: a note for --prio" grep -q '^# --prio: set Nice=' "$dir/out"
+translates 'serve m.gguf --cpus 0-3 --numa distribute' llama-server -m m.gguf -Cr 0-3 --numa distribute
 translates "run llama3 --json-schema '{}' Hi" ollama run llama3 --format json Hi
 translates 'run llama3' ollama run --mystery llama3
 translates 'serve hf:a/b' vllm serve --mystery x a/b

@@ -4,7 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/llamactl/option_groups.h"
 #include "client/llamactl/texts.h"
+
+/* Prints the options of the command that the group describes, or that no group does. */
+static void help_group(FILE *f, const struct lmi_cli_cmd *cmd, const char *title, const struct lmi_ctl_option_group *g)
+{
+	for (uint32_t i = 0; i < cmd->n_opts; i++) {
+		const struct lmi_opt *o = &cmd->opts[i];
+
+		if (!o->doc || lmi_ctl_option_group_of(cmd, o) != g)
+			continue;
+		lmi_cli_help_options(f, title, o, 1);
+		title = NULL;
+	}
+}
 
 void lmi_ctl_help_command(FILE *f, const struct lmi_cli_cmd *cmd)
 {
@@ -15,7 +29,9 @@ void lmi_ctl_help_command(FILE *f, const struct lmi_cli_cmd *cmd)
 		putc('\n', f);
 		lmi_cli_text_wrap(f, cmd->doc, 0, 0);
 	}
-	lmi_cli_help_options(f, "Options", cmd->opts, cmd->n_opts);
+	help_group(f, cmd, "Options", NULL);
+	for (const struct lmi_ctl_option_group *g = lmi_ctl_option_groups; g->title; g++)
+		help_group(f, cmd, g->title, g);
 	lmi_cli_help_options(f, "Common options", lmi_ctl_program.opts, lmi_ctl_program.n_opts);
 }
 

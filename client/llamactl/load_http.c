@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/transfers.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/printable.h"
@@ -37,12 +36,11 @@ struct slot {
 struct run {
 	const struct lmi_ctl_load *l;
 	struct lmi_ctl_load_result *out;
-	CURLM *multi;
+	struct lmi_ctl_transfers transfers;
 	struct slot *slots; /* [l->n_client] */
 	uint64_t n_sent;
 	uint64_t due_ns; /* of the next request in an open loop */
 	uint32_t n_busy;
-	int wake; /* eventfd of the signals */
 };
 
 /* ---- a stream ---- */
@@ -141,6 +139,7 @@ static enum lmd_status send_request(struct slot *s, uint64_t due_ns, struct lmd_
 {
 	struct run *r = s->run;
 	const struct lmi_ctl_load *l = r->l;
+	enum lmd_status st;
 
 	s->body = lmi_ctl_load_body(l->requests, l->first + r->n_sent);
 	s->line.n = 0;
@@ -149,10 +148,12 @@ static enum lmd_status send_request(struct slot *s, uint64_t due_ns, struct lmd_
 	s->first_ns = s->last_ns = s->n_text = 0;
 	s->n_prompt = s->n_cached = s->n_token = 0;
 	s->reason[0] = 0;
-	if (!s->body ||
-	    !lmi_ctl_http_target_request(l->target, s->curl, lmi_ctl_load_path(l->requests), s->body) ||
-	    curl_multi_add_handle(r->multi, s->curl) != CURLM_OK)
-		return lmd_fail(err, LMD_NOMEM, "no memory for a transfer");
+	if (!s->body || !lmi_ctl_http_target_request(l->target, s->curl,
+						     lmi_ctl_load_path(l->requests), s->body))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	st = lmi_ctl_transfers_start(&r->transfers, s->curl, err);
+	if (st != LMD_OK)
+		return st;
 	s->busy = true;
 	r->n_busy++;
 	r->n_sent++;
@@ -187,21 +188,19 @@ static void count_failure(struct slot *s, const char *reason, size_t n)
 		(void)lmi_printable(out->error, sizeof(out->error), reason, n);
 }
 
-static enum lmd_status on_end(struct slot *s, CURLcode code, struct lmd_error *err)
+static enum lmd_status on_end(void *transfer, CURLcode code, struct lmd_error *err)
 {
+	struct slot *s = transfer;
 	struct run *r = s->run;
 	const char *reason = *s->reason ? s->reason : curl_easy_strerror(code);
-	bool unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-			   code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 	long status = 0;
 
-	(void)curl_multi_remove_handle(r->multi, s->curl);
 	(void)curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	free(s->body);
 	s->body = NULL;
 	s->busy = false;
 	r->n_busy--;
-	if (unreachable && !r->out->n_answered)
+	if (lmi_ctl_transfer_unreachable(code) && !r->out->n_answered)
 		return lmd_fail(err, LMD_IO, "%s: %.200s", r->l->target->base, reason);
 	if (code == CURLE_OK && status == 401)
 		return lmd_fail(err, LMD_DENIED, "the server refuses the key (401)");
@@ -251,7 +250,6 @@ static enum lmd_status send_due(struct run *r, struct lmd_error *err)
 
 static void wait_for_work(struct run *r)
 {
-	struct curl_waitfd wake = {.fd = r->wake, .events = CURL_WAIT_POLLIN};
 	uint64_t now = lmi_clock_monotonic_ns();
 	int left = POLL_MS;
 
@@ -260,25 +258,7 @@ static void wait_for_work(struct run *r)
 
 		left = ms < POLL_MS ? (int)ms : POLL_MS;
 	}
-	(void)curl_multi_poll(r->multi, &wake, 1, left, NULL);
-}
-
-static enum lmd_status step(struct run *r, struct lmd_error *err)
-{
-	enum lmd_status st = LMD_OK;
-	const CURLMsg *m;
-	struct slot *s;
-	int n;
-
-	if (curl_multi_perform(r->multi, &n) != CURLM_OK)
-		return lmd_fail(err, LMD_NOMEM, "no memory for transfers");
-	while (st == LMD_OK && (m = curl_multi_info_read(r->multi, &n))) {
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&s);
-		st = on_end(s, m->data.result, err);
-	}
-	return st;
+	lmi_ctl_transfers_wait(&r->transfers, left);
 }
 
 static enum lmd_status loop(struct run *r, struct lmd_error *err)
@@ -289,7 +269,7 @@ static enum lmd_status loop(struct run *r, struct lmd_error *err)
 		wait_for_work(r);
 		if (lmi_ctl_interrupted())
 			return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
-		st = step(r, err);
+		st = lmi_ctl_transfers_perform(&r->transfers, on_end, err);
 		if (st == LMD_OK)
 			st = send_due(r, err);
 		if (r->l->progress)
@@ -315,53 +295,48 @@ static bool slot_init(struct slot *s, struct run *r)
 	return true;
 }
 
-static bool run_init(struct run *r)
+static enum lmd_status run_init(struct run *r, struct lmd_error *err)
 {
+	enum lmd_status st = lmi_ctl_transfers_init(&r->transfers, err);
 	bool good;
 
-	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->multi = curl_multi_init();
+	if (st != LMD_OK)
+		return st;
 	r->slots = lmi_alloc(r->l->n_client, sizeof(*r->slots));
-	good = r->wake >= 0 && r->multi && r->slots;
+	good = r->slots;
 	for (uint32_t i = 0; i < r->l->n_client && good; i++)
 		good = slot_init(&r->slots[i], r);
-	return good;
+	return good ? LMD_OK
+		    : lmd_fail(err, LMD_NOMEM, "no memory for %u connections", r->l->n_client);
 }
 
 static void run_fini(struct run *r)
 {
-	lmi_ctl_interrupt_wake(-1);
 	for (uint32_t i = 0; r->slots && i < r->l->n_client; i++) {
 		struct slot *s = &r->slots[i];
 
 		if (s->busy)
-			(void)curl_multi_remove_handle(r->multi, s->curl);
+			lmi_ctl_transfers_stop(&r->transfers, s->curl);
 		curl_easy_cleanup(s->curl);
 		free(s->body);
 		lmi_wire_buf_fini(&s->line);
 	}
-	(void)curl_multi_cleanup(r->multi);
+	lmi_ctl_transfers_fini(&r->transfers);
 	lmi_free(r->slots);
-	if (r->wake >= 0)
-		(void)close(r->wake);
 }
 
 enum lmd_status lmi_ctl_load_run(const struct lmi_ctl_load *l, struct lmi_ctl_load_result *out,
 				 struct lmd_error *err)
 {
-	struct run r = {.l = l, .out = out, .wake = -1};
-	enum lmd_status st = LMD_OK;
+	struct run r = {.l = l, .out = out, .transfers.wake = -1};
+	enum lmd_status st;
 	uint64_t begin_ns;
 
 	*out = (struct lmi_ctl_load_result){0};
-	if (!run_init(&r))
-		st = lmd_fail(err, LMD_NOMEM, "no memory for %u connections", l->n_client);
+	st = run_init(&r, err);
 	begin_ns = r.due_ns = lmi_clock_monotonic_ns();
-	if (st == LMD_OK) {
-		lmi_ctl_interrupt_wake(r.wake);
-		lmi_ctl_interrupt_install();
+	if (st == LMD_OK)
 		st = loop(&r, err);
-	}
 	out->ns = lmi_clock_monotonic_ns() - begin_ns;
 	run_fini(&r);
 	return st;

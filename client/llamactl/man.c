@@ -4,8 +4,52 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/llamactl/option_groups.h"
 #include "client/llamactl/texts.h"
 #include "llamad/version.h"
+
+static void put_upper(FILE *f, const char *s)
+{
+	for (; *s; s++)
+		putc(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s, f);
+}
+
+/* Writes where the options of the command that are not listed with it are described. */
+static void put_group_names(FILE *f, const struct lmi_cli_cmd *c)
+{
+	const char *before = ".PP\nFurther options: see ";
+
+	for (const struct lmi_ctl_option_group *g = lmi_ctl_option_groups; g->title; g++) {
+		if (!lmi_ctl_has_option_group(c, g))
+			continue;
+		fprintf(f, "%s\\fB", before);
+		put_upper(f, g->title);
+		fputs("\\fR", f);
+		before = " and ";
+	}
+	if (*before == ' ')
+		fputs(".\n", f);
+}
+
+/* Writes a section for the options of each group, with the commands that have them. */
+static void put_option_groups(FILE *f)
+{
+	for (const struct lmi_ctl_option_group *g = lmi_ctl_option_groups; g->title; g++) {
+		const char *before = "\"\nFor ";
+
+		fputs(".SH \"", f);
+		put_upper(f, g->title);
+		for (uint32_t i = 0; i < lmi_ctl_program.n_cmds; i++) {
+			if (!lmi_ctl_has_option_group(lmi_ctl_program.cmds[i], g))
+				continue;
+			fprintf(f, "%s\\fB%s\\fR", before, lmi_ctl_program.cmds[i]->name);
+			before = ", ";
+		}
+		fputs(".\n", f);
+		for (uint32_t i = 0; i < g->n_opts; i++)
+			lmi_cli_roff_option(f, &g->opts[i]);
+	}
+}
 
 static void put_command(FILE *f, const struct lmi_cli_cmd *c)
 {
@@ -23,7 +67,9 @@ static void put_command(FILE *f, const struct lmi_cli_cmd *c)
 		lmi_cli_roff_paragraphs(f, c->doc);
 	}
 	for (uint32_t i = 0; i < c->n_opts; i++)
-		lmi_cli_roff_option(f, &c->opts[i]);
+		if (!lmi_ctl_option_group_of(c, &c->opts[i]))
+			lmi_cli_roff_option(f, &c->opts[i]);
+	put_group_names(f, c);
 }
 
 static const struct lmi_cli_roff_item examples[] = {
@@ -88,8 +134,7 @@ static void put_groups(FILE *f)
 
 	for (const struct lmi_ctl_cmd_group *g = lmi_ctl_llamactl_groups; g->title; c += g++->n) {
 		fputs(".SH \"", f);
-		for (const char *p = g->title; *p; p++)
-			putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, f);
+		put_upper(f, g->title);
 		fputs("\"\n", f);
 		for (uint32_t i = 0; i < g->n; i++)
 			put_command(f, c[i]);
@@ -113,12 +158,14 @@ void lmi_ctl_write_man(FILE *f)
 	      ".PP\n"
 	      "\\fBllamactl \\-\\-help\\fR lists the commands, "
 	      "\\fBllamactl\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR describes one.\n"
-	      "This page lists the common options first, then the commands in groups.\n"
+	      "This page lists the common options first, then the commands in groups, and then\n"
+	      "the options that commands share.\n"
 	      ".SH \"COMMON OPTIONS\"\n",
 	      f);
 	for (uint32_t i = 0; i < lmi_ctl_program.n_opts; i++)
 		lmi_cli_roff_option(f, &lmi_ctl_program.opts[i]);
 	put_groups(f);
+	put_option_groups(f);
 	lmi_cli_roff_examples(f, examples, LMD_LEN(examples));
 	lmi_cli_roff_list(f, "FILES", files, LMD_LEN(files));
 	lmi_cli_roff_list(f, "ENVIRONMENT", environment, LMD_LEN(environment));

@@ -15,6 +15,7 @@
 #include "core/base/printable.h"
 #include "core/base/tower_file.h"
 #include "core/checkpoint/open.h"
+#include "core/engine/tower_check.h"
 #include "core/quant/ftype.h"
 
 static const char *text_of(const json_t *o, const char *key)
@@ -135,19 +136,33 @@ static void read_quant(struct lmi_ctl_model_files *m, const struct lmd_model *v)
 	(void)snprintf(m->quant, sizeof(m->quant), "%s", f ? f->name : "");
 }
 
-static enum lmd_status find_tower(struct lmi_ctl_model_files *m, struct lmd_error *err)
+/* Takes the vision tower beside the model, unless the file only has the name of one. */
+static enum lmd_status find_tower(struct lmi_ctl_model_files *m, struct lmi_ctl *ctl, const struct lmd_model *v,
+				  struct lmd_error *err)
 {
+	struct lmi_plugin_registry *plugins;
+	struct lmd_error why = {0};
 	char tower[PATH_MAX], first[PATH_MAX];
+	enum lmd_status st;
 
 	/* a name without a folder is one of the current folder */
 	(void)snprintf(first, sizeof(first), "%s%s", strchr(m->paths[0], '/') ? "" : "./", m->paths[0]);
 	if (!lmi_tower_beside(tower, sizeof(tower), first))
 		return LMD_OK;
+	st = check_access(m->name, tower, err);
+	if (st == LMD_OK)
+		st = lmi_ctl_registry(ctl, &plugins, err);
+	if (st != LMD_OK)
+		return st;
+	if (lmi_engine_tower_check(tower, v, plugins, &why) != LMD_OK) {
+		(void)fprintf(stderr, "%.128s goes without the vision tower beside it: %s\n", m->name, why.text);
+		return LMD_OK;
+	}
 	m->tower = strdup(tower);
-	return m->tower ? check_access(m->name, tower, err) : no_memory(err);
+	return m->tower ? LMD_OK : no_memory(err);
 }
 
-static enum lmd_status read_model(struct lmi_ctl_model_files *m, const struct lmi_model *model,
+static enum lmd_status read_model(struct lmi_ctl_model_files *m, struct lmi_ctl *ctl, const struct lmi_model *model,
 				  struct lmd_error *err)
 {
 	const struct lmd_model *v = lmi_model_view(model);
@@ -173,7 +188,7 @@ static enum lmd_status read_model(struct lmi_ctl_model_files *m, const struct lm
 	}
 	(void)snprintf(m->arch, sizeof(m->arch), "%s", v->arch);
 	read_quant(m, v);
-	return find_tower(m, err);
+	return find_tower(m, ctl, v, err);
 }
 
 enum lmd_status lmi_ctl_model_files_find(struct lmi_ctl_model_files *out, struct lmi_ctl *ctl,
@@ -197,7 +212,7 @@ enum lmd_status lmi_ctl_model_files_find(struct lmi_ctl_model_files *out, struct
 		st = m.n ? lmi_ctl_open_files(ctl, &model, (const char *const *)m.paths, m.n, err)
 			 : lmi_ctl_open_model(ctl, &model, own_path, LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
-		st = read_model(&m, model, err);
+		st = read_model(&m, ctl, model, err);
 	lmi_model_close(model);
 	free(own_path);
 	if (st == LMD_OK)

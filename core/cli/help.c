@@ -18,8 +18,9 @@ void lmi_cli_text_wrap_to(FILE *f, const char *text, int at, int indent, int wid
 {
 	bool first = true;
 
-	for (const char *p = text; *p; p += strspn(p, " ")) {
-		int n = (int)strcspn(p, " \n");
+	for (const char *p = text; *p; p += first ? 0 : strspn(p, " ")) {
+		/* a line that begins with four spaces is typed as it stands */
+		int n = (int)strcspn(p, first && !strncmp(p, "    ", 4) ? "\n" : " \n");
 
 		if (!first && at + 1 + n > width) {
 			fprintf(f, "\n%*s", indent, "");
@@ -100,7 +101,7 @@ static void help_option(FILE *f, const struct lmi_opt *o)
 
 void lmi_cli_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint32_t n)
 {
-	if (n)
+	if (n && title)
 		fprintf(f, "\n%s:\n", title);
 	for (uint32_t i = 0; i < n; i++)
 		help_option(f, &o[i]);

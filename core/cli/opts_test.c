@@ -2,6 +2,7 @@
  *
  * Parsing, numbers and suggestions, tested with a table of options defined here. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -341,6 +342,27 @@ START_TEST(suggestions)
 }
 END_TEST
 
+/* Examples in a description keep their lines and spaces. */
+START_TEST(typed_lines)
+{
+	const char *doc = "A sentence of more than eighty columns, which is wrapped where the line would be too "
+			  "long.\n\n    one  two\n    .three\n\nThe end.";
+	char *help, *man;
+	size_t n;
+	FILE *f = open_memstream(&help, &n);
+
+	lmi_cli_text_wrap(f, doc, 0, 0);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_msg(strstr(help, "\ntoo long.\n\n    one  two\n    .three\n\nThe end.\n") != NULL, "%s", help);
+	f = open_memstream(&man, &n);
+	lmi_cli_roff_paragraphs(f, doc);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_msg(strstr(man, ".PP\n.RS 4\n.nf\none  two\n\\&.three\n.fi\n.RE\n.PP\nThe end.\n") != NULL, "%s", man);
+	free(help);
+	free(man);
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
 	char *argv[] = {(char *)"llamactl", (char *)"run", (char *)"f", (char *)"--tokens=1",
@@ -381,6 +403,7 @@ int main(void)
 	tcase_add_test(t, sizes);
 	tcase_add_test(t, times);
 	tcase_add_test(t, suggestions);
+	tcase_add_test(t, typed_lines);
 	tcase_add_test(t, out_of_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -25,6 +25,30 @@ void lmi_cli_roff_text(FILE *f, const char *s)
 	}
 }
 
+/* Lines that begin with four spaces are typed as they stand. */
+static void put_paragraph(FILE *f, const char *text)
+{
+	bool typed = !strncmp(text, "    ", 4);
+
+	if (typed)
+		fputs(".RS 4\n.nf\n", f);
+	for (const char *p = text; *p;) {
+		char line[4096];
+		size_t n = strcspn(p, "\n");
+
+		if (typed && !strncmp(p, "    ", 4)) {
+			p += 4;
+			n -= 4;
+		}
+		(void)snprintf(line, sizeof(line), "%.*s", (int)n, p);
+		lmi_cli_roff_text(f, line);
+		putc('\n', f);
+		p += n + (p[n] == '\n');
+	}
+	if (typed)
+		fputs(".fi\n.RE\n", f);
+}
+
 void lmi_cli_roff_paragraphs(FILE *f, const char *doc)
 {
 	while (*doc) {
@@ -33,8 +57,7 @@ void lmi_cli_roff_paragraphs(FILE *f, const char *doc)
 		char text[4096];
 
 		snprintf(text, sizeof(text), "%.*s", n, doc);
-		lmi_cli_roff_text(f, text);
-		putc('\n', f);
+		put_paragraph(f, text);
 		doc += n;
 		while (*doc == '\n')
 			doc++;

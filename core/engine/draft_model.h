@@ -21,6 +21,11 @@ enum lmd_status lmi_engine_draft_model_open(struct lmi_engine_draft_model **out,
 					    struct lmi_inst *target,
 					    const struct lmi_engine_model_opts *opts,
 					    const struct lmi_tokenizer *tok, struct lmd_error *err);
+/* Chooses devices and sizes of a model that is being opened (lmi_engine_place_choose), so that opts->draft_path fits
+ * beside it. A draft model that cannot be estimated takes nothing: opening it will tell why; but that is an error
+ * if the model is only estimated. */
+enum lmd_status lmi_engine_draft_fit(struct lmi_inst *target, const struct lmi_engine_model_opts *opts,
+				     struct lmd_error *err);
 /* All drafters must have been destroyed. m may be NULL. */
 void lmi_engine_draft_model_close(struct lmi_engine_draft_model *m);
 

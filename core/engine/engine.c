@@ -156,6 +156,7 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 	const struct lmd_host *host = e->inst->host;
 	struct lmd_error why = {0};
 
+	lmi_inst_drop_claims(e->inst, LMI_INST_DRAFT);
 	if (lmi_engine_draft_is_own(o))
 		return lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, err);
 	if (o->draft_path && e->inst->reads_hidden)
@@ -177,7 +178,7 @@ static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_
 	struct lmd_error why = {0};
 	enum lmd_status st;
 
-	lmi_inst_drop_tower_claims(e->inst);
+	lmi_inst_drop_claims(e->inst, LMI_INST_TOWER);
 	st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
 
 	if (st == LMD_OK)
@@ -274,6 +275,7 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
 	e->events.fd = e->commands.fd = -1;
+	e->passage_turn_bytes = 4u << 20;
 	lmi_engine_vocab_index_init(&e->vocab_index);
 	lmi_engine_grammar_cache_init(&e->compiled, LMI_ENGINE_GRAMMAR_CACHE_MAX,
 				      LMI_ENGINE_GRAMMAR_CACHE_BYTES);
@@ -309,7 +311,8 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.model = i->model->name,
 					.file = i->model,
 					.backend = i->devices[0].open->backend->f->name,
-					.n_thread = i->devices[0].open->n_thread,
+					.n_thread = i->devices[0].open->threads.n,
+					.n_thread_batch = i->devices[0].open->threads.n_many,
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch};

@@ -95,6 +95,7 @@ struct lmi_engine {
 	/* accessed only by the engine's thread */
 	struct lmi_engine_job *sessions;  /* list */
 	struct lmi_engine_adapter_binding *bindings; /* oldest first; one at a time is bound */
+	uint64_t passage_turn_bytes; /* of rows that are moved to other positions in a turn */
 	struct lmi_engine_transfer *transfers; /* oldest first; one at a time is copied */
 	struct lmi_engine_seq **seq_of;   /* [n_scheduled] by the scheduler's number */
 	uint32_t n_scheduled; /* sequences that the scheduler holds at most: ended ones stay until

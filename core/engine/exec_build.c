@@ -93,8 +93,20 @@ void lmi_engine_exec_discard_segments(struct lmi_engine_exec *e)
 	e->segments = NULL;
 }
 
-/* Builds a plan with collectives. Only if each device of the group can run all of its ranks: a device that
- * needs another one in between would wait for a rank that waits for it. */
+/* Does a value go from one segment to another? */
+static bool has_links(const struct lmi_engine_exec *e)
+{
+	const struct lmi_plan_segment_link *links;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; e->cut && i < e->n_segment; i++)
+		n += lmi_plan_segments_links(e->cut, i, &links);
+	return n != 0;
+}
+
+/* Builds a plan with collectives. Only if each device of the group can run all of its ranks, which exchange
+ * values by collectives alone: a device that needs another one in between would wait for a rank that waits for
+ * it. A step then submits the plans of all ranks or of none, so their turns stay the same. */
 static void build_on_group(struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	uint8_t *device_of = NULL;
@@ -108,7 +120,7 @@ static void build_on_group(struct lmi_inst *inst, struct lmi_engine_exec *e)
 	}
 	lmi_free(device_of);
 	e->grouped = st == LMD_OK && e->n_segment == inst->n_group &&
-		     e->devices == (1u << inst->n_group) - 1;
+		     e->devices == (1u << inst->n_group) - 1 && !has_links(e);
 	if (e->grouped)
 		return;
 	lmi_engine_exec_discard_segments(e);

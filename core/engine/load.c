@@ -98,6 +98,8 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_engine
 		st = guard_files(inst, err);
 	if (st == LMD_OK)
 		st = lmi_inst_open_devices(inst, o, err);
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
+		st = lmi_engine_repack_open(inst, i, err);
 	if (st == LMD_OK && o->mmproj_path)
 		st = lmi_engine_tower_measure(inst, o, err);
 	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, err) : st;

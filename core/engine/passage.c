@@ -14,8 +14,6 @@
 #include "core/engine/engine_impl.h"
 #include "core/quant/quant.h"
 
-#define TURN_BYTES (4u << 20)
-
 /* How the keys of a cache were rotated. */
 struct rotation {
 	const struct lmd_rope *rope; /* NULL: they were not */
@@ -112,6 +110,8 @@ enum lmd_status lmi_engine_passages_find(const struct lmi_engine *e, const struc
 	st = check(e->inst, e->inst->execs[o->plan]->view, err);
 	if (st != LMD_OK || !o->tokens || o->n_own || q->n_picture || q->n_prompt < 2)
 		return st;
+	if (!lmi_kv_index_passages(e->inst->kv))
+		return LMD_OK; /* without memory all tokens are computed */
 	lmi_kv_find_prefix(e->inst->kv, &o->identity, q->tokens, q->n_prompt - 1, &p);
 	/* the first page is computed: all rows attend to it */
 	if (lmi_kv_find_passage(e->inst->kv, &o->identity, q->tokens, q->n_prompt - 1,
@@ -303,20 +303,49 @@ static enum lmd_status move(struct lmi_engine *e, const struct lmi_engine_seq *q
 	return st;
 }
 
+/* Returns how many rows are moved in a turn: whole pages. */
+static uint32_t turn_rows(const struct lmi_engine *e)
+{
+	const struct lmi_inst *inst = e->inst;
+	struct lmi_kv_part part = {.n_row = inst->page_tokens};
+	uint64_t page = 1;
+
+	for (part.group = 0; part.group < inst->desc.n_group; part.group++)
+		page += lmi_engine_part_bytes(inst, &part, LMI_ENGINE_MAX_DEVICE);
+	page = e->passage_turn_bytes / page;
+	return (page ? (uint32_t)page : 1) * inst->page_tokens;
+}
+
+/* Finds the rest of the passage that is being moved, no more of it than a turn moves, or the next passage. */
+static bool find_next(const struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t at, uint32_t n,
+		      struct lmi_kv_passage *out)
+{
+	const struct lmi_kv_identity id = lmi_engine_identity(e, q);
+	uint32_t pt = e->inst->page_tokens, end = q->n_prompt - 1;
+
+	if (at < q->passage_end) {
+		uint32_t near = end - at > n + pt ? at + n + pt : end;
+
+		if (lmi_kv_find_passage(e->inst->kv, &id, q->tokens, near, at, pt, out) &&
+		    out->at == at)
+			return true;
+	}
+	if (!lmi_kv_find_passage(e->inst->kv, &id, q->tokens, end, at, q->session->cache_reuse, out))
+		return false;
+	q->passage_end = out->at + out->n;
+	return true;
+}
+
 /* Moves some rows of the passage at which a sequence has stopped, or lets it go on to the next one. Returns
  * LMD_DEVICE and such only for what ends all sessions. */
 static enum lmd_status step(struct lmi_engine *e, struct lmi_engine_seq *q, struct lmd_error *err)
 {
-	const struct lmi_kv_identity id = lmi_engine_identity(e, q);
 	const struct lmd_plan *plan = e->inst->execs[lmi_sched_plan(e->sched, q->handle)]->view;
-	uint32_t at = lmi_sched_n_done(e->sched, q->handle), pt = e->inst->page_tokens, n;
-	uint64_t page;
-	struct lmi_kv_part part = {.n_row = pt};
+	uint32_t at = lmi_sched_n_done(e->sched, q->handle), n = turn_rows(e);
 	struct lmi_kv_passage c;
 	enum lmd_status st = LMD_OK;
 
-	if (!lmi_kv_find_passage(e->inst->kv, &id, q->tokens, q->n_prompt - 1, at,
-				 at < q->passage_end ? pt : q->session->cache_reuse, &c)) {
+	if (!find_next(e, q, at, n, &c)) {
 		lmi_sched_stop(e->sched, q->handle, UINT32_MAX);
 		return LMD_OK;
 	}
@@ -324,11 +353,6 @@ static enum lmd_status step(struct lmi_engine *e, struct lmi_engine_seq *q, stru
 		lmi_sched_stop(e->sched, q->handle, c.at);
 		return LMD_OK;
 	}
-	page = 1;
-	for (part.group = 0; part.group < e->inst->desc.n_group; part.group++)
-		page += lmi_engine_part_bytes(e->inst, &part, LMI_ENGINE_MAX_DEVICE);
-	n = TURN_BYTES / page ? (uint32_t)(TURN_BYTES / page) * pt : pt;
-	q->passage_end = at + c.n;
 	c.n = c.n < n ? c.n : n;
 	lmi_kv_hold_passage(e->inst->kv, &c);
 	if (!lmi_sched_take_rows(e->sched, q->handle, c.n)) {

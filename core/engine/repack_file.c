@@ -18,7 +18,7 @@
 #include "core/base/fingerprint.h"
 
 #define FILE_VERSION 1u
-#define ENTRY_BYTES  64u
+#define ENTRY_BYTES  LMI_ENGINE_REPACK_ENTRY
 #define PIECE_BYTES  (1u << 20)
 
 /* Offsets in the head. */

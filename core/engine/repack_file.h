@@ -26,6 +26,8 @@
 #include "llamad/status.h"
 
 #define LMI_ENGINE_REPACK_ALIGN 4096u
+/* Bytes of the table for each weight. */
+#define LMI_ENGINE_REPACK_ENTRY 64u
 /* The most weights that a file may have. */
 #define LMI_ENGINE_REPACK_WEIGHTS 65536u
 
@@ -44,7 +46,9 @@ struct lmi_engine_repack_file {
 	struct lmi_map map;
 	struct lmi_engine_repack_entry *v; /* [n] */
 	uint32_t n;
-	bool usable; /* set by the user of the file */
+	/* set by the user of the file: */
+	bool usable;
+	struct lmi_engine_repack_file *older;
 };
 
 /* Opens and checks the file of a key, and notes that it was used. LMD_NOTFOUND: there is none; LMD_CORRUPT:
@@ -84,7 +88,8 @@ void lmi_engine_repack_writer_abort(struct lmi_engine_repack_writer *w);
 /* ---- the folder ---- */
 
 /* Removes files until the others have at most max_bytes, the one that was not used for the longest time
- * first, and what is left of writers that ended long ago. Other names are left alone. */
-void lmi_engine_repack_trim(const char *dir, uint64_t max_bytes);
+ * first, and what is left of writers that ended long ago. Other names are left alone. replaced: key of a file
+ * that is to be replaced, which is neither removed nor counted; NULL: none is. */
+void lmi_engine_repack_trim(const char *dir, uint64_t max_bytes, const uint8_t *replaced);
 
 #endif /* LLAMAD_CORE_ENGINE_REPACK_FILE_H */

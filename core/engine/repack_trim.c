@@ -45,8 +45,9 @@ static bool is_part(const char *name)
 	return lmi_sha256_is_hex(hex);
 }
 
-/* Fills in a file of the cache; returns false for other names. Removes what a writer has left. */
-static bool look_at(DIR *d, const char *name, struct found *out)
+/* Fills in a file of the cache; returns false for other names, and for the one that is replaced. Removes what a
+ * writer has left. */
+static bool look_at(DIR *d, const char *name, const char *replaced, struct found *out)
 {
 	struct stat sb;
 
@@ -54,7 +55,7 @@ static bool look_at(DIR *d, const char *name, struct found *out)
 		return false;
 	if (is_part(name) && sb.st_mtime < time(NULL) - STALE_S)
 		(void)unlinkat(dirfd(d), name, 0);
-	if (strlen(name) != NAME_BYTES || !lmi_sha256_is_hex(name))
+	if (strlen(name) != NAME_BYTES || !lmi_sha256_is_hex(name) || !strcmp(name, replaced))
 		return false;
 	memcpy(out->name, name, sizeof(out->name));
 	out->bytes = (uint64_t)sb.st_size;
@@ -62,16 +63,19 @@ static bool look_at(DIR *d, const char *name, struct found *out)
 	return true;
 }
 
-void lmi_engine_repack_trim(const char *dir, uint64_t max_bytes)
+void lmi_engine_repack_trim(const char *dir, uint64_t max_bytes, const uint8_t *replaced)
 {
+	char hex[LMI_SHA256_HEX] = "";
 	struct found *v = lmi_alloc(N_MAX, sizeof(*v));
 	DIR *d = v ? opendir(dir) : NULL;
 	const struct dirent *e;
 	uint64_t sum = 0;
 	size_t n = 0;
 
+	if (replaced)
+		lmi_sha256_hex(hex, replaced);
 	while (d && n < N_MAX && (e = readdir(d)))
-		if (look_at(d, e->d_name, &v[n]))
+		if (look_at(d, e->d_name, hex, &v[n]))
 			sum += v[n++].bytes;
 	if (n)
 		qsort(v, n, sizeof(*v), by_use);

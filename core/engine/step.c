@@ -593,7 +593,8 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 {
 	enum lmd_status st = LMD_OK;
 
-	/* the ranks of a group wait for each other: all of them have to be submitted */
+	/* the ranks of a group wait for each other: all of them have to be submitted. They have no links, so that
+	 * nothing fails before that */
 	for (uint32_t i = 0; i < e->n_segment && (st == LMD_OK || e->grouped); i++) {
 		struct lmd_error other;
 		enum lmd_status now = run_segment(inst, e, i, slot, st == LMD_OK ? err : &other);
@@ -608,17 +609,23 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 	return st;
 }
 
-static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
-					const struct lmi_engine_rows *parts, uint32_t n_part)
+static uint32_t count_rows(const struct lmi_engine_rows *parts, uint32_t n_part)
 {
 	uint32_t n_row = 0;
 
+	for (uint32_t i = 0; i < n_part; i++)
+		n_row += parts[i].n;
+	return n_row;
+}
+
+static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part,
+					uint32_t n_row)
+{
 	bool masks = false;
 
-	for (uint32_t i = 0; i < n_part; i++) {
-		n_row += parts[i].n;
+	for (uint32_t i = 0; i < n_part; i++)
 		masks |= parts[i].tree != NULL;
-	}
 	return lmi_engine_exec_for(masks ? inst->execs[exec]->tree : inst->execs[exec], n_row);
 }
 
@@ -649,11 +656,14 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_step_watch *w)
 {
 	struct lmi_engine_slot *t = &inst->slot[slot];
-	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
+	uint32_t n_row = count_rows(parts, n_part);
+	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part, n_row);
 	enum lmd_status st;
 
 	if (!inst->n_running++)
 		lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		lmi_engine_device_choose_threads(inst->devices[i].open, n_row);
 	t->failed = (struct lmd_error){0};
 	t->exec = e;
 	t->parts = parts;

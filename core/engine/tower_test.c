@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/checkpoint/open.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tower.h"
+#include "core/engine/tower_check.h"
 #include "core/worker/worker.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
@@ -318,66 +320,6 @@ START_TEST(the_end_of_a_worker_is_noticed)
 }
 END_TEST
 
-static struct lmi_engine_device_row row_of(struct lmi_engine_devices *set, const char *name)
-{
-	struct lmi_engine_device_row *rows = NULL, found = {0};
-	uint32_t n = 0;
-
-	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, NULL), LMD_OK);
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(rows[i].name, name))
-			found = rows[i];
-	lmi_free(rows);
-	ck_assert_str_eq(found.name, name);
-	return found;
-}
-
-/* A context that is chosen by memory leaves the tower what it needs, and both together take what was
- * estimated, within 3 %. */
-START_TEST(the_tower_is_part_of_the_fit)
-{
-	struct lmi_engine_opts o = story_opts(&env, 64);
-	struct lmi_engine_memory without, with;
-	struct lmi_engine_devices *set = NULL;
-	struct lmi_engine_device_row row;
-	uint32_t n_without, n_with;
-	struct lmi_engine *e = NULL;
-	struct lmd_error err;
-	uint64_t used, sum;
-
-	ck_assert_int_eq(lmi_engine_devices_create(&set, env.env.registry, env.env.host, &err), LMD_OK);
-	o.inst.devices = set;
-	o.inst.backend = "emu";
-	o.inst.n_ctx = 0;
-	n_without = LMT_CTX;
-	for (uint32_t mb = 64; mb && n_without == LMT_CTX; mb--) { /* the most that has too little for all */
-		char settings[32];
-
-		(void)snprintf(settings, sizeof(settings), "memory_mb=%u", mb);
-		ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
-		ck_assert_msg(lmi_engine_estimate(&without, &n_without, NULL, &o.inst, &err) == LMD_OK, "%s",
-			      err.text);
-	}
-	o.inst.mmproj_path = paths[LMT_TOWER_MLP];
-	ck_assert_msg(lmi_engine_estimate(&with, &n_with, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(without.tower, 0);
-	ck_assert_uint_gt(with.tower, 0);
-	ck_assert_uint_lt(n_with, n_without);
-	sum = lmi_engine_memory_sum(&with);
-	ck_assert_uint_le(sum, with.budget);
-	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(e->inst->n_ctx, n_with);
-	row = row_of(set, "emu0");
-	used = row.memory_total - row.memory_free;
-	ck_assert_uint_eq(row.memory_models, sum);
-	ck_assert_msg(used >= sum * 97 / 100 && used <= sum * 103 / 100 + (1u << 20), "estimated %llu, took %llu",
-		      (unsigned long long)sum, (unsigned long long)used);
-	lmi_engine_fini(e);
-	ck_assert_uint_eq(row_of(set, "emu0").memory_models, 0);
-	lmi_engine_devices_destroy(set);
-}
-END_TEST
-
 static void refuse_open(const char *mmproj, enum lmt_tiny kind, const char *text)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
@@ -422,6 +364,40 @@ START_TEST(refusals)
 }
 END_TEST
 
+static void check_file(const char *path, const struct lmi_model *model, enum lmd_status want, const char *text)
+{
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_engine_tower_check(path, lmi_model_view(model), env.env.registry, &err) == want, "%s: %s", path,
+		      err.text);
+	ck_assert_msg(strstr(err.text, text) != NULL, "'%s' lacks '%s'", err.text, text);
+}
+
+/* A file that only has the name of a tower is recognised by its header. */
+START_TEST(files_beside_models)
+{
+	static const struct lmt_tiny_key wide[] = {{"embedding_length", LMD_META_I64, 2 * LMT_EMBD}, {0}};
+	struct lmi_model *model, *other;
+	char path[300];
+
+	ck_assert_int_eq(lmi_model_open(&model, env.path, LMI_OPEN_HEADER_ONLY, NULL), LMD_OK);
+	for (int k = 0; k < LMT_N_TOWER; k++)
+		check_file(paths[k], model, LMD_OK, "");
+	check_file(env.path, model, LMD_UNSUPPORTED, "architecture llama is not a vision tower");
+	check_file("/nowhere.gguf", model, LMD_NOTFOUND, "/nowhere.gguf");
+	snprintf(path, sizeof(path), "%s.wide", env.path);
+	lmt_tiny_keys = wide;
+	lmt_tiny_write(LMT_FULL, env.seed, path);
+	lmt_tiny_keys = NULL;
+	ck_assert_int_eq(lmi_model_open(&other, path, LMI_OPEN_HEADER_ONLY, NULL), LMD_OK);
+	check_file(paths[0], other, LMD_UNSUPPORTED,
+		   "it makes rows of 64 numbers, but the model takes 128: it belongs to another model");
+	lmi_model_close(other);
+	(void)remove(path);
+	lmi_model_close(model);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *s = suite_create("vision towers");
@@ -438,9 +414,9 @@ int main(int argc, char **argv)
 	tcase_add_test(t, rows_are_kept_for_a_tenant);
 	tcase_add_test(t, ends_while_it_waits);
 	tcase_add_test(t, clients_take_turns);
-	tcase_add_test(t, the_tower_is_part_of_the_fit);
 	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, files_beside_models);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

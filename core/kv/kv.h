@@ -201,9 +201,12 @@ struct lmi_kv_passage {
 };
 /* Do rows see all rows before them, without states, so that passages can be moved? */
 bool lmi_kv_has_passages(const struct lmi_kv *kv);
+/* Keeps an index of the tree's pages for lmi_kv_find_passage from now on. Returns false if passages cannot be
+ * moved, or without memory. */
+bool lmi_kv_index_passages(struct lmi_kv *kv);
 /* Finds the first passage of at least `least` tokens (and a page) that begins at token `from` or later, among the
  * first n tokens of a text. Returns false if there is none, if the text repeats itself so often that looking
- * for one was given up, or without memory for a table of the tree's pages. Valid until the next change. */
+ * for one was given up, or without an index. Valid until the next change. */
 bool lmi_kv_find_passage(const struct lmi_kv *kv, const struct lmi_kv_identity *id,
 		       const lmd_token *tokens, uint32_t n, uint32_t from, uint32_t least,
 		       struct lmi_kv_passage *out);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests the KV memory against a model without pages (kv_world.h), by steps that are planned, run and end at
+ * Tests the KV memory against a model without pages (kv_fixture.h), by steps that are planned, run and end at
  * random. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/kv/kv_world.h"
+#include "core/kv/kv_fixture.h"
 
 /* ---- planning ---- */
 
 /* Checks that no slot is read by one sequence and written by another, nor written twice. */
 static void verify_slots(const struct flight *f)
 {
-	for (uint32_t a = 0; a < f->n_part && kv_world_has_states(); a++) {
+	for (uint32_t a = 0; a < f->n_part && kv_fixture_has_states(); a++) {
 		for (uint32_t b = 0; b < f->n_part; b++) {
 			const struct part *p = &f->part[a], *q = &f->part[b];
 
@@ -46,23 +46,23 @@ static void fill_part(struct world *w, struct flight *f, struct part *p)
 {
 	struct model_seq *m = &w->seq[p->s];
 
-	for (uint32_t g = 0; g < kv_world_n_group; g++) {
-		for (uint32_t i = 0; i < p->n && kv_world_groups[g].kind == LMD_GROUP_PAGED; i++) {
+	for (uint32_t g = 0; g < kv_fixture_n_group; g++) {
+		for (uint32_t i = 0; i < p->n && kv_fixture_groups[g].kind == LMD_GROUP_PAGED; i++) {
 			p->row[g][i] = lmi_kv_row(w->kv, g, p->s, p->first + i);
-			MUST((p->row[g][i] < 0) == ((p->first + i + 1) % kv_world_ratio(g) != 0));
+			MUST((p->row[g][i] < 0) == ((p->first + i + 1) % kv_fixture_ratio(g) != 0));
 		}
-		if (kv_world_is_paged(g))
+		if (kv_fixture_is_paged(g))
 			fill_changes(w, f, g, p->s);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
 		p->tag[i] = m->tag[p->first + i] =
-			w->cached ? kv_world_tag_of(m, p->first + i) : w->next_tag++;
-	if (kv_world_has_states()) {
-		p->in = lmi_kv_state_in(w->kv, kv_world_g_state, p->s);
-		p->out = lmi_kv_state_out(w->kv, kv_world_g_state, p->s);
+			w->cached ? kv_fixture_tag_of(m, p->first + i) : w->next_tag++;
+	if (kv_fixture_has_states()) {
+		p->in = lmi_kv_state_in(w->kv, kv_fixture_g_state, p->s);
+		p->out = lmi_kv_state_out(w->kv, kv_fixture_g_state, p->s);
 	}
-	for (uint32_t i = 0; i < 3 && kv_world_has_states(); i++) {
-		p->mark_slot[i] = lmi_kv_state_mark(w->kv, kv_world_g_state, p->s, i);
+	for (uint32_t i = 0; i < 3 && kv_fixture_has_states(); i++) {
+		p->mark_slot[i] = lmi_kv_state_mark(w->kv, kv_fixture_g_state, p->s, i);
 		MUST((p->mark_slot[i] >= 0) == (i < p->n_mark));
 	}
 	if (m->cross && !m->cross_tag) { /* its first step writes the CROSS rows */
@@ -79,9 +79,9 @@ static void plan_seq(struct world *w, struct flight *f, uint32_t s)
 	struct part *p = &f->part[f->n_part];
 
 	*p = (struct part){.s = s, .id = m->id, .first = m->end, .cross = m->cross};
-	p->n = 1 + kv_world_below(w, kv_world_below(w, 3) ? 2 : N_STEP);
-	for (uint32_t at = 0; p->n_mark < 3 && !kv_world_below(w, 2); p->n_mark++) {
-		at += 1 + kv_world_below(w, 4);
+	p->n = 1 + kv_fixture_below(w, kv_fixture_below(w, 3) ? 2 : N_STEP);
+	for (uint32_t at = 0; p->n_mark < 3 && !kv_fixture_below(w, 2); p->n_mark++) {
+		at += 1 + kv_fixture_below(w, 4);
 		if (at >= p->n)
 			break;
 		p->mark[p->n_mark] = at;
@@ -104,7 +104,7 @@ static void plan_step(struct world *w)
 
 	*f = (struct flight){.has_run = false};
 	for (uint32_t s = 0; s < N_SEQ; s++)
-		if (w->seq[s].open && !lmi_kv_is_void(w->kv, s) && !w->seq[s].n_void && kv_world_below(w, 3))
+		if (w->seq[s].open && !lmi_kv_is_void(w->kv, s) && !w->seq[s].n_void && kv_fixture_below(w, 3))
 			plan_seq(w, f, s);
 	if (!f->n_part)
 		return;
@@ -123,10 +123,10 @@ static void fork_some(struct world *w, const struct part *p)
 	struct model_seq *m = &w->seq[p->s];
 	uint32_t at = m->len, to;
 
-	if (p->n_mark && kv_world_below(w, 2))
-		at = p->first + p->mark[kv_world_below(w, p->n_mark)];
-	else if (!kv_world_below(w, 4))
-		at = kv_world_below(w, m->len + 1);
+	if (p->n_mark && kv_fixture_below(w, 2))
+		at = p->first + p->mark[kv_fixture_below(w, p->n_mark)];
+	else if (!kv_fixture_below(w, 4))
+		at = kv_fixture_below(w, m->len + 1);
 	if (!lmi_kv_can_fork(w->kv, p->s, at)) {
 		MUST(!at || at != m->len || m->n_pending);
 		return;
@@ -141,7 +141,7 @@ static void fork_some(struct world *w, const struct part *p)
 	w->next_id += (w->next_id + m->id) % 2; /* of the same tenant */
 	w->seq[to].id = w->next_id++;
 	if (w->cached)
-		kv_world_random_tokens(w, w->seq[to].token + at, N_CTX - at);
+		kv_fixture_random_tokens(w, w->seq[to].token + at, N_CTX - at);
 	w->seq[to].len = w->seq[to].end = at;
 	w->seq[to].n_pending = w->seq[to].n_void = 0;
 	w->n_forked++;
@@ -150,16 +150,16 @@ static void fork_some(struct world *w, const struct part *p)
 /* Pins the beginning of a sequence, or lets time pass. */
 static void pin_some(struct world *w, uint32_t s)
 {
-	uint32_t owner = kv_world_below(w, 3), n, len = w->seq[s].len;
+	uint32_t owner = kv_fixture_below(w, 3), n, len = w->seq[s].len;
 	struct lmi_kv_stats st;
 
 	w->now++;
-	if (kv_world_below(w, 2)) {
+	if (kv_fixture_below(w, 2)) {
 		lmi_kv_unpin(w->kv, w->now);
 		return;
 	}
-	n = lmi_kv_pin(w->kv, &w->who[w->seq[s].id % 2], w->seq[s].token, kv_world_below(w, len + 1), owner,
-		       w->now + 1 + kv_world_below(w, 30), 5);
+	n = lmi_kv_pin(w->kv, &w->who[w->seq[s].id % 2], w->seq[s].token, kv_fixture_below(w, len + 1), owner,
+		       w->now + 1 + kv_fixture_below(w, 30), 5);
 	MUST(n <= len && n % PT == 0);
 	lmi_kv_stats(w->kv, &st);
 	MUST(st.n_pinned <= 3 * 5);
@@ -182,17 +182,17 @@ static uint32_t kept_of(struct world *w, const struct flight *f, const struct pa
 {
 	if (f->failed)
 		return 0;
-	if (!p->n_mark || kv_world_below(w, 4))
+	if (!p->n_mark || kv_fixture_below(w, 4))
 		return p->n;
 	w->n_partial++;
-	return p->mark[kv_world_below(w, p->n_mark)];
+	return p->mark[kv_fixture_below(w, p->n_mark)];
 }
 
 /* Shortens the sequence to a mark, as long as it has one, or to any length. */
 static void truncate_some(struct world *w, const struct part *p)
 {
 	struct model_seq *m = &w->seq[p->s];
-	uint32_t at = p->n_mark ? p->first + p->mark[kv_world_below(w, p->n_mark)] : kv_world_below(w, m->len + 1);
+	uint32_t at = p->n_mark ? p->first + p->mark[kv_fixture_below(w, p->n_mark)] : kv_fixture_below(w, m->len + 1);
 
 	if (!lmi_kv_truncate(w->kv, p->s, at)) {
 		MUST(at != m->len && !lmi_kv_can_fork(w->kv, p->s, at));
@@ -200,7 +200,7 @@ static void truncate_some(struct world *w, const struct part *p)
 	}
 	w->n_truncated += at < m->len;
 	m->len = m->end = at;
-	kv_world_random_tokens(w, m->token + at, N_CTX - at);
+	kv_fixture_random_tokens(w, m->token + at, N_CTX - at);
 	MUST(lmi_kv_len(w->kv, p->s) == at);
 }
 
@@ -231,11 +231,11 @@ static void end_part(struct world *w, const struct flight *f, const struct part 
 		m->n_void = m->n_pending;
 		m->end = !kept && m->n_pending ? LOST : m->len;
 	}
-	while (kept && !kv_world_below(w, w->cached ? 8 : 3))
+	while (kept && !kv_fixture_below(w, w->cached ? 8 : 3))
 		fork_some(w, p);
-	if (w->cached && kept && kv_world_below(w, 4))
+	if (w->cached && kept && kv_fixture_below(w, 4))
 		lmi_kv_remember(w->kv, p->s, m->token, false);
-	if (kept && !m->n_pending && !kv_world_below(w, 4))
+	if (kept && !m->n_pending && !kv_fixture_below(w, 4))
 		truncate_some(w, p);
 	lmi_kv_trim(w->kv, p->s);
 }
@@ -245,7 +245,7 @@ static void end_step(struct world *w)
 	struct flight *f = &w->flight[0];
 
 	if (!f->has_run)
-		kv_world_run(w, f);
+		kv_fixture_run(w, f);
 	w->n_failed += f->failed;
 	for (uint32_t k = 0; k < f->n_part; k++)
 		end_part(w, f, &f->part[k]);
@@ -259,13 +259,13 @@ static void end_step(struct world *w)
 static void open_prefix(struct world *w)
 {
 	struct model_seq m = {.open = true, .id = w->next_id++};
-	uint32_t i = kv_world_below(w, LMD_LEN(w->text)), n = kv_world_below(w, N_CTX), s;
+	uint32_t i = kv_fixture_below(w, LMD_LEN(w->text)), n = kv_fixture_below(w, N_CTX), s;
 	struct lmi_kv_prefix p;
 
-	if (kv_world_below(w, 2)) /* from here on the texts differ */
-		kv_world_random_tokens(w, w->text[i] + n, N_CTX - n);
+	if (kv_fixture_below(w, 2)) /* from here on the texts differ */
+		kv_fixture_random_tokens(w, w->text[i] + n, N_CTX - n);
 	memcpy(m.token, w->text[i], sizeof(m.token));
-	lmi_kv_find_prefix(w->kv, &w->who[m.id % 2], m.token, kv_world_below(w, N_CTX), &p);
+	lmi_kv_find_prefix(w->kv, &w->who[m.id % 2], m.token, kv_fixture_below(w, N_CTX), &p);
 	(void)lmi_kv_fits_after(w->kv, &p, N_CTX, N_STEP);
 	s = lmi_kv_open_prefix(w->kv, &p);
 	if (s == LMI_KV_NO_PAGE)
@@ -273,7 +273,7 @@ static void open_prefix(struct world *w)
 	MUST(!w->seq[s].open && lmi_kv_len(w->kv, s) == p.n);
 	m.len = m.end = p.n;
 	for (uint32_t k = 0; k < p.n; k++)
-		m.tag[k] = kv_world_tag_of(&m, k);
+		m.tag[k] = kv_fixture_tag_of(&m, k);
 	w->seq[s] = m;
 	w->n_open++;
 	w->n_hit += p.n > 0;
@@ -283,10 +283,10 @@ static void open_prefix(struct world *w)
 
 static void open_or_close(struct world *w)
 {
-	uint32_t s = kv_world_below(w, N_SEQ);
+	uint32_t s = kv_fixture_below(w, N_SEQ);
 
-	if (w->seq[s].open && !kv_world_below(w, w->cached ? 1 : 3)) {
-		close_seq(w, s, kv_world_below(w, 4) && !lmi_kv_is_void(w->kv, s)); /* perhaps while it is part of a step */
+	if (w->seq[s].open && !kv_fixture_below(w, w->cached ? 1 : 3)) {
+		close_seq(w, s, kv_fixture_below(w, 4) && !lmi_kv_is_void(w->kv, s)); /* perhaps while it is part of a step */
 		return;
 	}
 	if (w->cached) {
@@ -298,13 +298,13 @@ static void open_or_close(struct world *w)
 		return;
 	MUST(!w->seq[s].open);
 	w->seq[s] = (struct model_seq){.open = true, .id = w->next_id++};
-	if (kv_world_below(w, 2) && lmi_kv_reserve_cross(w->kv, s, 1 + kv_world_below(w, N_CROSS)))
+	if (kv_fixture_below(w, 2) && lmi_kv_reserve_cross(w->kv, s, 1 + kv_fixture_below(w, N_CROSS)))
 		w->seq[s].cross = lmi_kv_cross(w->kv, s);
 }
 
 static void walk(struct world *w)
 {
-	switch (kv_world_below(w, 5)) {
+	switch (kv_fixture_below(w, 5)) {
 	case 0:
 		open_or_close(w);
 		break;
@@ -312,14 +312,14 @@ static void walk(struct world *w)
 		for (uint32_t i = 0; i < w->n_flight; i++) {
 			if (w->flight[i].has_run)
 				continue;
-			kv_world_run(w, &w->flight[i]);
+			kv_fixture_run(w, &w->flight[i]);
 			break;
 		}
 		break;
 	default:
 		if (w->n_flight < w->depth)
 			plan_step(w);
-		if (w->n_flight == w->depth || (w->n_flight && kv_world_below(w, 2)))
+		if (w->n_flight == w->depth || (w->n_flight && kv_fixture_below(w, 2)))
 			end_step(w);
 	}
 }
@@ -335,7 +335,7 @@ START_TEST(random_walk)
 	lmi_alloc_stats(&before);
 	w = lmi_alloc(1, sizeof(*w));
 	ck_assert_ptr_nonnull(w);
-	kv_world_init(w, lmd_seed("kv random walk", 11), (uint32_t)_i % 3 + 1, _i >= 3,
+	kv_fixture_init(w, lmd_seed("kv random walk", 11), (uint32_t)_i % 3 + 1, _i >= 3,
 		      _i >= 6);
 	allocs = lmi_alloc_thread_count();
 	for (uint32_t op = 0; op < 100000; op++) {
@@ -368,7 +368,7 @@ START_TEST(random_walk)
 			close_seq(w, s, false);
 	lmi_kv_stats(w->kv, &st);
 	ck_assert_uint_eq(st.n_seq_free, N_SEQ);
-	for (uint32_t g = 0; g < kv_world_n_group; g++)
+	for (uint32_t g = 0; g < kv_fixture_n_group; g++)
 		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
 	ck_assert(lmi_kv_check(w->kv));
 	lmi_kv_destroy(w->kv);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passages. The pages of a tenant in the tree get a table by a rolling hash of their tokens, which is then looked up
- * at every token of the new text: an edit moves a text by any number of tokens, so that pages of the tree
- * begin anywhere in a page of it. The table is made for each look-up; requests that do not ask for passages
- * cost nothing.
+ * Passages. A rolling hash of its tokens finds the pages of the tree at every token of the new text
+ * (page_index.h): an edit moves a text by any number of tokens, so that pages of the tree begin anywhere in a page
+ * of it. The index is made when the first request asks for passages, and is kept from then on.
  *
  * In a text that repeats itself, each token may begin a page that many pages of the tree equal, and each of them a
- * long run. So a few equal pages are tried, and a look-up follows no more pages than the text has tokens. */
+ * long run. So a few equal pages are tried, and a look-up tries and follows no more pages than the text has tokens
+ * twice. */
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/kv/kv_impl.h"
 
 bool lmi_kv_has_passages(const struct lmi_kv *kv)
@@ -24,32 +23,24 @@ bool lmi_kv_has_passages(const struct lmi_kv *kv)
 	return kv->n_group && kv->tree.n_node; /* with a tree, groups are causal and have a row a token */
 }
 
-/* Pages of the tree with equal tokens that are in the table; others are not tried. */
+bool lmi_kv_index_passages(struct lmi_kv *kv)
+{
+	return lmi_kv_has_passages(kv) && lmi_kv_prefix_index_pages(&kv->tree) == LMD_OK;
+}
+
+/* Pages of the tree with equal tokens that are tried. */
 #define SAME_MAX 8u
 
-/* ---- the table ---- */
+/* ---- finding ---- */
 
-struct table {
-	uint32_t *node; /* [mask + 1] LMI_KV_NO_NODE: free */
-	uint64_t *hash; /* [mask + 1] */
-	uint32_t mask;
-	uint64_t base, high; /* of the rolling hash: base, and its power for the token that leaves */
-	uint32_t n_left; /* pages that may still be followed */
+/* A look-up. */
+struct text {
+	const struct lmi_kv *kv;
+	const struct lmi_kv_identity *id;
+	const lmd_token *tokens; /* [n] */
+	uint32_t n;
+	uint64_t n_left; /* pages that may still be tried or followed */
 };
-
-static uint64_t roll_in(const struct table *t, uint64_t h, lmd_token token)
-{
-	return h * t->base + (uint32_t)token + 1;
-}
-
-static uint64_t hash_of(const struct table *t, const lmd_token *v, uint32_t n)
-{
-	uint64_t h = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		h = roll_in(t, h, v[i]);
-	return h;
-}
 
 static const lmd_token *tokens_of(const struct lmi_kv *kv, uint32_t node)
 {
@@ -68,66 +59,17 @@ static bool is_usable(const struct lmi_kv *kv, uint32_t node, const struct lmi_k
 	return has;
 }
 
-static uint32_t slot_of(const struct table *t, uint64_t h)
-{
-	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> 32) & t->mask;
-}
-
-static bool table_init(struct table *t, const struct lmi_kv *kv, const struct lmi_kv_identity *id)
-{
-	uint32_t n = 0, room = 16;
-
-	*t = (struct table){.base = kv->tree.key[0] | 1, .high = 1};
-	for (uint32_t i = 1; i < kv->page_tokens; i++)
-		t->high *= t->base;
-	for (uint32_t i = 0; i < kv->tree.n_node; i++)
-		n += is_usable(kv, i, id);
-	while (room < 2 * n)
-		room *= 2;
-	t->mask = room - 1;
-	t->node = n ? lmi_alloc(room, sizeof(*t->node)) : NULL;
-	t->hash = n ? lmi_alloc(room, sizeof(*t->hash)) : NULL;
-	if (!t->node || !t->hash)
-		return false;
-	memset(t->node, 0xff, room * sizeof(*t->node));
-	for (uint32_t i = 0; i < kv->tree.n_node; i++) {
-		uint32_t s, n_same = 0;
-		uint64_t h;
-
-		if (!is_usable(kv, i, id))
-			continue;
-		h = hash_of(t, tokens_of(kv, i), kv->page_tokens);
-		for (s = slot_of(t, h); t->node[s] != LMI_KV_NO_NODE && n_same < SAME_MAX;
-		     s = (s + 1) & t->mask)
-			n_same += t->hash[s] == h;
-		if (n_same == SAME_MAX)
-			continue;
-		t->node[s] = i;
-		t->hash[s] = h;
-	}
-	return true;
-}
-
-static void table_fini(struct table *t)
-{
-	lmi_free(t->node);
-	lmi_free(t->hash);
-}
-
-/* ---- finding ---- */
-
 /* Follows a page of the tree that begins at token o of the text, as long as tokens and rows are there. Returns the
  * tokens that they have in common; sets *last. */
-static uint32_t follow(const struct lmi_kv *kv, struct table *t, const struct lmi_kv_identity *id,
-		       uint32_t node, const lmd_token *tokens, uint32_t n, uint32_t o, uint32_t *last)
+static uint32_t follow(struct text *t, uint32_t node, uint32_t o, uint32_t *last)
 {
-	uint32_t pt = kv->page_tokens, len = pt;
+	uint32_t pt = t->kv->page_tokens, len = pt;
 
 	*last = node;
-	while (o + len + pt <= n && t->n_left) {
+	while (o + len + pt <= t->n && t->n_left) {
 		t->n_left--;
-		node = lmi_kv_prefix_child(&kv->tree, *last, tokens + o + len, pt);
-		if (node == LMI_KV_NO_NODE || !is_usable(kv, node, id))
+		node = lmi_kv_prefix_child(&t->kv->tree, *last, t->tokens + o + len, pt);
+		if (node == LMI_KV_NO_NODE || !is_usable(t->kv, node, t->id))
 			break;
 		*last = node;
 		len += pt;
@@ -161,23 +103,26 @@ static bool make_passage(const struct lmi_kv *kv, uint32_t first, uint32_t last,
 }
 
 /* Returns the longest run of the pages with this hash at token o, and its first and last node; 0: none. */
-static uint32_t longest(const struct lmi_kv *kv, struct table *t,
-			const struct lmi_kv_identity *id, const lmd_token *tokens, uint32_t n,
-			uint32_t o, uint64_t h, uint32_t *first, uint32_t *last)
+static uint32_t longest(struct text *t, uint32_t o, uint64_t h, uint64_t owner, uint32_t *first,
+			uint32_t *last)
 {
-	uint32_t best = 0;
+	const struct lmi_kv_page_index *x = &t->kv->tree.pages;
+	uint32_t best = 0, n_same = 0, node = lmi_kv_page_index_first(x, owner, h);
 
-	for (uint32_t s = slot_of(t, h); t->node[s] != LMI_KV_NO_NODE; s = (s + 1) & t->mask) {
+	for (; node != LMI_KV_NO_NODE && n_same < SAME_MAX && t->n_left;
+	     node = lmi_kv_page_index_next(x, node)) {
 		uint32_t end, len;
 
-		if (t->hash[s] != h || memcmp(tokens_of(kv, t->node[s]), tokens + o,
-					      kv->page_tokens * sizeof(*tokens)) != 0)
+		t->n_left--;
+		if (!is_usable(t->kv, node, t->id) ||
+		    memcmp(tokens_of(t->kv, node), t->tokens + o, x->page_tokens * sizeof(*t->tokens)) != 0)
 			continue;
-		len = follow(kv, t, id, t->node[s], tokens, n, o, &end);
+		n_same++;
+		len = follow(t, node, o, &end);
 		if (len <= best)
 			continue;
 		best = len;
-		*first = t->node[s];
+		*first = node;
 		*last = end;
 	}
 	return best;
@@ -187,29 +132,27 @@ bool lmi_kv_find_passage(const struct lmi_kv *kv, const struct lmi_kv_identity *
 		       const lmd_token *tokens, uint32_t n, uint32_t from, uint32_t least,
 		       struct lmi_kv_passage *out)
 {
-	uint32_t pt = kv->page_tokens, first, last;
-	bool found = false;
-	struct table t;
-	uint64_t h;
+	const struct lmi_kv_page_index *x = &kv->tree.pages;
+	struct text t = {.kv = kv, .id = id, .tokens = tokens, .n = n, .n_left = 2 * (uint64_t)n};
+	uint32_t pt = kv->page_tokens, first, last, o;
+	uint64_t owner, h;
 
-	if (!lmi_kv_has_passages(kv) || n < pt || from > n - pt)
+	if (!x->bucket || n < pt || from > n - pt)
 		return false;
-	if (table_init(&t, kv, id)) {
-		/* a run may begin in the page before, of which it has a part */
-		uint32_t o = from < pt ? 0 : from - pt + 1;
+	owner = lmi_kv_prefix_owner(&kv->tree, id);
+	/* a run may begin in the page before, of which it has a part */
+	o = from < pt ? 0 : from - pt + 1;
+	h = lmi_kv_page_index_hash(x, tokens + o);
+	for (; t.n_left; o++) {
+		uint32_t len = longest(&t, o, h, owner, &first, &last);
 
-		t.n_left = n;
-		for (h = hash_of(&t, tokens + o, pt); !found && t.n_left; o++) {
-			uint32_t len = longest(kv, &t, id, tokens, n, o, h, &first, &last);
-
-			found = len && make_passage(kv, first, last, o, len, from, least, out);
-			if (o + pt >= n)
-				break;
-			h = roll_in(&t, h - ((uint32_t)tokens[o] + 1) * t.high, tokens[o + pt]);
-		}
+		if (len && make_passage(kv, first, last, o, len, from, least, out))
+			return true;
+		if (o + pt >= n)
+			return false;
+		h = lmi_kv_page_index_roll(x, h, tokens[o], tokens[o + pt]);
 	}
-	table_fini(&t);
-	return found;
+	return false;
 }
 
 /* ---- using ---- */

@@ -51,6 +51,7 @@ void lmi_kv_prefix_tree_fini(struct lmi_kv_prefix_tree *t)
 	lmi_free(t->node);
 	lmi_free(t->token);
 	lmi_free(t->bucket);
+	lmi_kv_page_index_fini(&t->pages);
 	*t = (struct lmi_kv_prefix_tree){.free = LMI_KV_NO_NODE, .pinned = LMI_KV_NO_NODE};
 }
 
@@ -61,7 +62,7 @@ static lmd_token *tokens_of(const struct lmi_kv_prefix_tree *t, uint32_t node)
 
 /* ---- looking up ---- */
 
-static uint64_t hash_root(const struct lmi_kv_prefix_tree *t, const struct lmi_kv_identity *id)
+uint64_t lmi_kv_prefix_owner(const struct lmi_kv_prefix_tree *t, const struct lmi_kv_identity *id)
 {
 	const uint64_t v[2] = {id->tenant, id->adapter};
 
@@ -84,7 +85,7 @@ static uint32_t *bucket_of(const struct lmi_kv_prefix_tree *t, uint64_t hash)
 
 uint32_t lmi_kv_prefix_root(const struct lmi_kv_prefix_tree *t, const struct lmi_kv_identity *id)
 {
-	uint32_t i = t->n_node ? *bucket_of(t, hash_root(t, id)) : LMI_KV_NO_NODE;
+	uint32_t i = t->n_node ? *bucket_of(t, lmi_kv_prefix_owner(t, id)) : LMI_KV_NO_NODE;
 
 	for (; i != LMI_KV_NO_NODE; i = t->node[i].bucket_next) {
 		const struct lmi_kv_node *n = &t->node[i];
@@ -122,6 +123,30 @@ uint32_t lmi_kv_prefix_common(const struct lmi_kv_prefix_tree *t, uint32_t node,
 
 /* ---- adding and freeing ---- */
 
+static bool is_indexed(const struct lmi_kv_prefix_tree *t, uint32_t node)
+{
+	return t->pages.bucket && t->node[node].n_tok == t->page_tokens;
+}
+
+static void add_to_index(struct lmi_kv_prefix_tree *t, uint32_t node)
+{
+	lmi_kv_page_index_add(&t->pages, node, lmi_kv_prefix_owner(t, &t->node[node].id),
+			      tokens_of(t, node));
+}
+
+enum lmd_status lmi_kv_prefix_index_pages(struct lmi_kv_prefix_tree *t)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (t->pages.bucket)
+		return LMD_OK;
+	st = lmi_kv_page_index_init(&t->pages, t->n_node, t->page_tokens, t->key[0] | 1);
+	for (uint32_t i = 0; st == LMD_OK && i < t->n_node; i++)
+		if (t->node[i].n_ref && is_indexed(t, i))
+			add_to_index(t, i);
+	return st;
+}
+
 static uint32_t add(struct lmi_kv_prefix_tree *t, struct lmi_kv_node node)
 {
 	uint32_t i = t->free;
@@ -144,7 +169,7 @@ uint32_t lmi_kv_prefix_add_root(struct lmi_kv_prefix_tree *t, const struct lmi_k
 	if (!t->n_node)
 		return LMI_KV_NO_NODE;
 	return add(t, (struct lmi_kv_node){
-			      .id = *id, .parent = LMI_KV_NO_NODE, .hash = hash_root(t, id)});
+			      .id = *id, .parent = LMI_KV_NO_NODE, .hash = lmi_kv_prefix_owner(t, id)});
 }
 
 uint32_t lmi_kv_prefix_add_child(struct lmi_kv_prefix_tree *t, uint32_t parent,
@@ -165,6 +190,8 @@ uint32_t lmi_kv_prefix_add_child(struct lmi_kv_prefix_tree *t, uint32_t parent,
 		t->node[p->child].prev = i;
 	p->child = i;
 	p->n_ref++;
+	if (is_indexed(t, i))
+		add_to_index(t, i);
 	return i;
 }
 
@@ -197,6 +224,8 @@ void lmi_kv_prefix_unref(struct lmi_kv_prefix_tree *t, uint32_t node)
 		if (--t->node[node].n_ref)
 			return;
 		unlink_node(t, node);
+		if (is_indexed(t, node))
+			lmi_kv_page_index_remove(&t->pages, node);
 		t->node[node].next = t->free;
 		t->free = node;
 		t->n_used--;
@@ -284,6 +313,32 @@ static bool check_node(const struct lmi_kv_prefix_tree *t, uint32_t i, uint64_t 
 	return n->n_ref >= n_ref;
 }
 
+static bool check_index(const struct lmi_kv_prefix_tree *t)
+{
+	uint32_t n = 0, n_listed = 0;
+
+	for (uint32_t i = 0; i < t->n_node; i++) {
+		const struct lmi_kv_node *x = &t->node[i];
+		uint64_t owner = lmi_kv_prefix_owner(t, &x->id);
+		uint32_t at;
+
+		if (!x->n_ref || !is_indexed(t, i))
+			continue;
+		n++;
+		at = lmi_kv_page_index_first(&t->pages, owner,
+					     lmi_kv_page_index_hash(&t->pages, tokens_of(t, i)));
+		while (at != LMI_KV_NO_NODE && at != i)
+			at = lmi_kv_page_index_next(&t->pages, at);
+		if (at != i)
+			return false;
+	}
+	for (uint32_t b = 0; t->pages.bucket && b <= t->pages.mask; b++)
+		for (uint32_t i = t->pages.bucket[b]; i != LMI_KV_NO_NODE && n_listed <= n;
+		     i = t->pages.next[i])
+			n_listed++;
+	return n_listed == n;
+}
+
 bool lmi_kv_prefix_tree_check(const struct lmi_kv_prefix_tree *t, uint64_t n_seq_ref)
 {
 	uint64_t sum = 0;
@@ -301,5 +356,6 @@ bool lmi_kv_prefix_tree_check(const struct lmi_kv_prefix_tree *t, uint64_t n_seq
 	for (uint32_t i = t->free; i != LMI_KV_NO_NODE; i = t->node[i].next)
 		if (n_free++ > t->n_node)
 			return false;
-	return n_used == t->n_used && n_pinned == t->n_pinned && n_used + n_free == t->n_node && sum == n_seq_ref;
+	return n_used == t->n_used && n_pinned == t->n_pinned && n_used + n_free == t->n_node &&
+	       sum == n_seq_ref && check_index(t);
 }

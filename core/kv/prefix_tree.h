@@ -12,13 +12,14 @@
  * Rows depend on who computes them (adapter) and may be shared only within a tenant; so each such
  * identity has a root of its own.
  *
- * Not thread-safe; nothing is allocated after init. */
+ * Not thread-safe; nothing is allocated after init, but for an index of pages that somebody asks for. */
 #ifndef LLAMAD_CORE_KV_PREFIX_TREE_H
 #define LLAMAD_CORE_KV_PREFIX_TREE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/kv/page_index.h"
 #include "llamad/status.h"
 #include "llamad/step.h"
 #include "llamad/types.h"
@@ -54,6 +55,7 @@ struct lmi_kv_prefix_tree {
 	uint32_t n_node, n_used, n_bucket, page_tokens;
 	uint32_t free; /* list of free nodes */
 	uint32_t pinned, n_pinned; /* list of pinned nodes */
+	struct lmi_kv_page_index pages; /* all zero until lmi_kv_prefix_index_pages */
 	uint64_t key[2];
 };
 
@@ -81,6 +83,10 @@ void lmi_kv_prefix_ref(struct lmi_kv_prefix_tree *t, uint32_t node);
 /* Drops a reference; a node without any is freed, and so are its parents if nothing else needs
  * them. */
 void lmi_kv_prefix_unref(struct lmi_kv_prefix_tree *t, uint32_t node);
+
+/* Keeps an index of the whole pages in t->pages from now on, whose owners are lmi_kv_prefix_owner. LMD_NOMEM. */
+enum lmd_status lmi_kv_prefix_index_pages(struct lmi_kv_prefix_tree *t);
+uint64_t lmi_kv_prefix_owner(const struct lmi_kv_prefix_tree *t, const struct lmi_kv_identity *id);
 
 /* Names the page of a group that holds a node; the group must have none of it. */
 void lmi_kv_prefix_attach(struct lmi_kv_prefix_tree *t, uint32_t node, uint32_t group,

@@ -256,3 +256,29 @@ void lmi_http_read_messages(struct lmi_http_translation *t, const struct lmi_htt
 	t->q->n_messages = m ? (uint32_t)n : 0;
 	t->q->has_messages = true;
 }
+
+struct lmi_wire_chat_message *lmi_http_add_message(struct lmi_http_translation *t, const char *role)
+{
+	struct lmi_wire_req_generate *q = t->q;
+	uint32_t n = q->n_messages;
+	struct lmi_wire_chat_message *m = (struct lmi_wire_chat_message *)q->messages;
+
+	if (n >= LMI_WIRE_LIMIT_MESSAGES)
+		lmi_http_fail(&t->r, NULL, "the conversation has more than %d messages",
+			      LMI_WIRE_LIMIT_MESSAGES);
+	if (!(n & (n - 1))) { /* 0 or a power of two: the array is full */
+		m = lmi_http_alloc(&t->r, n ? 2 * (size_t)n : 1, sizeof(*m));
+		if (!m)
+			return NULL;
+		if (n)
+			memcpy(m, q->messages, n * sizeof(*m));
+		q->messages = m;
+	}
+	if (t->r.status != LMD_OK)
+		return NULL;
+	q->n_messages++;
+	q->has_messages = true;
+	m[n].role = lmi_http_str(role);
+	m[n].content.ptr = "";
+	return &m[n];
+}

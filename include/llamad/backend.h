@@ -11,7 +11,8 @@
  * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
  * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
  * buffer_*, pool_create, event_wait and memory may run beside other calls.  The team of lmd_open_params is
- * used by the host as well: a backend runs it only during a call, on the calling thread.
+ * used by the host as well: a backend runs it only during a call, on the calling thread.  An event is used by
+ * one thread at a time: it is not recorded or waited for beside another call that names it.
  * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
  * everything and may open it again.  plan_run must not allocate.
  *

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "proto/proto.h"
+#include "tests/fuzz/json_change.h"
 #include "tests/fuzz/target.h"
 #include "tests/http/api_fixture.h"
 
@@ -124,65 +125,7 @@ static const char *const texts[] = {
 
 /* ---- mutations of bodies ---- */
 
-/* Values that take the place of a member. */
-static json_t *other_value(uint8_t k)
-{
-	static const char *const values[] = {"null",
-					     "true",
-					     "false",
-					     "-1",
-					     "0",
-					     "3",
-					     "2147483648",
-					     "1e300",
-					     "0.5",
-					     "\"\"",
-					     "\"\\n\"",
-					     "\"none\"",
-					     "[]",
-					     "{}",
-					     "[1]",
-					     "[[1,2]]",
-					     "[null]",
-					     "[{}]",
-					     "{\"type\":\"text\",\"text\":\"a\"}",
-					     "{\"type\":3}",
-					     "\"auto\"",
-					     "\"required\"",
-					     "\"assistant\"",
-					     "[\"a\",\"\"]"};
-
-	return json_loads(values[k % LMD_LEN(values)], JSON_DECODE_ANY, NULL);
-}
-
-/* Replaces value *n of the tree, counted in the order in which they are written. */
-static bool replace(json_t *v, size_t *n, uint8_t with)
-{
-	const char *key;
-	json_t *m;
-	size_t i;
-
-	if (json_is_object(v)) {
-		json_object_foreach(v, key, m)
-		{
-			if (!(*n)--)
-				return !json_object_set_new(v, key, other_value(with));
-			if (replace(m, n, with))
-				return true;
-		}
-	} else if (json_is_array(v)) {
-		json_array_foreach(v, i, m)
-		{
-			if (!(*n)--)
-				return !json_array_set_new(v, i, other_value(with));
-			if (replace(m, n, with))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Bytes that are not JSON choose a seed and change it: pairs of a place and a value. */
+/* Bytes that are not JSON choose a seed and change it. */
 static json_t *mutated(const uint8_t *data, size_t size, uint8_t *endpoint)
 {
 	const char *text = texts[data[0] % LMD_LEN(texts)];
@@ -190,11 +133,7 @@ static json_t *mutated(const uint8_t *data, size_t size, uint8_t *endpoint)
 
 	*endpoint = (uint8_t)text[0];
 	REQUIRE(body);
-	for (size_t i = 1; i + 1 < size && i < 9; i += 2) {
-		size_t n = data[i] % 64;
-
-		(void)replace(body, &n, data[i + 1]);
-	}
+	fuzz_json_change(body, data, size);
 	return body;
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/front/conn_limiter.h"
 #include "daemon/http/http_impl.h"
 #include "llamad/host.h"
+#include "tests/fuzz/json_change.h"
 #include "tests/fuzz/target.h"
 
 #define BODY_BYTES  (1u << 20)
@@ -152,44 +153,6 @@ static void ask(struct lmi_http_server *server, const struct lmi_http_route *rou
 
 /* ---- changes of recorded bodies ---- */
 
-static json_t *other_value(uint8_t k)
-{
-	static const char *const values[] = {"null", "true", "false", "-1", "0", "3", "2147483648",
-					     "1e300", "0.5", "\"\"", "\"\\n\"", "\"none\"", "[]", "{}",
-					     "[1]", "[[1,2]]", "[null]", "[{}]",
-					     "{\"type\":\"text\",\"text\":\"a\"}", "{\"type\":3}",
-					     "\"auto\"", "\"required\"", "\"assistant\"", "[\"a\",\"\"]"};
-
-	return json_loads(values[k % LMD_LEN(values)], JSON_DECODE_ANY, NULL);
-}
-
-/* Replaces value *n of the tree, counted in the order in which they are written. */
-static bool replace(json_t *v, size_t *n, uint8_t with)
-{
-	const char *key;
-	json_t *m;
-	size_t i;
-
-	if (json_is_object(v)) {
-		json_object_foreach(v, key, m)
-		{
-			if (!(*n)--)
-				return !json_object_set_new(v, key, other_value(with));
-			if (replace(m, n, with))
-				return true;
-		}
-	} else if (json_is_array(v)) {
-		json_array_foreach(v, i, m)
-		{
-			if (!(*n)--)
-				return !json_array_set_new(v, i, other_value(with));
-			if (replace(m, n, with))
-				return true;
-		}
-	}
-	return false;
-}
-
 static const struct lmi_http_route *route_of(const char *path)
 {
 	for (uint32_t i = 0; i < fuzz_routes->n; i++)
@@ -242,7 +205,7 @@ static void find_bodies(void)
 		free(names);
 }
 
-/* Bytes that are not JSON choose a body and change it: pairs of a place and a value. */
+/* Bytes that are not JSON choose a body and change it. */
 static char *changed(const uint8_t *data, size_t size, const struct lmi_http_route **route)
 {
 	const struct fuzz_body *from = &bodies[data[0] % n_bodies];
@@ -252,11 +215,7 @@ static char *changed(const uint8_t *data, size_t size, const struct lmi_http_rou
 	REQUIRE(v);
 	*route = route_of(from->path);
 	REQUIRE(*route);
-	for (size_t i = 1; i + 1 < size && i < 9; i += 2) {
-		size_t n = data[i] % 64;
-
-		(void)replace(v, &n, data[i + 1]);
-	}
+	fuzz_json_change(v, data, size);
 	text = json_dumps(v, JSON_COMPACT);
 	REQUIRE(text);
 	json_decref(v);

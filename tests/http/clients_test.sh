@@ -21,25 +21,8 @@ for f in "$cache/clients/bin/python3" "$cache/clients-frameworks/bin/python3" "$
 	holds "there is no $f: run scripts/deps all-clients" [ -x "$f" ]
 done
 
-# the packages for JavaScript open a connection for each request at once
-printf '[limits]\nhttp_store = 16M\nconnections_per_user = 100\n' >"$dir/conf"
-{
-	echo "{%- set replies = ['<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Bern\"}}</tool_call>', \
-'It rains.'] -%}"
-	cat "$src/tests/http/script.jinja"
-} >"$dir/scripted.jinja"
-printf '[model scripted]\ntemplate_file = %s\n' "$dir/scripted.jinja" >>"$dir/conf"
-does debug echo-model "$dir/echo.gguf"
-start_http
-does add scripted "$dir/echo.gguf"
-prints . key add client
-key=$(tail -n 1 "$dir/out")
-prints . key add poor --tpd 1
-poor=$(tail -n 1 "$dir/out")
-ctl add smollm2 "$model" >/dev/null || { cat "$dir/log"; exit 1; }
+start_for_packages "$model"
 export PYTHONDONTWRITEBYTECODE=1
-# uses up its quota
-fetch 200 '' -H "x-api-key: $poor" -d '{"model":"smollm2","prompt":"a","n_predict":2}' "http://$http/completion"
 # run NAME COMMAND...: the output is kept for the table
 run() {
 	name=$1

@@ -28,3 +28,26 @@ header() {
 raw() {
 	holds "raw.py $1" /usr/bin/env python3 "$src/tests/http/raw.py" "$@"
 }
+
+# start_for_packages MODEL.gguf: a daemon for the packages of clients, with the models smollm2 and scripted (which
+# asks for the weather and then says that it rains), a key for a client, and one whose quota is used up: $key, $poor
+start_for_packages() {
+	# the packages for JavaScript open a connection for each request at once
+	printf '[limits]\nhttp_store = 16M\nconnections_per_user = 100\n' >"$dir/conf"
+	{
+		echo "{%- set replies = ['<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Bern\"}}</tool_call>', \
+'It rains.'] -%}"
+		cat "$src/tests/http/script.jinja"
+	} >"$dir/scripted.jinja"
+	printf '[model scripted]\ntemplate_file = %s\n' "$dir/scripted.jinja" >>"$dir/conf"
+	does debug echo-model "$dir/echo.gguf"
+	start_http
+	does add scripted "$dir/echo.gguf"
+	prints . key add client
+	key=$(tail -n 1 "$dir/out")
+	prints . key add poor --tpd 1
+	poor=$(tail -n 1 "$dir/out")
+	ctl add smollm2 "$1" >/dev/null || { cat "$dir/log"; exit 1; }
+	fetch 200 '' -H "x-api-key: $poor" -d '{"model":"smollm2","prompt":"a","n_predict":2}' \
+		"http://$http/completion"
+}

@@ -15,23 +15,7 @@ model=$("$src/scripts/fetch-model" --folder)/SmolLM2-135M-Instruct.Q4_1.gguf
 	exit 77
 }
 
-printf '[limits]\nhttp_store = 16M\nconnections_per_user = 100\n' >"$dir/conf"
-{
-	echo "{%- set replies = ['<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Bern\"}}</tool_call>', \
-'It rains.'] -%}"
-	cat "$src/tests/http/script.jinja"
-} >"$dir/scripted.jinja"
-printf '[model scripted]\ntemplate_file = %s\n' "$dir/scripted.jinja" >>"$dir/conf"
-does debug echo-model "$dir/echo.gguf"
-start_http
-does add scripted "$dir/echo.gguf"
-prints . key add client
-key=$(tail -n 1 "$dir/out")
-prints . key add poor --tpd 1
-poor=$(tail -n 1 "$dir/out")
-ctl add smollm2 "$model" >/dev/null || { cat "$dir/log"; exit 1; }
-# uses up its quota
-fetch 200 '' -H "x-api-key: $poor" -d '{"model":"smollm2","prompt":"a","n_predict":2}' "http://$http/completion"
+start_for_packages "$model"
 PYTHONDONTWRITEBYTECODE=1 "$packages" "$src/tests/http/packages.py" "http://$http" smollm2 "$key" "$poor"
 holds "the packages" [ $? -eq 0 ]
 # the administrator's endpoints, over the unix socket

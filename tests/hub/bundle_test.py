@@ -16,16 +16,11 @@ import tarfile
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, read  # noqa: E402
 from tally import check, finish  # noqa: E402
 
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
 SOCK = f"ipc://{DIR}/sock"
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
 
 
 def ctl(*words, store="here", data=None):
@@ -134,6 +129,16 @@ def tower():
     check("no file is left", not [p for p in left("sighted") if "downloads" in p], left("sighted"))
     r = ctl("rm", "seen", store="sighted")
     check("rm", r.returncode == 0 and not left("sighted"), left("sighted"))
+    shutil.copy(TINY, f"{DIR}/sees/mmproj.gguf")
+    r = ctl("add", "--import", "blind", f"{DIR}/sees/{first}", store="blind")
+    check("another model with the name of a tower is left out", r.returncode == 0 and
+          b"architecture llama is not a vision tower" in r.stderr and
+          not [p for p in left("blind") if p.endswith(".mmproj")], (r, left("blind")))
+    r = ctl("bundle", f"{DIR}/sees/{first}", "-o", f"{DIR}/blind.tar")
+    with tarfile.open(f"{DIR}/blind.tar") as tar:
+        rows = json.load(tar.extractfile(tar.getmembers()[0]))["models"]
+    check("also of a bundle", r.returncode == 0 and "tower" not in rows[0] and
+          b"not a vision tower" in r.stderr, (r, rows))
 
 
 def archive(index, *members, **more):

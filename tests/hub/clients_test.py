@@ -14,38 +14,19 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, StandIn, read, wait_for, wait_until  # noqa: E402
 from tally import check, finish  # noqa: E402
 
 ROOT = f"{DIR}/hub"
+faults = StandIn(ROOT).faults
 LONG = os.environ.get("LMD_TEST_LONG") == "1"
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
 CACHE = os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache")) + "/llamad"
 LOGINS = f"{DIR}/logins.json"
 ENV = {**os.environ, "HOME": f"{DIR}/home", "XDG_CACHE_HOME": f"{DIR}/cache", "XDG_RUNTIME_DIR": f"{DIR}/run",
        "STATE_DIRECTORY": f"{DIR}/state", "REGISTRY_AUTH_FILE": ""}
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def faults(**more):
-    with open(f"{ROOT}/faults.new", "w") as f:
-        json.dump(more, f)
-    os.rename(f"{ROOT}/faults.new", f"{ROOT}/faults.json")
-
-
-def wait_for(done):
-    end = time.monotonic() + PATIENCE
-    while not done():
-        if time.monotonic() > end:
-            sys.exit("FAIL: a program does not get ready")
-        time.sleep(0.05)  # asks again; nothing depends on its length
 
 
 def run(*words, env=None):
@@ -153,7 +134,7 @@ class Ollama:
         with open(self.log, "wb") as f:
             self.process = subprocess.Popen([self.program, "serve"], stdout=f, stderr=f,
                                             stdin=subprocess.DEVNULL, env={**ENV, **self.env})
-        wait_for(self.port)
+        wait_until(self.port, "a program does not get ready")
         self.env["OLLAMA_HOST"] = f"127.0.0.1:{self.port()}"
 
     def port(self):
@@ -217,7 +198,7 @@ shutil.copy(TINY, f"{ROOT}/registry/library/tiny/v1/tiny.gguf")
 subprocess.run([f"{BUILD}/tests/mktiny", "full", "6", f"{DIR}/second.gguf"], check=True)
 server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{DIR}/port"])
 try:
-    wait_for(lambda: os.path.exists(f"{DIR}/port"))
+    wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
     for part in huggingface, registry, ollama:
         part()

@@ -16,51 +16,23 @@ import sys
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, StandIn, read, wait_for  # noqa: E402
 from tally import check, finish  # noqa: E402
 
 ROOT = f"{DIR}/hub"
+hub = StandIn(ROOT)
+faults, log = hub.faults, hub.log
 PICTURE = ("iVBORw0KGgoAAAANSUhEUgAAAAwAAAAICAIAAABChommAAAAG0lEQVR42mPUcGPgZGDHj1gYeNkZGAig4a0IAKn8A+MvoG14AAAA"
            "AElFTkSuQmCC")  # a PNG file of 12 x 8 pixels
 LONG = os.environ.get("LMD_TEST_LONG") == "1"
 N_INTERRUPTED, N_KILLED_DAEMON = (200, 50) if LONG else (12, 2)
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
 
 
 def put(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as f:
         f.write(data)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def faults(**more):
-    with open(f"{ROOT}/faults.new", "w") as f:
-        json.dump(more, f)
-    os.rename(f"{ROOT}/faults.new", f"{ROOT}/faults.json")
-
-
-def log():
-    """The requests since the last call."""
-    try:
-        with open(f"{ROOT}/log") as f:
-            lines = f.read().splitlines()
-        os.remove(f"{ROOT}/log")
-        return lines
-    except FileNotFoundError:
-        return []
-
-
-def wait_for(path):
-    end = time.monotonic() + PATIENCE
-    while not os.path.exists(path):
-        if time.monotonic() > end:
-            sys.exit(f"FAIL: {path} does not appear")
-        time.sleep(0.05)  # asks again; nothing depends on its length
 
 
 def ctl(*words, env=None):

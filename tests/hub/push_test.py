@@ -16,43 +16,15 @@ import sys
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, StandIn, read, wait_for  # noqa: E402
 from tally import check, finish  # noqa: E402
 
 ROOT = f"{DIR}/hub"
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
+hub = StandIn(ROOT)
+faults, log = hub.faults, hub.log
 ENV = {**os.environ, "XDG_CACHE_HOME": f"{DIR}/cache", "XDG_RUNTIME_DIR": f"{DIR}/run",
        "STATE_DIRECTORY": f"{DIR}/state", "HOME": f"{DIR}/home", "REGISTRY_AUTH_FILE": ""}
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def faults(**more):
-    with open(f"{ROOT}/faults.new", "w") as f:
-        json.dump(more, f)
-    os.rename(f"{ROOT}/faults.new", f"{ROOT}/faults.json")
-
-
-def log():
-    """The requests since the last call."""
-    try:
-        with open(f"{ROOT}/log") as f:
-            lines = f.read().splitlines()
-        os.remove(f"{ROOT}/log")
-        return lines
-    except FileNotFoundError:
-        return []
-
-
-def wait_for(path):
-    end = time.monotonic() + PATIENCE
-    while not os.path.exists(path):
-        if time.monotonic() > end:
-            sys.exit(f"FAIL: {path} does not appear")
-        time.sleep(0.05)  # asks again; nothing depends on its length
 
 
 def ctl(*words, **env):
@@ -299,6 +271,10 @@ def tower():
           layers[1]["annotations"]["org.opencontainers.image.title"] == "mmproj-sees.gguf", (r, layers))
     check("comes back", pulled("me/seen") == both)
     ctl("rm", "sees")
+    shutil.copy(TINY, f"{DIR}/sees/mmproj-F16.gguf")
+    r = push(f"{DIR}/sees/m.gguf", "me/blind")
+    check("another model with the name of a tower is left out", r.returncode == 0 and
+          "not a vision tower" in r.stderr and len(manifest("me/blind", "latest")[0]["layers"]) == 1, r)
 
 
 def named():

@@ -12,21 +12,14 @@ import sys
 import time
 
 BUILD, SRC, DIR, TINY = sys.argv[1:]
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import wait_for  # noqa: E402
 from tally import check, finish  # noqa: E402
 from terminal import PATIENCE, Terminal  # noqa: E402
 
 CTL = f"{BUILD}/llamactl"
 ROOT = f"{DIR}/hub"
 ASK = ("-n", "8", "--temp", "0", "--raw", "--ignore-eos")
-
-
-def wait_for(path):
-    end = time.monotonic() + PATIENCE
-    while not os.path.exists(path):
-        if time.monotonic() > end:
-            sys.exit(f"FAIL: {path} does not appear")
-        time.sleep(0.05)  # asks again; nothing depends on its length
 
 
 def ctl(*words):

@@ -126,7 +126,7 @@ class _Connection:
             pass
 
 
-class AsyncStream:
+class AsyncStream(p.Received):
     """Like Stream.  The request is sent when the stream is awaited, iterated over, or wait() is
     called."""
 
@@ -165,31 +165,6 @@ class AsyncStream:
 
     def __await__(self) -> Generator[Any, None, "AsyncStream"]:
         return self._start().__await__()
-
-    @property
-    def id(self) -> str:
-        """The id of the stream for resume(), 32 hexadecimal digits; zeros before the start."""
-        return self._cursor.id.hex()
-
-    @property
-    def after(self) -> int:
-        """Number of the last item received; resume() continues after it."""
-        return self._cursor.after
-
-    @property
-    def tokens(self) -> list[int]:
-        """The tokens received so far."""
-        return self._cursor.tokens
-
-    @property
-    def done(self) -> Optional[t.DoneItem]:
-        """The final item, with the reason and the token counts.  None until the stream ends."""
-        return self._cursor.done
-
-    @property
-    def finish(self) -> Optional[str]:
-        """Why the stream ended: "eog", "stop", "length", ...  None until then."""
-        return self.done.finish if self.done else None
 
     async def items(self) -> AsyncGenerator[t.Item, None]:
         """The items as they arrive: tokens, progress of a job, and the final item."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=t.Message)
 
 
-class Stream:
+class Stream(p.Received):
     """The items of a generation or a job.  Iterate over it for pieces of text, or over items()
     for everything.
 
@@ -39,31 +39,6 @@ class Stream:
         self._cursor = p.Cursor(id, after, hold_ms)
         #: The random seed; None if it is not known.
         self.seed = seed
-
-    @property
-    def id(self) -> str:
-        """The id of the stream for resume(), 32 hexadecimal digits."""
-        return self._cursor.id.hex()
-
-    @property
-    def after(self) -> int:
-        """Number of the last item received; resume() continues after it."""
-        return self._cursor.after
-
-    @property
-    def tokens(self) -> list[int]:
-        """The tokens received so far."""
-        return self._cursor.tokens
-
-    @property
-    def done(self) -> Optional[t.DoneItem]:
-        """The final item, with the reason and the token counts.  None until the stream ends."""
-        return self._cursor.done
-
-    @property
-    def finish(self) -> Optional[str]:
-        """Why the stream ended: "eog", "stop", "length", ...  None until then."""
-        return self.done.finish if self.done else None
 
     def items(self) -> Iterator[t.Item]:
         """The items as they arrive: tokens, progress of a job, and the final item."""

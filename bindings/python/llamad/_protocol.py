@@ -247,3 +247,35 @@ class Cursor:
         if isinstance(item, t.DoneItem):
             self.done = item
         return item
+
+
+class Received:
+    """What has been received of a stream: the part that Stream and AsyncStream share."""
+
+    _cursor: Cursor
+
+    @property
+    def id(self) -> str:
+        """The id of the stream for resume(), 32 hexadecimal digits; zeros before an AsyncStream
+        has started."""
+        return self._cursor.id.hex()
+
+    @property
+    def after(self) -> int:
+        """Number of the last item received; resume() continues after it."""
+        return self._cursor.after
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens received so far."""
+        return self._cursor.tokens
+
+    @property
+    def done(self) -> Optional[t.DoneItem]:
+        """The final item, with the reason and the token counts.  None until the stream ends."""
+        return self._cursor.done
+
+    @property
+    def finish(self) -> Optional[str]:
+        """Why the stream ended: "eog", "stop", "length", ...  None until then."""
+        return self.done.finish if self.done else None

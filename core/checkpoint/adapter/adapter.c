@@ -81,6 +81,31 @@ const struct lmd_tensor *lmi_adapter_find_tensor(const struct lmd_model *m, cons
 	return t;
 }
 
+const struct lmd_tensor *lmi_adapter_find_scale(const struct lmd_model *m, const char *site)
+{
+	char name[128];
+
+	(void)snprintf(name, sizeof(name), "%.100s.scale", site);
+	return m->find_tensor(m, name);
+}
+
+void lmi_adapter_add_row(const struct lmi_adapter_pair *p, bool transposed, float scale, size_t row,
+			 float *v)
+{
+	uint32_t width = transposed ? p->n : p->k, n_row = transposed ? p->k : p->n;
+	size_t slice = row / n_row, r = row % n_row;
+	const float *a = p->a + slice * p->rank * p->k;
+	const float *b = p->b + slice * p->n * p->rank;
+
+	for (uint32_t j = 0; j < p->rank; j++) {
+		float f = scale * (transposed ? a[(size_t)j * p->k + r] : b[r * p->rank + j]);
+
+		for (uint32_t c = 0; c < width; c++)
+			v[c] += f * (transposed ? b[(size_t)c * p->rank + j]
+						: a[(size_t)j * p->k + c]);
+	}
+}
+
 static int by_site(const void *a, const void *b)
 {
 	return strcmp(((const struct lmi_adapter_pair *)a)->site,

@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/checkpoint/adapter/adapter.h"
+#include "core/format/format.h"
 
 #define LMI_ADAPTER_MAX_RANK 4096u
 #define LMI_ADAPTER_BYTES    (16ull << 30) /* limit for all numbers together */
@@ -36,9 +37,22 @@ const struct lmd_tensor *lmi_adapter_find_base(const struct lmi_adapter_file *f,
 /* As lmi_adapter_find_base, for any model. */
 const struct lmd_tensor *lmi_adapter_find_tensor(const struct lmd_model *m, const char *site,
 						 const char *what, struct lmd_error *err);
+/* The scale of a site's weight as a tensor of its own (STEM.scale: one value, or one per row or slice), or
+ * NULL. Backends multiply the weight's product by it, not the adapter's. */
+const struct lmd_tensor *lmi_adapter_find_scale(const struct lmd_model *m, const char *site);
+/* Adds scale * B A of a pair to row `row`, counted over all slices, of its weight: v[k]. transposed: the rows
+ * are those of the product's transpose: v[n]. */
+void lmi_adapter_add_row(const struct lmi_adapter_pair *p, bool transposed, float scale, size_t row,
+			 float *v);
 /* The gain of a row, counted over all slices, of weight and adapter together: v[k]. */
 float lmi_adapter_gain(const struct lmi_adapter_pair *p, size_t row, const float *v);
+/* LMD_UNSUPPORTED: the gains of a pair with a magnitude cannot be computed. */
+enum lmd_status lmi_adapter_check_gain(const struct lmi_adapter_pair *p, const struct lmd_model *base,
+				       struct lmd_error *err);
 
+/* Returns all values of a tensor; the caller frees them. */
+enum lmd_status lmi_adapter_read_values(const struct lmi_model *m, const struct lmd_tensor *t,
+					float **out, struct lmd_error *err);
 enum lmd_status lmi_adapter_read_gguf(struct lmi_adapter_file *f, const char *path,
 				      struct lmd_error *err);
 enum lmd_status lmi_adapter_read_peft(struct lmi_adapter_file *f, const char *path,

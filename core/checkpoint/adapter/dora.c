@@ -4,27 +4,12 @@
  * row of B and m the row's magnitude. Backends multiply the sum of both products by m / ||w + s b A||,
  * which is computed here, in double precision from the weight as it is stored. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/cancel.h"
 #include "core/checkpoint/adapter/adapter_impl.h"
 #include "core/quant/quant.h"
-
-/* Adds scale * b A to a row. */
-static void add_row(const struct lmi_adapter_pair *p, float scale, uint32_t slice, uint32_t row, float *v)
-{
-	const float *a = p->a + (size_t)slice * p->rank * p->k;
-	const float *b = p->b + ((size_t)slice * p->n + row) * p->rank;
-
-	for (uint32_t j = 0; j < p->rank; j++) {
-		float f = scale * b[j];
-
-		for (uint32_t c = 0; c < p->k; c++)
-			v[c] += f * a[(size_t)j * p->k + c];
-	}
-}
 
 static double length_of(const float *v, uint32_t n)
 {
@@ -42,6 +27,18 @@ float lmi_adapter_gain(const struct lmi_adapter_pair *p, size_t row, const float
 	if (isnan(p->magnitude[row]))
 		return 1;
 	return length > 0 ? (float)((double)p->magnitude[row] / length) : 0;
+}
+
+enum lmd_status lmi_adapter_check_gain(const struct lmi_adapter_pair *p, const struct lmd_model *base,
+				       struct lmd_error *err)
+{
+	const struct lmd_tensor *scale = lmi_adapter_find_scale(base, p->site);
+
+	return scale ? lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: DoRA of a weight whose scale is a tensor of its own (%s) is not "
+				"supported",
+				p->site, scale->name)
+		     : LMD_OK;
 }
 
 static enum lmd_status set_gain(struct lmi_adapter_file *f, struct lmi_adapter_pair *p,
@@ -72,7 +69,7 @@ static enum lmd_status set_gain(struct lmi_adapter_file *f, struct lmi_adapter_p
 					p->site);
 		}
 		lmi_quant_dequant_rows(type, (const uint8_t *)t->data + i * bytes, v, p->k, 1);
-		add_row(p, scale * p->scale, (uint32_t)(i / p->n), (uint32_t)(i % p->n), v);
+		lmi_adapter_add_row(p, false, scale * p->scale, i, v);
 		p->gain[i] = lmi_adapter_gain(p, i, v);
 	}
 	lmi_free(v);
@@ -83,19 +80,15 @@ enum lmd_status lmi_adapter_set_gains(struct lmi_adapter_file *f, const struct l
 				      float scale, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
-	char scale_name[128];
 
 	for (uint32_t i = 0; st == LMD_OK && i < f->n; i++) {
 		const struct lmd_tensor *t;
 
 		if (!f->v[i].magnitude)
 			continue;
-		(void)snprintf(scale_name, sizeof(scale_name), "%.100s.scale", f->v[i].site);
-		if (base->find_tensor(base, scale_name))
-			return lmd_fail(err, LMD_UNSUPPORTED,
-					"%s: DoRA of a weight whose scale is a tensor of its own (%s) is not "
-					"supported",
-					f->v[i].site, scale_name);
+		st = lmi_adapter_check_gain(&f->v[i], base, err);
+		if (st != LMD_OK)
+			return st;
 		t = lmi_adapter_find_tensor(base, f->v[i].site, f->v[i].site, err);
 		st = t ? set_gain(f, &f->v[i], t, scale, err) : LMD_NOTFOUND;
 	}

@@ -28,9 +28,8 @@ static bool text_is(const struct lmd_model *m, const char *key, const char *text
 	       !memcmp(v->v.s.ptr, text, v->v.s.len);
 }
 
-/* Returns all values of a tensor; the caller frees them. */
-static enum lmd_status read_values(const struct lmi_model *m, const struct lmd_tensor *t,
-				   float **out, struct lmd_error *err)
+enum lmd_status lmi_adapter_read_values(const struct lmi_model *m, const struct lmd_tensor *t,
+					float **out, struct lmd_error *err)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t n = 1;
@@ -90,9 +89,9 @@ static enum lmd_status read_pair(struct lmi_adapter_file *f, const struct lmi_mo
 		return lmd_fail(err, LMD_INVALID,
 				"tensor %s: rank %lld, must be at most %u", a->name,
 				(long long)rank, LMI_ADAPTER_MAX_RANK);
-	st = f->sizes_only ? LMD_OK : read_values(m, a, &va, err);
+	st = f->sizes_only ? LMD_OK : lmi_adapter_read_values(m, a, &va, err);
 	if (st == LMD_OK && !f->sizes_only)
-		st = read_values(m, b, &vb, err);
+		st = lmi_adapter_read_values(m, b, &vb, err);
 	p = st != LMD_OK ? NULL
 			 : lmi_adapter_get_pair(f, site, (uint32_t)rank, (uint32_t)b->dims[1],
 						(uint32_t)(embd ? a->dims[1] : a->dims[0]),
@@ -215,7 +214,7 @@ static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct l
 		return lmd_fail(err, LMD_INVALID,
 				"tensor %s has %lld values, must have %lld like the embedding",
 				t->name, (long long)t->dims[0], (long long)base->dims[1]);
-	st = f->sizes_only ? LMD_OK : read_values(m, t, &v, err);
+	st = f->sizes_only ? LMD_OK : lmi_adapter_read_values(m, t, &v, err);
 	if (st != LMD_OK)
 		return st;
 	p = lmi_adapter_get_pair(f, site, 0, (uint32_t)t->dims[0], (uint32_t)base->dims[0], 1,

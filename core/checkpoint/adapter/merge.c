@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes W + sum of scale * B A, several rows at a time.  The rows of an embedding are tokens, so
- * there the product is transposed (adapter.h): A has a column for each token. */
+ * there the product is transposed (adapter.h): A has a column for each token.  A weight with a scale s of its
+ * own, which is kept, stands for s W: what is added to it is divided by s. */
 #include "core/checkpoint/adapter/merge.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -18,6 +20,8 @@ struct job {
 	struct lmi_gguf_writer *w;
 	uint8_t *raw, *out; /* several rows as read and as written */
 	float *v;
+	float *scale; /* [n_scale] of the weight; NULL: none */
+	uint64_t n_scale;
 	size_t n_raw, n_out, n_v; /* allocated elements */
 };
 
@@ -35,12 +39,32 @@ static const struct lmi_adapter_pair *pair_for(const struct lmi_adapter_merge *m
 	return NULL;
 }
 
+/* A pair that changes a tensor, or NULL. */
+static const struct lmi_adapter_pair *any_pair(const struct lmi_adapter_merge *m,
+					       const struct lmd_tensor *t)
+{
+	const struct lmi_adapter_pair *p = NULL;
+
+	for (uint32_t i = 0; i < m->n && !p; i++)
+		p = pair_for(m, i, t->name);
+	return p;
+}
+
 static bool changes(const struct lmi_adapter_merge *m, const struct lmd_tensor *t)
 {
-	for (uint32_t i = 0; i < m->n; i++)
-		if (pair_for(m, i, t->name))
-			return true;
-	return false;
+	return any_pair(m, t) != NULL;
+}
+
+static const struct lmd_tensor *scale_of(const struct lmi_adapter_merge *m, const struct lmd_tensor *t)
+{
+	const struct lmi_adapter_pair *p = any_pair(m, t);
+
+	return p ? lmi_adapter_find_scale(lmi_model_view(m->model), p->site) : NULL;
+}
+
+static uint64_t n_values(const struct lmd_tensor *t)
+{
+	return (uint64_t)t->dims[0] * (uint64_t)t->dims[1] * (uint64_t)t->dims[2] * (uint64_t)t->dims[3];
 }
 
 /* Adapters do not change it, and files can store its type. */
@@ -70,6 +94,32 @@ static uint32_t type_of(const struct lmi_adapter_merge *m, const struct lmd_tens
 		       : LMD_DTYPE_F16;
 }
 
+static enum lmd_status check_scale(const struct lmi_adapter_merge *m, const struct lmd_tensor *t,
+				   struct lmd_error *err)
+{
+	const struct lmd_tensor *s = scale_of(m, t);
+	enum lmd_status st = LMD_OK;
+	uint64_t n;
+
+	if (!s)
+		return LMD_OK;
+	n = n_values(s);
+	if ((n != 1 && n != (uint64_t)t->dims[1] && n != (uint64_t)t->dims[2]) ||
+	    lmi_dtype(s->dtype)->block_elems != 1)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"tensor %s: %llu values of type %s; the scale of %s has 1, %lld or %lld of a "
+				"float type",
+				s->name, (unsigned long long)n, lmi_dtype(s->dtype)->name, t->name,
+				(long long)t->dims[1], (long long)t->dims[2]);
+	for (uint32_t i = 0; i < m->n && st == LMD_OK; i++) {
+		const struct lmi_adapter_pair *p = pair_for(m, i, t->name);
+
+		if (p && p->magnitude)
+			st = lmi_adapter_check_gain(p, lmi_model_view(m->model), err);
+	}
+	return st;
+}
+
 static enum lmd_status check(const struct lmi_adapter_merge *m, struct lmd_error *err)
 {
 	const struct lmd_model *view = lmi_model_view(m->model);
@@ -96,10 +146,14 @@ static enum lmd_status check(const struct lmi_adapter_merge *m, struct lmd_error
 	for (uint32_t i = 0; i < view->n_tensors; i++) {
 		const struct lmd_tensor *t = &view->tensors[i];
 		const struct lmi_dtype *to = lmi_dtype(type_of(m, t));
+		enum lmd_status st;
 		uint64_t bytes;
 
 		if (is_copied(m, t))
 			continue;
+		st = check_scale(m, t, err);
+		if (st != LMD_OK)
+			return st;
 		if (!lmi_dtype(t->dtype)->dequant || !to->quant || to->needs_importance ||
 		    to->is_activation || !lmi_quant_row_bytes(to, (uint64_t)t->dims[0], &bytes))
 			return lmd_fail(err, LMD_UNSUPPORTED,
@@ -120,29 +174,44 @@ static bool reserve(void **p, size_t *have, size_t need, size_t item)
 	return *p != NULL;
 }
 
-/* Adds the pair's product to v, which is row `row` counted over all slices. */
-static void add_row(const struct lmi_adapter_pair *p, float scale, uint64_t row, float *v,
-		    uint64_t width, uint64_t n_row)
+/* Do the rows of a tensor of this width belong to A's columns? */
+static bool is_transposed(const struct lmi_adapter_pair *p, uint64_t width)
 {
-	bool transposed = width != p->k || (p->n == p->k && !strcmp(p->site, "token_embd"));
-	uint64_t slice = row / n_row, r = row % n_row;
-	const float *a = p->a + (size_t)slice * p->rank * p->k;
-	const float *b = p->b + (size_t)slice * p->n * p->rank;
-
-	for (uint32_t j = 0; j < p->rank; j++) {
-		float f = scale * (transposed ? a[(size_t)j * p->k + r]
-					      : b[(size_t)r * p->rank + j]);
-
-		for (uint64_t c = 0; c < width; c++)
-			v[c] += f * (transposed ? b[(size_t)c * p->rank + j]
-						: a[(size_t)j * p->k + c]);
-	}
+	return width != p->k || (p->n == p->k && !strcmp(p->site, "token_embd"));
 }
 
 static void scale_row(float *v, uint64_t width, float f)
 {
 	for (uint64_t c = 0; c < width; c++)
 		v[c] *= f;
+}
+
+static enum lmd_status read_scale(struct job *j, const struct lmd_tensor *t, struct lmd_error *err)
+{
+	const struct lmd_tensor *s = scale_of(j->m, t);
+	enum lmd_status st;
+
+	lmi_free(j->scale);
+	j->scale = NULL;
+	j->n_scale = s ? n_values(s) : 0;
+	st = s ? lmi_adapter_read_values(j->m->model, s, &j->scale, err) : LMD_OK;
+	for (uint64_t i = 0; st == LMD_OK && i < j->n_scale; i++)
+		if (!isnormal(j->scale[i]))
+			st = lmd_fail(err, LMD_UNSUPPORTED,
+				      "tensor %s: value %llu is %g, and what an adapter adds to %s cannot be "
+				      "divided by it",
+				      s->name, (unsigned long long)i, (double)j->scale[i], t->name);
+	return st;
+}
+
+/* The scale of a row, counted over all slices; backends read it in the same way. */
+static float scale_at(const struct job *j, const struct lmd_tensor *t, uint64_t row)
+{
+	uint64_t n_row = (uint64_t)t->dims[1], n_slice = (uint64_t)t->dims[2], n = j->n_scale;
+
+	if (n <= 1)
+		return n ? j->scale[0] : 1;
+	return j->scale[n_slice > 1 && n == n_slice ? row / n_row : row % n_row];
 }
 
 static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uint64_t row0,
@@ -169,8 +238,10 @@ static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uin
 		for (uint64_t r = 0; p && r < n; r++) {
 			float *v = j->v + r * width;
 
-			add_row(p, p->scale * j->m->scales[i], row0 + r, v, width,
-				(uint64_t)t->dims[1]);
+			lmi_adapter_add_row(p, is_transposed(p, width),
+					    p->scale * j->m->scales[i] /
+						    scale_at(j, t, row0 + r),
+					    (size_t)(row0 + r), v);
 			if (p->magnitude)
 				scale_row(v, width, lmi_adapter_gain(p, (size_t)(row0 + r), v));
 		}
@@ -185,7 +256,7 @@ static enum lmd_status merge_tensor(struct job *j, const struct lmd_tensor *t,
 {
 	uint64_t rows = (uint64_t)t->dims[1] * (uint64_t)t->dims[2] * (uint64_t)t->dims[3];
 	uint64_t per = PIECE_BYTES / ((uint64_t)t->dims[0] * sizeof(float)) + 1;
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st = read_scale(j, t, err);
 
 	for (uint64_t r = 0; st == LMD_OK && r < rows; r += per)
 		st = merge_rows(j, t, r, rows - r < per ? rows - r : per, err);
@@ -246,5 +317,6 @@ enum lmd_status lmi_adapter_merge_write(const struct lmi_adapter_merge *m, const
 	lmi_free(j.raw);
 	lmi_free(j.out);
 	lmi_free(j.v);
+	lmi_free(j.scale);
 	return st;
 }

@@ -22,7 +22,8 @@ struct lmi_adapter_merge {
 /* Number of weights that would change. */
 uint32_t lmi_adapter_merge_count(const struct lmi_adapter_merge *m);
 /* Writes the file.  Returns LMD_UNSUPPORTED for a control vector, an adapter that is active only
- * after certain tokens, or a type without an encoder. */
+ * after certain tokens, DoRA of a weight with a scale of its own, such a scale that is 0, or a type without an
+ * encoder. */
 enum lmd_status lmi_adapter_merge_write(const struct lmi_adapter_merge *m, const char *path,
 					struct lmd_error *err);
 

@@ -11,37 +11,10 @@
 #include "daemon/http/anthropic/anthropic_impl.h"
 #include "daemon/http/content.h"
 
-/* The messages of the request as they grow; q->messages points to them. */
-static struct lmi_wire_chat_message *add_message(struct lmi_http_translation *t, const char *role)
-{
-	struct lmi_wire_req_generate *q = t->q;
-	uint32_t n = q->n_messages;
-	struct lmi_wire_chat_message *m = (struct lmi_wire_chat_message *)q->messages;
-
-	if (n >= LMI_WIRE_LIMIT_MESSAGES)
-		lmi_http_fail(&t->r, NULL, "the conversation has more than %d messages",
-			      LMI_WIRE_LIMIT_MESSAGES);
-	if (!(n & (n - 1))) { /* 0 or a power of two: the array is full */
-		m = lmi_http_alloc(&t->r, n ? 2 * (size_t)n : 1, sizeof(*m));
-		if (!m)
-			return NULL;
-		if (n)
-			memcpy(m, q->messages, n * sizeof(*m));
-		q->messages = m;
-	}
-	if (t->r.status != LMD_OK)
-		return NULL;
-	q->n_messages++;
-	q->has_messages = true;
-	m[n].role = lmi_http_str(role);
-	m[n].content.ptr = "";
-	return &m[n];
-}
-
 static void add_text(struct lmi_http_translation *t, const char *role, const struct lmd_str *texts,
 		     uint32_t n)
 {
-	struct lmi_wire_chat_message *m = n ? add_message(t, role) : NULL;
+	struct lmi_wire_chat_message *m = n ? lmi_http_add_message(t, role) : NULL;
 
 	if (m)
 		m->content = lmi_http_join(t, texts, n);
@@ -50,7 +23,8 @@ static void add_text(struct lmi_http_translation *t, const char *role, const str
 /* Adds a message of the parts that were read, if there are any, and forgets them. */
 static void add_parts(struct lmi_http_translation *t, const char *role, struct lmi_http_content *c)
 {
-	struct lmi_wire_chat_message *m = c->n_text || c->n_picture ? add_message(t, role) : NULL;
+	struct lmi_wire_chat_message *m =
+		c->n_text || c->n_picture ? lmi_http_add_message(t, role) : NULL;
 
 	if (m)
 		lmi_http_content_end(t, c, m);
@@ -95,7 +69,7 @@ static void read_tool_result(struct lmi_http_translation *t, const struct lmi_ht
 	const struct lmi_http_at at_id = {.up = at, .name = "tool_use_id"},
 				 at_content = {.up = at, .name = "content"};
 	const json_t *content = lmi_http_get(v, "content");
-	struct lmi_wire_chat_message *m = add_message(t, "tool");
+	struct lmi_wire_chat_message *m = lmi_http_add_message(t, "tool");
 
 	if (!m)
 		return;
@@ -207,7 +181,7 @@ static void read_blocks(struct lmi_http_translation *t, const struct lmi_http_at
 static void read_assistant(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			   const json_t *v)
 {
-	struct lmi_wire_chat_message *m = add_message(t, "assistant");
+	struct lmi_wire_chat_message *m = lmi_http_add_message(t, "assistant");
 	json_t *calls = json_array();
 
 	if (m)

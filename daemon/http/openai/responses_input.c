@@ -20,37 +20,10 @@ struct joined {
 
 /* ---- messages ---- */
 
-/* The array grows by doubling; q->messages points to it. */
-static struct lmi_wire_chat_message *add(struct lmi_http_translation *t, const char *role)
-{
-	struct lmi_wire_req_generate *q = t->q;
-	uint32_t n = q->n_messages;
-	struct lmi_wire_chat_message *m = (struct lmi_wire_chat_message *)q->messages;
-
-	if (n >= LMI_WIRE_LIMIT_MESSAGES)
-		lmi_http_fail(&t->r, NULL, "the conversation has more than %d messages",
-			      LMI_WIRE_LIMIT_MESSAGES);
-	if (!(n & (n - 1))) {
-		m = lmi_http_alloc(&t->r, n ? 2 * (size_t)n : 1, sizeof(*m));
-		if (!m)
-			return NULL;
-		if (n)
-			memcpy(m, q->messages, n * sizeof(*m));
-		q->messages = m;
-	}
-	if (t->r.status != LMD_OK)
-		return NULL;
-	q->n_messages++;
-	q->has_messages = true;
-	m[n].role = lmi_http_str(role);
-	m[n].content.ptr = "";
-	return &m[n];
-}
-
 void lmi_openai_add_message(struct lmi_http_translation *t, const char *role,
 			    struct lmd_str content)
 {
-	struct lmi_wire_chat_message *m = add(t, role);
+	struct lmi_wire_chat_message *m = lmi_http_add_message(t, role);
 
 	if (m)
 		m->content = content;
@@ -72,7 +45,7 @@ static void end_assistant(struct lmi_http_translation *t, const struct lmi_http_
 static struct lmi_wire_chat_message *assistant(struct lmi_http_translation *t, struct joined *a)
 {
 	if (!a->message)
-		a->message = add(t, "assistant");
+		a->message = lmi_http_add_message(t, "assistant");
 	return a->message;
 }
 
@@ -163,7 +136,7 @@ static void read_message(struct lmi_http_translation *t, const struct lmi_http_a
 
 	if (!role) {
 		end_assistant(t, at, a);
-		user = add(t, "user");
+		user = lmi_http_add_message(t, "user");
 		if (user)
 			read_user(t, &at_content, content, user);
 		return;
@@ -235,7 +208,7 @@ static void read_output(struct lmi_http_translation *t, const struct lmi_http_at
 	struct lmi_wire_chat_message *m;
 
 	end_assistant(t, at, a);
-	m = add(t, "tool");
+	m = lmi_http_add_message(t, "tool");
 	if (!m)
 		return;
 	m->content = read_text(t, &at_output, lmi_http_get(v, "output"));

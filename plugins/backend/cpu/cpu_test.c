@@ -12,6 +12,7 @@
 #include "core/base/team.h"
 #include "core/conformance/opcase_priv.h"
 #include "core/conformance/tensor_cache.h"
+#include "core/engine/memory_plan.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -161,7 +162,7 @@ static bool equal(struct oc_backend be[2], const struct opcase_set *set, const s
 
 START_TEST(threads_change_nothing)
 {
-	const struct lmi_team_opts opts = {.n = 5, .spin_ns = 0};
+	const struct lmi_team_opts opts = {.n = 5, .n_few = 2};
 	static const uint32_t activations[] = {LMD_ACTIVATIONS_F32, LMD_ACTIVATIONS_INT8,
 					       LMD_ACTIVATIONS_INT16};
 	struct oc_backend be[2];
@@ -177,18 +178,22 @@ START_TEST(threads_change_nothing)
 		for (uint32_t j = 0; j < set->n && set->op != LMD_OP_SAMPLE; j++) {
 			if (_i && !(set->cases[j].flags & OC_INT8))
 				continue;
-			for (uint32_t k = 0; k < n_oc_layouts; k++)
+			for (uint32_t k = 0; k < n_oc_layouts; k++) {
+				lmi_team_use_few(team, (j + k) % 2);
 				n[equal(be, set, &set->cases[j], &oc_layouts[k], 0)]++;
+			}
 		}
 	}
 	for (uint32_t j = 0; !_i && j < opcase_attn.n; j++) {
-		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
-			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k], 0)]++;
+		for (uint32_t k = 0; k < 2 * LMD_LEN(many_chunks); k++) {
+			lmi_team_use_few(team, k % 2);
+			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k / 2], 0)]++;
+		}
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
 	lmi_team_destroy(team);
-	LMD_CASES("cpu with 1 and 5 threads", n[1], n[0], 0);
+	LMD_CASES("cpu with 1, 2 and 5 threads", n[1], n[0], 0);
 	ck_assert_uint_eq(n[0], 0);
 }
 END_TEST
@@ -294,6 +299,53 @@ START_TEST(copies_are_reported)
 	ck_assert_int_eq(oc_backend_open(&be, fx.cpu, 0, fx.host, NULL, LMD_ACTIVATIONS_INT8, &err),
 			 LMD_INVALID);
 	ck_assert_msg(strstr(err.text, "'yes', must be auto, on or off") != NULL, "%s", err.text);
+}
+END_TEST
+
+static uint64_t fake_now_ns;
+
+static uint64_t fake_clock(void *ctx)
+{
+	(void)ctx;
+	return fake_now_ns;
+}
+
+/* Decisions take their share of the limit while somebody may still load the weight, and not for ever; weights of
+ * other sizes at the same address have decisions of their own. */
+START_TEST(decisions_are_forgotten)
+{
+	static const uint8_t data[3][64];
+	struct lmd_weight_ref ref = {.n_stack = 1, .k = 64, .name = "w"};
+	struct lmd_weight_piece piece = {.row_bytes = 36, .n_slice = 1};
+	const struct lmd_weight_desc d = {.dtype = LMD_DTYPE_Q4_0, .ref = &ref, .n_piece = 1, .pieces = &piece};
+	uint64_t (*const clock)(void *ctx) = fx.host->now_ns;
+	struct oc_backend be;
+
+	if (!(fx.host->cpu(fx.host->ctx)->flags & LMD_CPU_AVX2))
+		return; /* nothing is copied */
+	/* more than a half of the limit, which is an eighth of the available memory; nothing is read */
+	piece.n_row = ref.n = (uint32_t)(lmi_engine_memory_available() / 8 * 7 / 10 / 36);
+	fx.host->now_ns = fake_clock;
+	fake_now_ns = 1;
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "auto", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	piece.data = data[0];
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	piece.data = data[1];
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	fake_now_ns += 599ull * 1000000000;
+	piece.data = data[0];
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	fake_now_ns += 599ull * 1000000000; /* after the last question about the first */
+	piece.data = data[2];
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	fake_now_ns += 2ull * 1000000000;
+	piece.data = data[1]; /* its refusal is forgotten as well */
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	ref.n = piece.n_row = 16;
+	ck_assert_uint_eq(copied(&be, &d), 2 * 288);
+	oc_backend_close(&be);
+	fx.host->now_ns = clock;
 }
 END_TEST
 
@@ -537,6 +589,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, copies_are_kept);
+	tcase_add_test(t, decisions_are_forgotten);
 	tcase_add_test(t, copies_share_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

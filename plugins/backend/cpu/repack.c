@@ -19,10 +19,17 @@
 #define SHARED_MAX (2u << 20)
 #define BLOCK_BYTES ((16u << 20) - 64)
 
-/* A decision about a weight, found again by the address of its data. */
+/* A decision that no weight uses is forgotten after this time without a question: the model was not loaded, and
+ * another one may lie at these addresses. */
+#define FORGET_NS (600ull * 1000000000u)
+
+/* A decision about a weight, found again by the address of its data and the size of its copy. */
 struct cpu_repack_choice {
 	const void *data;
-	uint64_t bytes; /* 0: not repacked */
+	uint64_t bytes; /* of the copy */
+	uint64_t asked_ns;
+	uint32_t n_used; /* by copies */
+	bool yes;
 };
 
 /* A block of memory for several copies. */
@@ -37,6 +44,8 @@ enum { TO_DO = 0, BUSY = 1, READY = 2 };
 /* The copy of a weight. */
 struct cpu_packed {
 	const struct kern_packed *kern;
+	const void *data;   /* of the decision; NULL: the host's copy needs none */
+	uint64_t bytes;     /* of mem */
 	char *mem;          /* [n_stack][per_slice] groups */
 	struct cpu_repack_block *block; /* has mem; NULL: mem is its own, or borrowed */
 	bool borrowed;      /* mem is the host's, which is not written to */
@@ -114,32 +123,84 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 	return bytes;
 }
 
-/* Finds the decision about a weight whose copy takes `bytes`, or makes it. */
-static uint64_t decide(struct cpu_dev *dev, const struct lmd_weight_desc *d, uint64_t bytes)
+/* ---- decisions, under the lock ---- */
+
+static void forget(struct cpu_dev *dev, struct cpu_repack_choice *c)
 {
-	for (uint32_t i = 0; i < dev->n_repack; i++)
-		if (dev->repack_choices[i].data == d->pieces[0].data)
-			return dev->repack_choices[i].bytes;
-	if (dev->n_repack == MAX_CHOICES)
-		return 0;
-	if (bytes > dev->repack_limit - dev->repack_total)
-		bytes = 0;
-	dev->repack_total += bytes;
-	dev->repack_choices[dev->n_repack++] =
-		(struct cpu_repack_choice){.data = d->pieces[0].data, .bytes = bytes};
-	return bytes;
+	dev->repack_total -= c->yes ? c->bytes : 0;
+	*c = dev->repack_choices[--dev->n_repack];
 }
 
-uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
+static void forget_old(struct cpu_dev *dev, uint64_t now)
+{
+	for (uint32_t i = dev->n_repack; i-- > 0;) {
+		struct cpu_repack_choice *c = &dev->repack_choices[i];
+
+		if (!c->n_used && now - c->asked_ns > FORGET_NS)
+			forget(dev, c);
+	}
+}
+
+static struct cpu_repack_choice *find(struct cpu_dev *dev, const void *data, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < dev->n_repack; i++)
+		if (dev->repack_choices[i].data == data && dev->repack_choices[i].bytes == bytes)
+			return &dev->repack_choices[i];
+	return NULL;
+}
+
+/* Finds the decision about a weight whose copy takes `bytes`, or makes it; NULL: there are too many. */
+static struct cpu_repack_choice *decide(struct cpu_dev *dev, const void *data, uint64_t bytes)
+{
+	uint64_t now = dev->host->now_ns(dev->host->ctx);
+	struct cpu_repack_choice *c = find(dev, data, bytes);
+
+	if (!c) {
+		forget_old(dev, now);
+		if (dev->n_repack == MAX_CHOICES)
+			return NULL;
+		c = &dev->repack_choices[dev->n_repack++];
+		*c = (struct cpu_repack_choice){.data = data,
+						.bytes = bytes,
+						.yes = bytes <= dev->repack_limit - dev->repack_total};
+		dev->repack_total += c->yes ? bytes : 0;
+	}
+	c->asked_ns = now;
+	return c;
+}
+
+/* use: a copy is going to be made if the decision is yes. */
+static uint64_t ask(struct cpu_dev *dev, const struct lmd_weight_desc *d, bool use)
 {
 	uint64_t bytes = copy_bytes(dev, d);
+	struct cpu_repack_choice *c;
 
 	if (!bytes || !dev->repack_limit)
 		return 0;
 	(void)pthread_mutex_lock(&dev->repack_lock);
-	bytes = decide(dev, d, bytes);
+	c = decide(dev, d->pieces[0].data, bytes);
+	bytes = c && c->yes ? bytes : 0;
+	if (bytes && use)
+		c->n_used++;
 	(void)pthread_mutex_unlock(&dev->repack_lock);
 	return bytes;
+}
+
+/* A copy that uses a decision is gone. */
+static void end_use(struct cpu_dev *dev, const void *data, uint64_t bytes)
+{
+	struct cpu_repack_choice *c;
+
+	(void)pthread_mutex_lock(&dev->repack_lock);
+	c = find(dev, data, bytes);
+	if (c && !--c->n_used)
+		forget(dev, c);
+	(void)pthread_mutex_unlock(&dev->repack_lock);
+}
+
+uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
+{
+	return ask(dev, d, false);
 }
 
 /* ---- the copy of a weight ---- */
@@ -223,15 +284,16 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 {
 	const struct lmd_host *h = dev->host;
 	bool stored = cpu_repack_is_stored(dev, d);
-	uint64_t bytes = stored ? d->stored_bytes : cpu_repack_bytes(dev, d);
+	uint64_t bytes = stored ? d->stored_bytes : ask(dev, d, true);
 	struct cpu_packed *p;
 
-	/* Another weight may begin with the same data, but have another shape. */
-	if (!bytes || bytes != copy_bytes(dev, d) || bytes > SIZE_MAX - KERN_ALIGN)
+	if (!bytes)
 		return LMD_OK;
 	p = h->alloc(h->ctx, sizeof(*p));
 	w->packed = p;
 	if (p) {
+		p->data = stored ? NULL : d->pieces[0].data;
+		p->bytes = bytes;
 		p->kern = kern_packed_find(w->dtype, h->cpu(h->ctx)->flags);
 		p->group_bytes = kern_group_bytes(w->dtype, w->k);
 		p->per_slice = groups_of(w->n);
@@ -243,6 +305,8 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 	}
 	if (p && p->state && p->mem)
 		return LMD_OK;
+	if (!p && !stored)
+		end_use(dev, d->pieces[0].data, bytes);
 	cpu_repack_destroy(dev, w);
 	return lmd_fail(err, LMD_NOMEM, "%s: no memory for a repacked copy of %llu bytes", w->name,
 			(unsigned long long)bytes);
@@ -254,6 +318,8 @@ void cpu_repack_destroy(struct cpu_dev *dev, struct lmd_weight *w)
 
 	if (!w || !w->packed)
 		return;
+	if (w->packed->data)
+		end_use(dev, w->packed->data, w->packed->bytes);
 	if (!w->packed->borrowed)
 		give_memory(dev, w->packed);
 	h->free(h->ctx, w->packed->state);

@@ -13,7 +13,7 @@
  *
  * LLAMAD_CPU_REPACK in the environment: "on", "off", or "auto", the default, which stops when the
  * copies would take more than an eighth of the memory that was available when the device was
- * opened. */
+ * opened.  What a weight takes of it ends with the weight. */
 #ifndef LLAMAD_CPU_REPACK_H
 #define LLAMAD_CPU_REPACK_H
 
@@ -32,11 +32,12 @@ bool cpu_repack_is_stored(const struct cpu_dev *dev, const struct lmd_weight_des
 enum lmd_status cpu_repack_export(const struct lmd_weight *w, void *out, size_t cap, size_t *n);
 
 /* Decides whether a weight is to be repacked.  Returns the bytes that this takes, 0 = no.  Gives the
- * same answer for the same data as long as the device is open. */
+ * same answer for the same data until the weight is destroyed, or, if it is not loaded, for ten minutes
+ * after the last question. */
 uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d);
 
-/* Reserves the memory of a weight for which cpu_repack_bytes() decided so, or uses the copy that the
- * host has. */
+/* Reserves the memory of a weight if cpu_repack_bytes() decides so, or uses the copy that the host
+ * has. */
 enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_desc *d,
 				  struct lmd_weight *w, struct lmd_error *err);
 void cpu_repack_destroy(struct cpu_dev *dev, struct lmd_weight *w);

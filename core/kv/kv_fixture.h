@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * kv_world.h - a model of the KV memory without pages, and a simulated device: each sequence has a list of tags,
+ * kv_fixture.h - a model of the KV memory without pages, and a simulated device: each sequence has a list of tags,
  * one per token, and a row that is read through the device's page table must have the expected tag. The
  * device (its tables, rows and states) consists of arrays that are updated only with what a step block would
  * pass to a real device. It runs up to three steps late. */
-#ifndef LLAMAD_CORE_KV_KV_WORLD_H
-#define LLAMAD_CORE_KV_KV_WORLD_H
+#ifndef LLAMAD_CORE_KV_KV_FIXTURE_H
+#define LLAMAD_CORE_KV_KV_FIXTURE_H
 
 #include "core/kv/kv.h"
 #include "tests/lmd_check.h"
@@ -21,9 +21,9 @@
 #define G_CROSS 5
 
 /* The groups of the model: of all kinds, or those whose prefixes can be found. */
-extern const struct lmd_group *kv_world_groups;
-extern uint32_t kv_world_n_group;
-extern uint32_t kv_world_g_state; /* the group of states; kv_world_n_group: none */
+extern const struct lmd_group *kv_fixture_groups;
+extern uint32_t kv_fixture_n_group;
+extern uint32_t kv_fixture_g_state; /* the group of states; kv_fixture_n_group: none */
 
 /* ck_assert reports every passed check to its parent process; there are millions here. */
 #define MUST(cond)                                                                                 \
@@ -85,17 +85,17 @@ struct world {
 		n_truncated, n_deep;
 };
 
-uint32_t kv_world_below(struct world *w, uint32_t n);
+uint32_t kv_fixture_below(struct world *w, uint32_t n);
 /* Makes tokens of few kinds, so that sequences have parts in common. */
-void kv_world_random_tokens(struct world *w, lmd_token *v, uint32_t n);
+void kv_fixture_random_tokens(struct world *w, lmd_token *v, uint32_t n);
 /* Returns the hash of the tokens up to token i of a sequence. */
-uint32_t kv_world_tag_of(const struct model_seq *m, uint32_t i);
+uint32_t kv_fixture_tag_of(const struct model_seq *m, uint32_t i);
 /* cached: with prefix caching, and groups that have prefixes; states: one of them has states. */
-void kv_world_init(struct world *w, uint64_t seed, uint32_t depth, bool cached, bool states);
-uint32_t kv_world_ratio(uint32_t g);
-bool kv_world_is_paged(uint32_t g);
-bool kv_world_has_states(void);
+void kv_fixture_init(struct world *w, uint64_t seed, uint32_t depth, bool cached, bool states);
+uint32_t kv_fixture_ratio(uint32_t g);
+bool kv_fixture_is_paged(uint32_t g);
+bool kv_fixture_has_states(void);
 /* Runs a step; steps run in order. */
-void kv_world_run(struct world *w, struct flight *f);
+void kv_fixture_run(struct world *w, struct flight *f);
 
-#endif /* LLAMAD_CORE_KV_KV_WORLD_H */
+#endif /* LLAMAD_CORE_KV_KV_FIXTURE_H */
