@@ -311,7 +311,8 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.model = i->model->name,
 					.file = i->model,
 					.backend = i->devices[0].open->backend->f->name,
-					.n_thread = i->devices[0].open->n_thread,
+					.n_thread = i->devices[0].open->threads.n,
+					.n_thread_batch = i->devices[0].open->threads.n_many,
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch};

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/cpu_set.h"
 #include "core/engine/command.h"
 #include "core/format/format.h"
 #include "llamad/arch.h"
@@ -112,7 +113,10 @@ struct lmi_engine_model_opts {
 	const char *label;	       /* the model's name for its users, for the log; may be NULL */
 	const char *backend;	       /* name; NULL or "auto": the best available */
 	uint32_t device;	       /* number of the backend's device */
-	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
+	uint32_t n_thread;	       /* CPU threads for steps of at most LMI_TEAM_FEW_ROWS rows; 0 =
+					* one per processor that they may use */
+	uint32_t n_thread_batch;       /* CPU threads for steps of more rows; 0 = n_thread */
+	struct lmi_cpu_place place;    /* where they run */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
 	uint32_t deterministic;	       /* enum lmd_deterministic */
@@ -278,7 +282,7 @@ struct lmi_engine_info {
 	const struct lmd_arch_desc *desc; /* of the architecture */
 	const char *model;		  /* the name that the model's file gives */
 	const char *backend;
-	uint32_t n_thread;
+	uint32_t n_thread, n_thread_batch;
 	uint32_t n_ctx, n_seq, n_batch; /* as in the options, resolved */
 	/* bytes: weights with the files they lie in, sequences, and the values of all plans so
 	 * far */

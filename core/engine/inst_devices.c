@@ -227,7 +227,9 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 			return st;
 		inst->set = inst->own_set;
 	}
-	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
+	inst->device_params = (struct lmi_engine_device_params){.threads = {o->n_thread,
+											    o->n_thread_batch,
+											    o->place},
 								.activations = o->activations,
 								.attention = o->attention,
 								.deterministic = o->deterministic,

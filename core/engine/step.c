@@ -609,17 +609,23 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 	return st;
 }
 
-static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
-					const struct lmi_engine_rows *parts, uint32_t n_part)
+static uint32_t count_rows(const struct lmi_engine_rows *parts, uint32_t n_part)
 {
 	uint32_t n_row = 0;
 
+	for (uint32_t i = 0; i < n_part; i++)
+		n_row += parts[i].n;
+	return n_row;
+}
+
+static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part,
+					uint32_t n_row)
+{
 	bool masks = false;
 
-	for (uint32_t i = 0; i < n_part; i++) {
-		n_row += parts[i].n;
+	for (uint32_t i = 0; i < n_part; i++)
 		masks |= parts[i].tree != NULL;
-	}
 	return lmi_engine_exec_for(masks ? inst->execs[exec]->tree : inst->execs[exec], n_row);
 }
 
@@ -650,11 +656,14 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_step_watch *w)
 {
 	struct lmi_engine_slot *t = &inst->slot[slot];
-	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
+	uint32_t n_row = count_rows(parts, n_part);
+	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part, n_row);
 	enum lmd_status st;
 
 	if (!inst->n_running++)
 		lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		lmi_engine_device_choose_threads(inst->devices[i].open, n_row);
 	t->failed = (struct lmd_error){0};
 	t->exec = e;
 	t->parts = parts;

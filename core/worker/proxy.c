@@ -126,7 +126,10 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 {
 	struct lmi_worker_hello hello = {.abi = LMI_WORKER_ABI,
 					 .index = o->params.index,
-					 .n_thread = o->params.n_thread,
+					 .n_thread = o->threads.n,
+					 .n_thread_batch = o->threads.n_many,
+					 .strict = o->threads.place.strict,
+					 .numa = (uint32_t)o->threads.place.numa,
 					 .activations = o->params.activations,
 					 .attention = o->params.attention,
 					 .deterministic = o->params.deterministic,
@@ -141,9 +144,15 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 	(void)lmi_worker_out_put(&w->link.out, &hello, sizeof(hello));
 	lmi_worker_out_text(&w->link.out, o->backend->f->name);
 	lmi_worker_out_text(&w->link.out, folder);
+	lmi_worker_out_text(&w->link.out, o->threads.place.cpus ? o->threads.place.cpus : "");
 	st = lmi_worker_ask_for(w, LMI_WORKER_HELLO, page_fd, NULL, 0, err);
 	lmi_worker_link_end(&w->link);
 	return st;
+}
+
+void lmi_worker_choose_threads(void *state, uint32_t n_row)
+{
+	((struct lmi_worker_proxy *)state)->n_row = n_row;
 }
 
 static void close_worker(void *state)

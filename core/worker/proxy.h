@@ -17,6 +17,7 @@ struct lmi_worker_proxy {
 	struct lmi_worker_link link;
 	bool started;
 	bool own_memory; /* the device does not compute in host memory */
+	uint32_t n_row; /* of the next step; set by the thread that runs it */
 	pthread_mutex_t number_lock; /* for the following three */
 	uint64_t n_number;	     /* numbers of objects so far */
 	uint64_t *free_numbers;	     /* [n_free] those of them that no object has */
