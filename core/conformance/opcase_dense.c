@@ -74,7 +74,7 @@ static const struct opcase embed_cases[] = {
 };
 SET(embed, LMD_OP_EMBED);
 
-/* ---- NORM: kind, heads, width, groups of n, g + 1, bias, residual, 1 stat 2 over rows ---- */
+/* ---- NORM: kind, heads, width, groups of n, 1 g + 1 2 g in f16, bias, residual, 1 stat 2 over rows ---- */
 
 static void norm(struct oc *c, const int *v)
 {
@@ -84,8 +84,10 @@ static void norm(struct oc *c, const int *v)
 	uint32_t groups = v[3] ? heads * width / (uint32_t)v[3] : heads;
 
 	n->x = oc_x_like(c, T, heads, width, 0.5, 2);
-	n->norm = oc_norm(c, (uint32_t)v[0], v[6] ? heads : 1, width, v[4], v[5]);
+	n->norm = oc_norm(c, (uint32_t)v[0], v[6] ? heads : 1, width, v[4] == 1, v[5]);
 	n->norm.n = (uint32_t)v[3];
+	if (v[4] == 2)
+		n->norm.g = oc_half_vector(c, (v[6] ? heads : 1) * width, 1, 0.2);
 	if (v[6]) {
 		n->r = oc_x(c, T, heads, width);
 		n->a = 0.7f;
@@ -108,6 +110,7 @@ static const struct opcase norm_cases[] = {
 	{"l2 of heads", norm, {LMD_NORM_L2, 4, 16}, .nmse = OC_SUM},
 	{"layer in groups over rows", norm, {LMD_NORM_LAYER, 1, 48, 12, 0, 1, 0, 2},
 	 .nmse = OC_SUM},
+	{"rms, weights in f16", norm, {LMD_NORM_RMS, 1, 72, 0, 2}, .nmse = OC_SUM},
 	{"rms over rows", norm, {LMD_NORM_RMS, 1, 10, 0, 0, 0, 0, 2}, .nmse = OC_SUM},
 };
 SET(norm, LMD_OP_NORM);

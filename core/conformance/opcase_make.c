@@ -209,9 +209,9 @@ uint32_t oc_table(struct oc *c, uint32_t n, uint32_t k, int lo, int hi)
 	return c->b->weight_ref(c->b->ctx, &ref);
 }
 
-struct lmd_operand oc_vector(struct oc *c, uint32_t n, double mean, double std)
+static struct lmd_operand vector(struct oc *c, uint32_t dtype, uint32_t n, double mean, double std)
 {
-	const struct oc_w w = {.n = 1, .k = n, .mean = mean, .std = std};
+	const struct oc_w w = {.dtype = dtype, .n = 1, .k = n, .mean = mean, .std = std};
 
 	return (struct lmd_operand){
 		.src = LMD_SRC_WEIGHT,
@@ -220,6 +220,16 @@ struct lmd_operand oc_vector(struct oc *c, uint32_t n, double mean, double std)
 		.head_stride = n,
 		.width = n,
 	};
+}
+
+struct lmd_operand oc_vector(struct oc *c, uint32_t n, double mean, double std)
+{
+	return vector(c, LMD_DTYPE_F32, n, mean, std);
+}
+
+struct lmd_operand oc_half_vector(struct oc *c, uint32_t n, double mean, double std)
+{
+	return vector(c, LMD_DTYPE_F16, n, mean, std);
 }
 
 /* ---- inputs and values ---- */

@@ -257,8 +257,9 @@ struct oc_w {
 uint32_t oc_weight(struct oc *c, const struct oc_w *w);
 /* Creates an i32 table [n, k] of numbers in lo..hi. */
 uint32_t oc_table(struct oc *c, uint32_t n, uint32_t k, int lo, int hi);
-/* Creates a weight operand of n numbers around mean. */
+/* Create a weight operand of n numbers around mean, in f32 and in f16. */
 struct lmd_operand oc_vector(struct oc *c, uint32_t n, double mean, double std);
+struct lmd_operand oc_half_vector(struct oc *c, uint32_t n, double mean, double std);
 
 /* Create external inputs: normally distributed numbers, or integers in lo..hi. */
 struct lmd_operand oc_in(struct oc *c, uint32_t space, uint32_t width, double mean, double std);
