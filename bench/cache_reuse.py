@@ -12,23 +12,20 @@ import math
 import os
 import random
 import socket
-import subprocess
 import sys
-import tempfile
-import time
+
+from private_daemon import PrivateDaemon
 
 build, model, text = sys.argv[1:4]
 n_prompt, shortest = (int(v) for v in (sys.argv[4:] + ["40", "64"][len(sys.argv) - 4:]))
 HEAD, OLD, NEW, TAIL, TOP = 100, 40, 60, 740, 32
-temporary = tempfile.TemporaryDirectory()
-folder = temporary.name
-url = f"ipc://{folder}/sock"
+daemon = PrivateDaemon(build, "--http", "unix:{folder}/http", "--ctx", "1024")
 
 
 class Connection(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(f"{folder}/http")
+        self.sock.connect(f"{daemon.folder}/http")
 
 
 def post(path, body):
@@ -56,14 +53,8 @@ def divergence(p, q):
     return sum(p[t] * math.log(p[t] / q[t]) for t in both) + rest_p * math.log(rest_p / rest_q)
 
 
-daemon = subprocess.Popen([f"{build}/llamad", "--socket", url, "--state-dir", f"{folder}/state",
-                           "--http", f"unix:{folder}/http", "--ctx", "1024"], stderr=subprocess.DEVNULL)
-try:
-    while subprocess.run([f"{build}/llamactl", "--socket", url, "ping"], capture_output=True).returncode:
-        if daemon.poll() is not None:
-            sys.exit(f"cache_reuse: llamad ended with {daemon.returncode}")
-        time.sleep(0.1)
-    subprocess.run([f"{build}/llamactl", "--socket", url, "add", "m", model], check=True, capture_output=True)
+with daemon:
+    daemon.ctl("add", "m", model)
     with open(text, encoding="utf-8") as f:
         tokens = post("/tokenize", {"model": "m", "content": f.read()})["tokens"]
     rnd = random.Random(7)
@@ -85,6 +76,3 @@ try:
           f"{100 * cached / n_prompt:.0f} % not computed")
     print(f"KL of the next token: mean {sum(kl) / n_prompt:.4f}, median {kl[n_prompt // 2]:.4f}, "
           f"95 % below {kl[n_prompt * 95 // 100]:.4f}; the same most likely token: {100 * same / n_prompt:.0f} %")
-finally:
-    daemon.terminate()
-    daemon.wait()

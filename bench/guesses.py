@@ -8,18 +8,14 @@ time per token of the daemon, so that other load of the machine matters little: 
 their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1 if any two answers differ."""
 import json
 import os
-import subprocess
+import statistics
 import sys
-import tempfile
-import time
+
+from private_daemon import PrivateDaemon, processor_time
 
 build, model = sys.argv[1:3]
 rounds, prompts = (int(v) for v in (sys.argv[3:] + ["5", "200"][len(sys.argv) - 3:]))
-temporary = tempfile.TemporaryDirectory()
-folder = temporary.name
-url = f"ipc://{folder}/sock"
-with open(f"{folder}/conf", "w", encoding="utf-8") as f:
-    f.write("[engine]\nthreads = 1\nctx = 2048\n")
+daemon = PrivateDaemon(build, conf="[engine]\nthreads = 1\nctx = 2048\n")
 
 CODE = """def average(values):
     count = 0
@@ -66,49 +62,14 @@ FORMS = ["Describe {} in one sentence.", "Write a short poem about {}.", "List t
          "Complete: once upon a time there was {}.", "Summarise the history of {}."]
 
 
-def ctl(*words, check=True):
-    return subprocess.run([f"{build}/llamactl", "--socket", url, *words], capture_output=True, check=check)
-
-
-class Daemon:
-    """A daemon that has the model and has answered nothing: guesses come from earlier answers too."""
-
-    def __enter__(self):
-        self.process = subprocess.Popen([f"{build}/llamad", "--socket", url, "--state-dir", f"{folder}/state",
-                                         "--config", f"{folder}/conf"], stderr=subprocess.DEVNULL)
-        while ctl("ping", check=False).returncode:
-            if self.process.poll() is not None:
-                sys.exit(f"guesses: llamad ended with {self.process.returncode}")
-            time.sleep(0.1)
-        ctl("add", "m", model, check=False)  # the store may have it
-        return self.process.pid
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-
-
-def seconds(pid):
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="utf-8") as f:
-            total += int(f.read().split()[0]) / 1e9
-    return total
-
-
-def answer(pid, words, guesses):
+def answer(words, guesses):
     """The tokens, the steps that computed them, the guesses, those that were right, and the processor time.
     Tokens that a grammar forces take no step."""
-    before = seconds(pid)
-    out = json.loads(ctl("generate", "m", "--temp", "0", "--json", *words,
-                         *([] if guesses else ["--draft-max", "0"])).stdout)
+    before = processor_time(daemon.pid)
+    out = json.loads(daemon.ctl("generate", "m", "--temp", "0", "--json", *words,
+                                *([] if guesses else ["--draft-max", "0"])).stdout)
     steps = out["n_out"] - out["n_forced"] - out["n_accepted"]
-    return out["tokens"], steps, out["n_drafted"], out["n_accepted"], seconds(pid) - before
-
-
-def median(v):
-    v = sorted(v)
-    return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
+    return out["tokens"], steps, out["n_drafted"], out["n_accepted"], processor_time(daemon.pid) - before
 
 
 def measure(name, words):
@@ -116,44 +77,42 @@ def measure(name, words):
     counts = {}
     answers = set()
     for i in range(rounds):
-        with Daemon() as pid:
-            answer(pid, words, False)  # computes the prompt, and leaves nothing to guess from
+        with daemon:  # that has answered nothing: guesses come from earlier answers too
+            daemon.ctl("add", "m", model, check=False)  # the store may have it
+            answer(words, False)  # computes the prompt, and leaves nothing to guess from
             for guesses in (False, True) if i % 2 else (True, False):
-                tokens, *count, time_s = answer(pid, words, guesses)
+                tokens, *count, time_s = answer(words, guesses)
                 answers.add(tuple(tokens))
                 counts.setdefault(guesses, count)
                 times[guesses].append(time_s / len(tokens) * 1e6)
-    plain, guessed = median(times[False]), median(times[True])
+    plain, guessed = statistics.median(times[False]), statistics.median(times[True])
     without, (steps, drafted, accepted) = counts[False][0], counts[True]
     print(f"| {name} | {len(tokens)} | {without} | {steps} | {without / steps:.2f} | {accepted} of {drafted} | "
           f"{plain:.0f} | {guessed:.0f} | {plain / guessed:.2f} |", flush=True)
     return len(answers) == 1
 
 
-def compare(pid):
+def compare():
     """Answers all prompts both ways; returns how many differ."""
     differ = 0
     for i in range(prompts):
         prompt = FORMS[i // len(SUBJECTS) % len(FORMS)].format(SUBJECTS[i % len(SUBJECTS)])
         words = ["-p", prompt, "-n", "40"]
-        a, b = answer(pid, words, True), answer(pid, words, False)
+        a, b = answer(words, True), answer(words, False)
         if a[0] != b[0]:
             differ += 1
             print(f"guesses: another answer to {prompt!r}:\n  {a[0]!r}\n  {b[0]!r}", file=sys.stderr)
     return differ
 
 
-try:
-    print(f"{os.path.basename(model)}, one thread, {rounds} rounds; microseconds of processor time per token\n")
-    print("| task | tokens | steps without | with guesses | ratio | right guesses | time without | with guesses | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    same = True
-    for task, task_words in TASKS.items():
-        same &= measure(task, task_words)
-    with Daemon() as daemon:
-        different = compare(daemon)
-    print(f"\n{prompts - different} of {prompts} prompts have the same answer with guesses and without")
-    if not same or different:
-        sys.exit("guesses: answers differ")
-finally:
-    temporary.cleanup()
+print(f"{os.path.basename(model)}, one thread, {rounds} rounds; microseconds of processor time per token\n")
+print("| task | tokens | steps without | with guesses | ratio | right guesses | time without | with guesses | ratio |")
+print("|---|---|---|---|---|---|---|---|---|", flush=True)
+same = True
+for task, task_words in TASKS.items():
+    same &= measure(task, task_words)
+with daemon:
+    different = compare()
+print(f"\n{prompts - different} of {prompts} prompts have the same answer with guesses and without")
+if not same or different:
+    sys.exit("guesses: answers differ")

@@ -16,6 +16,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/comma_list.h"
+#include "core/base/cpu_set.h"
 #include "core/base/default_socket.h"
 #include "core/base/default_state.h"
 #include "core/base/printable.h"
@@ -359,6 +360,7 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 {
 	const char *path = c->socket + strlen("ipc://");
 	int32_t k_dtype, v_dtype;
+	struct lmi_cpu_set cpus;
 	enum lmd_status st;
 	char shown[120];
 
@@ -391,6 +393,11 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 				err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
 				lmi_printable_path(shown, sizeof(shown), c->model_dirs.item[i]));
 	st = lmi_config_kv_types(c, &k_dtype, &v_dtype, err);
+	if (st == LMD_OK && c->cpus) {
+		st = lmi_cpu_set_parse(&cpus, c->cpus, err);
+		if (st != LMD_OK)
+			lmd_error_prefix(err, "cpus");
+	}
 	if (st != LMD_OK)
 		return st;
 	return lmi_daemon_listen_check(c, err) == LMD_OK

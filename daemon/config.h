@@ -77,7 +77,10 @@ struct lmi_config {
 	/* [engine]; 0 and NULL: not set */
 	const char *backend;
 	const char *devices, *gpu_layers, *split, *override_tensor;
-	int64_t device, threads, ctx, batch, kv_tokens;
+	int64_t device, threads, threads_batch, ctx, batch, kv_tokens;
+	const char *cpus;
+	int64_t cpu_strict; /* 0, 1 */
+	int64_t numa;       /* enum lmi_cpu_numa */
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	int64_t draft_max;
 	int64_t device_sampling; /* enum lmi_engine_device_sampling */

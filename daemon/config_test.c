@@ -333,6 +333,10 @@ static const struct {
 	 "llamad.conf:3: the key 'sessions' is already set in line 2"},
 	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is not a data type for a KV cache"},
 	{"[engine]\nkv_type_k = q8_1\n", "kv_type_k: 'q8_1' is not a data type for a KV cache"},
+	{"[engine]\ncpus = 3-1\n", "cpus: '3-1' is not a set of processors, such as 0-7,16 or 0xff"},
+	{"[engine]\nthreads_batch = 1025\n", "key 'threads_batch': 1025 is above 1024"},
+	{"[model m]\ncpus = x\n", "key 'cpus': 'x' is not a set of processors"},
+	{"[model m]\nthreads_batch = 0\n", "key 'threads_batch': 0 is below 1"},
 	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is none of auto, off and process"},
 	{"[model m]\ndraft_model = x.gguf\n", "key 'draft_model': 'x.gguf' is not an absolute path"},
 	{"[model m]\ndraft_lookup = x.txt\n", "key 'draft_lookup': 'x.txt' is not an absolute path"},
@@ -504,7 +508,7 @@ START_TEST(what_may_change)
 		{"[daemon]\nsocket = ipc:///other\n", "'socket' in [daemon] has changed"},
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
-		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\ndevice_sampling = off\nisolation = process\n", NULL},
+		{"[engine]\nkv_type = f16\nprefix_cache = off\nthreads = 3\nthreads_batch = 4\ncpus = 0-1\ncpu_strict = on\ndevice_sampling = off\nisolation = process\n", NULL},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");

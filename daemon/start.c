@@ -193,6 +193,8 @@ enum lmd_status lmi_daemon_engine_opts(struct lmi_engine_model_opts *out, const 
 		.isolate_untrusted = c->isolation == 0,
 		.isolation_timeout_ns = (uint64_t)c->isolation_timeout_ms * LMI_NS_PER_MS,
 		.n_thread = (uint32_t)c->threads,
+		.n_thread_batch = (uint32_t)c->threads_batch,
+		.place = {.cpus = c->cpus, .strict = c->cpu_strict, .numa = (enum lmi_cpu_numa)c->numa},
 		.activations = (uint32_t)c->activations,
 		.attention = (uint32_t)c->attention,
 		.deterministic = (uint32_t)c->deterministic,

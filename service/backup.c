@@ -166,12 +166,13 @@ static void answer_restore(struct lmi_svc_call *c)
 	for (uint32_t i = 0; i < b->after.keys.n && h->key_added; i++)
 		if (!is_in(&b->before, &b->after.keys.v[i]))
 			h->key_added(h->arg);
-	for (uint32_t i = 0; i < b->before.n && h->key_removed; i++)
-		if (!is_in(&b->after.keys, &b->before.v[i]))
+	for (uint32_t i = 0; i < b->before.n; i++) {
+		if (is_in(&b->after.keys, &b->before.v[i]))
+			continue;
+		if (h->key_removed)
 			h->key_removed(h->arg, b->before.v[i].label);
-	for (uint32_t i = 0; i < b->before.n; i++)
-		if (!is_in(&b->after.keys, &b->before.v[i]))
-			lmi_svc_sessions_forget_key(c->request.svc, b->before.v[i].label);
+		lmi_svc_sessions_forget_key(c->request.svc, b->before.v[i].label);
+	}
 	lmi_wire_reply_init(&r, c->request.req);
 	r.u.registry_restore.models = b->n_model;
 	r.u.registry_restore.keys = b->n_key;

@@ -130,7 +130,8 @@ static void on_progress(struct lmi_svc_load_waiter *waiter, uint64_t now, uint64
 static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_load *b)
 {
 	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
-	       a->n_thread == b->n_thread && a->device == b->device &&
+	       a->n_thread == b->n_thread && a->n_thread_batch == b->n_thread_batch &&
+	       !strcmp(a->cpus, b->cpus) && a->device == b->device &&
 	       a->activations == b->activations && a->k_dtype == b->k_dtype &&
 	       a->v_dtype == b->v_dtype &&
 	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
@@ -348,6 +349,7 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 .n_seq = (uint32_t)q->n_seq,
 				 .n_batch = (uint32_t)q->n_batch,
 				 .n_thread = (uint32_t)q->threads,
+				 .n_thread_batch = (uint32_t)q->threads_batch,
 				 .device = (uint32_t)q->device,
 				 .memory_limit = (uint64_t)q->memory_limit,
 				 .keep_ms = q->keep_alive_ms,
@@ -366,6 +368,7 @@ enum lmd_status lmi_svc_do_load(struct lmi_svc_request *a, uint32_t *retry_ms,
 	if (q->isolation != LMI_WIRE_ISOLATION_AUTO)
 		l.isolation = q->isolation == LMI_WIRE_ISOLATION_PROCESS ? LMI_SVC_ISOLATION_PROCESS
 									 : LMI_SVC_ISOLATION_OFF;
+	copy(l.cpus, sizeof(l.cpus), &q->cpus);
 	copy(l.devices, sizeof(l.devices), &q->devices);
 	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
 	copy(l.split, sizeof(l.split), &q->split);

@@ -92,6 +92,9 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
 	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
 	o->inst.n_thread = l->n_thread ? l->n_thread : o->inst.n_thread;
+	o->inst.n_thread_batch = l->n_thread_batch ? l->n_thread_batch : o->inst.n_thread_batch;
+	if (l->cpus[0])
+		o->inst.place.cpus = l->cpus;
 	if (l->backend[0]) {
 		o->inst.backend = l->backend;
 		o->inst.device = l->device;

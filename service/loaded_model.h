@@ -42,9 +42,13 @@ enum lmi_svc_isolation {
 	LMI_SVC_ISOLATION_AUTO = 3 /* in one of its own if root does not own the backend's file */
 };
 
+/* Bytes of a list of processors. */
+#define LMI_SVC_CPUS_BYTES 1024
+
 /* Options for opening a model; zero means the option of the service. */
 struct lmi_svc_load {
-	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
+	uint32_t n_ctx, n_seq, n_batch, n_thread, n_thread_batch, device;
+	char cpus[LMI_SVC_CPUS_BYTES + 1];
 	uint32_t activations; /* enum lmd_activations; UINT32_MAX: the service's */
 	int32_t k_dtype, v_dtype; /* enum lmd_dtype of keys and values; -1: the service's */
 	uint64_t memory_limit;

@@ -51,6 +51,12 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 
 	if (!load->n_ctx && !(given && given->n_ctx))
 		load->n_ctx = p->n_ctx;
+	if (!load->n_thread && !(given && given->n_thread))
+		load->n_thread = p->n_thread;
+	if (!load->n_thread_batch && !(given && given->n_thread_batch))
+		load->n_thread_batch = p->n_thread_batch;
+	if (!load->cpus[0] && p->cpus && !(given && given->place.cpus))
+		(void)snprintf(load->cpus, sizeof(load->cpus), "%s", p->cpus);
 	if (!load->isolation)
 		load->isolation = (enum lmi_svc_isolation)p->isolation;
 	if (!load->draft_path[0] && p->draft_model && !(given && given->draft_path))

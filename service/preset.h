@@ -29,6 +29,8 @@ struct lmi_svc_preset {
 	const char *system;   /* system prompt for conversations without one; NULL: none */
 	const char *template; /* name or text, as in op generate; NULL: the model's own */
 	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
+	uint32_t n_thread, n_thread_batch; /* 0: not set */
+	const char *cpus; /* as lmi_cpu_set_parse reads it; NULL: not set */
 	/* names of the types of the KV cache, which exist; NULL: not set */
 	const char *kv_type, *kv_type_k, *kv_type_v;
 	const char *adapters; /* of the model, as lmi_svc_adapters_parse reads them; NULL: none */

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/cpu_set.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/cli/conf_file.h"
@@ -47,6 +48,23 @@ static const struct lmi_opt keys[] = {
 	 .min = 1,
 	 .max = 1u << 30,
 	 .doc = "Context size of one sequence in tokens, when the model is loaded for a request."},
+	{.name = "threads",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1024,
+	 .doc = "Number of threads that run the model, in place of the key in [engine]."},
+	{.name = "threads_batch",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1024,
+	 .doc = "Number of threads for steps of more than 16 tokens, in place of the key in [engine]."},
+	{.name = "cpus",
+	 .type = LMI_OPT_STR,
+	 .value = "LIST|MASK",
+	 .doc = "Processors that the model's threads run on, such as 0-7,16 or 0xff, in place of the key in "
+		"[engine]."},
 	{.name = "kv_type",
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
@@ -215,6 +233,15 @@ static enum lmd_status set_path(const char **out, const char *value, struct lmd_
 			     : lmd_fail(err, LMD_INVALID, "'%.120s' is not an absolute path", value);
 }
 
+static enum lmd_status set_cpus(const char **out, const char *value, struct lmd_arena *arena,
+				struct lmd_error *err)
+{
+	struct lmi_cpu_set cpus;
+	enum lmd_status st = lmi_cpu_set_parse(&cpus, value, err);
+
+	return st == LMD_OK ? set_text(out, value, false, arena, err) : st;
+}
+
 static enum lmd_status set_bool(bool *has, bool *out, const char *text, struct lmd_error *err)
 {
 	*has = true;
@@ -323,6 +350,12 @@ static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o
 		p->n_ctx = (uint32_t)v.i;
 		return LMD_OK;
 	}
+	if (!strcmp(o->name, "threads") || !strcmp(o->name, "threads_batch")) {
+		*(o->name[7] ? &p->n_thread_batch : &p->n_thread) = (uint32_t)v.i;
+		return LMD_OK;
+	}
+	if (!strcmp(o->name, "cpus"))
+		return set_cpus(&p->cpus, text, arena, err);
 	if (!strcmp(o->name, "context_shift"))
 		return set_bool(&p->has_context_shift, &p->context_shift, text, err);
 	if (!strcmp(o->name, "cache_reuse")) {
@@ -398,6 +431,8 @@ static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
 			return false;
 	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
 	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
+	       a->n_thread == b->n_thread && a->n_thread_batch == b->n_thread_batch &&
+	       same_text(a->cpus, b->cpus) &&
 	       same_text(a->kv_type, b->kv_type) && same_text(a->kv_type_k, b->kv_type_k) &&
 	       same_text(a->kv_type_v, b->kv_type_v) && same_text(a->adapters, b->adapters) &&
 	       same_text(a->adapters_dir, b->adapters_dir) &&
@@ -495,6 +530,11 @@ void lmi_svc_preset_print(FILE *f, const struct lmi_svc_preset *v, uint32_t n)
 		print_text(f, "template", p->template);
 		if (p->n_ctx)
 			fprintf(f, "ctx = %u\n", p->n_ctx);
+		if (p->n_thread)
+			fprintf(f, "threads = %u\n", p->n_thread);
+		if (p->n_thread_batch)
+			fprintf(f, "threads_batch = %u\n", p->n_thread_batch);
+		print_text(f, "cpus", p->cpus);
 		print_text(f, "kv_type", p->kv_type);
 		print_text(f, "kv_type_k", p->kv_type_k);
 		print_text(f, "kv_type_v", p->kv_type_v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Usage and quotas of keys: both sides of each bound, with clocks of the test. */
+#include <stdio.h>
 #include <string.h>
 
 #include "service/service_state.h"
@@ -23,7 +24,26 @@ static int64_t wall_ns(void *arg)
 	return wall;
 }
 
-static const struct lmi_service_hooks hooks = {.wall_ns = wall_ns};
+/* The keys that were removed, each followed by a blank, and the number of those that were added. */
+static char removed_keys[128];
+static uint32_t n_added_keys;
+
+static void key_added(void *arg)
+{
+	(void)arg;
+	n_added_keys++;
+}
+
+static void key_removed(void *arg, const char *label)
+{
+	size_t n = strlen(removed_keys);
+
+	(void)arg;
+	(void)snprintf(removed_keys + n, sizeof(removed_keys) - n, "%s ", label);
+}
+
+static const struct lmi_service_hooks hooks = {
+	.wall_ns = wall_ns, .key_added = key_added, .key_removed = key_removed};
 
 static struct lmd_str str(const char *s)
 {
@@ -345,6 +365,26 @@ START_TEST(restored)
 }
 END_TEST
 
+/* The clients of a key are disconnected if the backup does not have it, or has another one with its label. */
+START_TEST(keys_that_a_backup_lacks)
+{
+	begin();
+	DOES(KEY_ADD, "stays", '1');
+	DOES(KEY_ADD, "changes", '2');
+	DOES(KEY_ADD, "comes", '3');
+	DOES(REGISTRY_BACKUP, "a.backup", 0);
+	DOES(KEY_RM, "comes", 0);
+	DOES(KEY_RM, "changes", 0);
+	DOES(KEY_ADD, "changes", '4');
+	DOES(KEY_ADD, "goes", '5');
+	removed_keys[0] = 0;
+	n_added_keys = 0;
+	DOES(REGISTRY_RESTORE, "a.backup", 0);
+	ck_assert_str_eq(removed_keys, "changes goes ");
+	ck_assert_uint_eq(n_added_keys, 2);
+}
+END_TEST
+
 /* A key is added again with the same secret, as a client does that missed the answer. */
 START_TEST(added_twice)
 {
@@ -491,6 +531,7 @@ int main(void)
 	tcase_add_test(t, changed_while_in_use);
 	tcase_add_test(t, removed_and_added_again);
 	tcase_add_test(t, restored);
+	tcase_add_test(t, keys_that_a_backup_lacks);
 	tcase_add_test(t, added_twice);
 	tcase_add_test(t, usage);
 	tcase_add_test(t, written_while_it_runs);

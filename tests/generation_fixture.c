@@ -7,7 +7,6 @@
 
 #include "core/engine/sample.h"
 #include "tests/lmd_check.h"
-#include "tests/tiny_model.h"
 
 void story_env_init(struct story_env *s, const char *name)
 {
@@ -18,11 +17,24 @@ void story_env_init(struct story_env *s, const char *name)
 	snprintf(s->path, sizeof(s->path), "%s/core/engine/%s.%d.gguf", lmd_build_dir(), name,
 		 (int)getpid());
 	lmt_tiny_write(LMT_FULL, s->seed, s->path);
+	s->n_model = 0;
+}
+
+const char *story_model(struct story_env *s, enum lmt_tiny kind)
+{
+	char *path = s->models[s->n_model];
+
+	ck_assert_uint_lt(s->n_model, STORY_MODELS);
+	snprintf(path, sizeof(s->models[0]), "%s.%u", s->path, s->n_model++);
+	lmt_tiny_write(kind, s->seed, path);
+	return path;
 }
 
 void story_env_fini(struct story_env *s)
 {
 	(void)remove(s->path);
+	for (uint32_t i = 0; i < s->n_model; i++)
+		(void)remove(s->models[i]);
 	lmt_env_fini(&s->env);
 }
 
@@ -42,6 +54,32 @@ struct lmi_engine *story_engine(const struct lmi_engine_opts *o)
 
 	ck_assert_msg(lmi_engine_open(&e, o, &err) == LMD_OK, "%s", err.text);
 	return e;
+}
+
+void story_expect_unfit(struct story_env *s, struct lmi_engine_opts o, enum lmt_tiny kind,
+			const struct lmt_tiny_key *keys, const char *text)
+{
+	struct lmi_engine *e = NULL;
+	struct lmd_error err;
+
+	lmt_tiny_keys = keys;
+	o.inst.draft_path = story_model(s, kind);
+	lmt_tiny_keys = NULL;
+	ck_assert_int_ne(lmi_engine_open(&e, &o, &err), LMD_OK);
+	(void)remove(o.inst.draft_path); /* the test may run in a process of its own */
+	ck_assert_msg(strstr(err.text, text) && strstr(err.text, strrchr(o.inst.draft_path, '/')), "%s",
+		      err.text);
+}
+
+struct lmi_engine_stats story_check_idle(struct lmi_engine *e)
+{
+	struct lmi_engine_stats st;
+
+	lmi_engine_stats(e, &st);
+	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+	return st;
 }
 
 void story_tell(struct story *s, const struct lmi_engine_event *ev)
@@ -80,6 +118,12 @@ void story_run(struct lmi_engine *e, struct story *s, uint32_t n)
 		}
 	while (lmi_engine_poll(e, &ev))
 		story_tell(&s[ev.id - 1], &ev);
+}
+
+void story_random_tokens(lmd_token *v, uint32_t n, uint64_t *rnd)
+{
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (lmd_token)(lmd_rand(rnd) % 95);
 }
 
 struct lmi_engine_generate story_command(uint64_t id, const lmd_token *v, uint32_t n,

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 13
+	Revision = 14
 )
 
 // ID is the id of a stream.
@@ -1828,6 +1828,12 @@ type LoadRequest struct {
 
 	// The process of the model's backend. Nil means auto.
 	Isolation *Text `msgpack:"isolation,omitempty"`
+
+	// Threads of a CPU backend for steps of more than 16 tokens; 0 = as threads, or chosen by the server. Nil means 0.
+	ThreadsBatch *int64 `msgpack:"threads_batch,omitempty"`
+
+	// Processors that these threads run on, such as 0-7,16 or 0xff; empty = chosen by the server.
+	Cpus *Text `msgpack:"cpus,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`

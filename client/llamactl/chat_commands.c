@@ -61,6 +61,7 @@ static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *n
 static bool is_fixed(const struct lmi_opt *opt)
 {
 	static const char *const fixed[] = {"prompt", "interactive", "yes", "backend", "threads",
+					    "threads-batch", "tb", "cpus", "cpu-strict", "numa",
 					    "ctx", "ctx-size", "kv-type", "kv-type-k", "kv-type-v", "draft-model",
 					    "device", "json", "session"};
 

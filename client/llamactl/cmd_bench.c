@@ -9,6 +9,8 @@
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
+#include "core/engine/observe.h"
+#include "core/plan/plan.h"
 
 #define RUNS_MAX 1000
 #define SEQS_MAX 256
@@ -16,6 +18,7 @@
 struct result {
 	char test[64];	       /* "pp512", "tg64x8@4096" */
 	double median, lo, hi; /* tokens per second */
+	struct lmi_engine_times times; /* of the measured runs */
 };
 
 /* "AMD EPYC 7763 64-Core Processor, 8 cores". */
@@ -61,14 +64,23 @@ static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_
 			       uint32_t n_run, struct result *out, struct lmd_error *err)
 {
 	double *rate = lmi_alloc(n_run + 1u, sizeof(*rate));
+	struct lmi_engine_times before;
 	enum lmd_status st = LMD_OK;
 
 	if (!rate)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u runs", n_run);
 	/* run 0 warms caches and is not counted */
-	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++)
+	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++) {
 		st = lmi_ctl_bench_run(e, w, &rate[i], err);
+		if (!i) {
+			lmi_engine_measure(e);
+			lmi_engine_times(e, &before);
+		}
+	}
 	if (st == LMD_OK) {
+		lmi_engine_times(e, &out->times);
+		for (uint32_t i = 0; i <= LMD_N_OP; i++)
+			out->times.op[i].ns -= before.op[i].ns;
 		qsort(rate + 1, n_run, sizeof(*rate), by_size);
 		test_name(out->test, sizeof(out->test), w);
 		out->lo = rate[1];
@@ -77,6 +89,47 @@ static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_
 	}
 	lmi_free(rate);
 	return st;
+}
+
+/* ---- phases ---- */
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static uint64_t op_sum(const struct lmi_engine_times *t)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i <= LMD_N_OP; i++)
+		sum += t->op[i].ns;
+	return sum;
+}
+
+static void print_phases(const struct lmi_engine_times *t)
+{
+	const uint64_t all = op_sum(t);
+
+	if (t->team.part_ns)
+		printf("  threads waited %.1f %% of their time for each other\n",
+		       percent(t->team.wait_ns, t->team.part_ns));
+	for (uint32_t i = 1; i <= LMD_N_OP; i++)
+		if (t->op[i].ns)
+			printf("  %-12s %5.1f %%\n", lmi_plan_op_info(i)->name,
+			       percent(t->op[i].ns, all));
+}
+
+static void json_phases(struct lmi_ctl_json *j, const struct lmi_engine_times *t)
+{
+	const uint64_t all = op_sum(t);
+
+	lmi_ctl_json_f64(j, "wait_percent", percent(t->team.wait_ns, t->team.part_ns));
+	lmi_ctl_json_object(j, "op_percent");
+	for (uint32_t i = 1; i <= LMD_N_OP; i++)
+		if (t->op[i].ns)
+			lmi_ctl_json_f64(j, lmi_plan_op_info(i)->name, percent(t->op[i].ns, all));
+	lmi_ctl_json_end(j);
 }
 
 static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
@@ -89,11 +142,16 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 	lmi_engine_info(e, &info);
 	machine_name(info.host, machine, sizeof(machine));
 	if (!lmi_arg_flag(a, "json")) {
-		printf("%s, backend %s, %u threads, %s\n", info.model, info.backend,
-		       info.n_thread, machine);
-		for (uint32_t i = 0; i < n; i++)
+		printf("%s, backend %s, %u threads", info.model, info.backend, info.n_thread);
+		if (info.n_thread_batch != info.n_thread)
+			printf(" (%u for prompts)", info.n_thread_batch);
+		printf(", %s\n", machine);
+		for (uint32_t i = 0; i < n; i++) {
 			printf("%-8s %10.2f tokens/s (%.2f to %.2f)\n", r[i].test, r[i].median,
 			       r[i].lo, r[i].hi);
+			if (lmi_arg_flag(a, "phases"))
+				print_phases(&r[i].times);
+		}
 		return;
 	}
 	lmi_ctl_json_init(&j, stdout);
@@ -102,12 +160,15 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 		lmi_ctl_json_object(&j, NULL);
 		lmi_ctl_json_str(&j, "test", r[i].test);
 		lmi_ctl_json_uint(&j, "threads", info.n_thread);
+		lmi_ctl_json_uint(&j, "threads_batch", info.n_thread_batch);
 		lmi_ctl_json_str(&j, "backend", info.backend);
 		lmi_ctl_json_f64(&j, "median", r[i].median);
 		lmi_ctl_json_f64(&j, "min", r[i].lo);
 		lmi_ctl_json_f64(&j, "max", r[i].hi);
 		lmi_ctl_json_str(&j, "model", info.model);
 		lmi_ctl_json_str(&j, "machine", machine);
+		if (lmi_arg_flag(a, "phases"))
+			json_phases(&j, &r[i].times);
 		lmi_ctl_json_end(&j);
 	}
 	lmi_ctl_json_end(&j);
@@ -316,6 +377,11 @@ static const struct lmi_opt opts[] = {
 	 .min = 1,
 	 .max = RUNS_MAX,
 	 .doc = "Measured runs of each test; one more run before them warms the caches."},
+	{.name = "phases",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Also print which share of the time each kind of operation took, and which share of "
+		"their time the threads of the first device waited for each other. Measuring it takes "
+		"a few hundredths of a microsecond for each time a thread waits."},
 	{.name = "load",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Measure loading instead, in milliseconds: the time until the model is ready and "

@@ -57,6 +57,7 @@ static const struct {
 	AMOUNT(weights, "weights in the backend's own layout"),
 	AMOUNT(adapters, "adapters"),
 	AMOUNT(tower, "vision tower"),
+	AMOUNT(draft, "draft model"),
 	AMOUNT(sequences, "keys, values and states of a sequence"),
 	AMOUNT(step, "values of a step"),
 	AMOUNT(results, "results of a step"),
@@ -322,15 +323,17 @@ static void print_json(const struct lmi_ctl_described *d, const struct lmi_plan_
 }
 
 /* A model for which this machine has no backend is explained nevertheless; one that does not fit
- * into memory, or whose adapters do not belong to it, is an error. */
+ * into memory, or whose adapters, draft model or tower do not belong to it, is an error. */
 static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_error *err)
 {
+	char tower[PATH_MAX];
 	struct lmi_engine_opts o;
 	struct lmd_error why = {0};
 	enum lmd_status st = lmi_ctl_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &o, err);
 
 	if (st != LMD_OK)
 		return st;
+	lmi_ctl_add_second_models(ctl, &o, tower);
 	n->backend = o.inst.backend;
 	if (!strcmp(n->backend, "auto"))
 		n->backend = lmi_factory_best(o.inst.registry, LMD_KIND_BACKEND);
@@ -340,7 +343,8 @@ static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_
 	n->known = st == LMD_OK;
 	if (n->known && o.inst.device_list)
 		n->backend = n->where.devices[0].name;
-	if (st == LMD_NOMEM || o.inst.n_adapter_files || lmi_arg_given(&ctl->args, "backend") ||
+	if (st == LMD_NOMEM || o.inst.n_adapter_files || o.inst.draft_path || lmi_arg_given(&ctl->args, "mmproj") ||
+	    lmi_arg_given(&ctl->args, "backend") ||
 	    lmi_arg_given(&ctl->args, "device") || lmi_arg_given(&ctl->args, "override-tensor"))
 		return st == LMD_OK ? st : lmd_fail(err, st, "%s", why.text);
 	return LMD_OK;
@@ -378,6 +382,7 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Also list the tensors that are used as expected."},
 	LMI_CTL_OPTS_ENGINE,
+	LMI_CTL_OPTS_DRAFT_MODEL,
 };
 
 const struct lmi_cli_cmd lmi_ctl_cmd_explain = {
@@ -385,7 +390,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_explain = {
 	.args = "FILE",
 	.brief = "Compare a model file with what its architecture expects",
 	.doc = "Prints what the architecture read from the keys, the memory that one sequence "
-	       "needs with these options, and the tensors that are missing, have a different "
+	       "needs with these options, with a draft model and a vision tower, and the tensors that are missing, have a different "
 	       "shape or are not used. The exit status is 1 if the model cannot be loaded.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -42,6 +42,7 @@ struct fit {
 struct row {
 	const char *type;
 	uint64_t weights, kv; /* kv: of a sequence of n_ctx tokens */
+	uint64_t tower, draft; /* what they take of the device */
 	uint64_t active;      /* bytes of weights that a token needs; 0: unknown */
 	uint32_t n_ctx;       /* the longest context that fits; 0: none */
 	char layers[24];      /* on the device, of all */
@@ -55,10 +56,10 @@ static bool is_cpu(const struct lmi_engine_device_row *d)
 static enum lmd_status add_row(struct fit *f, const struct lmi_engine_device_row *d,
 			       const struct row *r, struct lmd_error *err)
 {
-	json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:s}", "quantisation", r->type,
-			      "weights", (json_int_t)r->weights, "kv", (json_int_t)r->kv, "device",
-			      d->name, "free", (json_int_t)d->memory_free, "context",
-			      (json_int_t)r->n_ctx, "layers", r->layers);
+	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:s}", "quantisation", r->type,
+			      "weights", (json_int_t)r->weights, "tower", (json_int_t)r->tower, "draft",
+			      (json_int_t)r->draft, "kv", (json_int_t)r->kv, "device", d->name, "free",
+			      (json_int_t)d->memory_free, "context", (json_int_t)r->n_ctx, "layers", r->layers);
 	char text[24] = "";
 
 	if (o && r->n_ctx && r->active && is_cpu(d) && f->read_rate > 0) {
@@ -192,6 +193,8 @@ static enum lmd_status estimate(struct lmi_engine_opts *o,
 		if (st == LMD_OK) {
 			show_layers(r, d->name, where);
 			r->kv = m.sequences;
+			r->tower = m.tower;
+			r->draft = m.draft;
 		} else {
 			r->n_ctx = 0;
 			if (st != LMD_NOMEM)
@@ -205,6 +208,7 @@ static enum lmd_status estimate(struct lmi_engine_opts *o,
 static enum lmd_status fit_file(struct fit *f, const char *path, char title[200],
 				struct lmd_error *err)
 {
+	char tower[PATH_MAX];
 	struct lmi_engine_opts o;
 	struct lmi_model *m = NULL;
 	struct weights w = {0};
@@ -221,6 +225,8 @@ static enum lmd_status fit_file(struct fit *f, const char *path, char title[200]
 		lmi_model_close(m);
 		st = lmi_ctl_embedded_opts(f->ctl, path, &o, err);
 	}
+	if (st == LMD_OK)
+		lmi_ctl_add_second_models(f->ctl, &o, tower);
 	for (uint32_t i = 0; i < f->n_device && st == LMD_OK; i++) {
 		struct row r = {.type = w.type, .weights = w.all, .active = w.active};
 
@@ -306,6 +312,11 @@ static enum lmd_status fit_model(struct fit *f, const char *word, char title[200
 		return st;
 	}
 	free(own_path);
+	if (lmi_ctl_draft_model(&f->ctl->args) || lmi_arg_given(&f->ctl->args, "mmproj"))
+		return lmd_fail(err, LMD_INVALID,
+				"--draft-model and --mmproj need a file or a name of `llamactl list`, which '%.100s' is "
+				"not",
+				word);
 	if (!lmi_hub_default_shapes(file, sizeof(file)))
 		return lmd_fail(err, LMD_NOTFOUND, "there is no model '%.100s': see `llamactl list`",
 				word);
@@ -334,6 +345,18 @@ static void print_json(const struct fit *f)
 	lmi_ctl_remote_print(f->rows);
 }
 
+/* Has a row more than 0 in a column? */
+static bool has_bytes(const struct fit *f, const char *key)
+{
+	bool has = false;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(f->rows, i, o)
+		has |= json_integer_value(json_object_get(o, key)) > 0;
+	return has;
+}
+
 static void print_table(const struct fit *f, const char *title)
 {
 	static const struct lmi_ctl_column cols[] = {
@@ -344,11 +367,20 @@ static void print_table(const struct fit *f, const char *title)
 		{"LAYERS", "layers", LMI_CTL_COL_TEXT},
 		{"CONTEXT", "context", LMI_CTL_COL_COUNT},
 		{"KV", "kv", LMI_CTL_COL_BYTES},
+		{"TOWER", "tower", LMI_CTL_COL_BYTES},
+		{"DRAFT", "draft", LMI_CTL_COL_BYTES},
 		{"TOKENS/S AT MOST", "speed", LMI_CTL_COL_TEXT},
 	};
 
+	struct lmi_ctl_column shown[LMD_LEN(cols)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < LMD_LEN(cols); i++)
+		if ((strcmp(cols[i].member, "tower") != 0 && strcmp(cols[i].member, "draft") != 0) ||
+		    has_bytes(f, cols[i].member))
+			shown[n++] = cols[i];
 	printf("%s\n\n", title);
-	lmi_ctl_remote_table(f->rows, cols, LMD_LEN(cols));
+	lmi_ctl_remote_table(f->rows, shown, n);
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -386,6 +418,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 	LMI_CTL_OPTS_ENGINE,
+	LMI_CTL_OPTS_DRAFT_MODEL,
 };
 
 const struct lmi_cli_cmd lmi_ctl_cmd_fit = {
@@ -395,7 +428,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_fit = {
 	.doc = "MODEL is a file, a name of `llamactl list`, or a well-known name such as llama3.1:8b, "
 	       "which need not be downloaded. CONTEXT is the longest context that fits beside the "
 	       "weights, up to the trained one or --ctx, and 0 if the model does not fit; KV is its "
-	       "memory. LAYERS are those that the device has; the others run on the cpu. TOKENS/S "
+	       "memory. TOWER and DRAFT are what a vision tower and a draft model take of the device, "
+	       "besides mapped files. LAYERS are those that the device has; the others run on the cpu. TOKENS/S "
 	       "AT MOST is the rate at which this machine reads its memory, measured now, divided by "
 	       "the weights that one token needs: no program generates one sequence faster, without "
 	       "speculation. For a file the figures are the engine's own estimate, for a well-known "

@@ -320,6 +320,8 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_str(m, a, "override-tensor", "override_tensor");
 	give_str(m, a, "isolation", "isolation");
 	give_int(m, a, "threads", "threads");
+	give_int(m, a, "threads-batch", "threads_batch");
+	give_str(m, a, "cpus", "cpus");
 	give_int(m, a, "ctx", "n_ctx");
 	give_int(m, a, "sessions", "n_seq");
 	give_text(m, types.both, "kv_type");
@@ -351,6 +353,18 @@ static const struct lmi_opt load_opts[] = {
 	 .max = 1024,
 	 .def_text = "the daemon's choice",
 	 .doc = "Number of compute threads."},
+	{.name = "threads-batch",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1024,
+	 .def_text = "as --threads, or the daemon's choice",
+	 .doc = "Number of compute threads for steps of more than 16 tokens, such as prompts."},
+	{.name = "cpus",
+	 .type = LMI_OPT_STR,
+	 .value = "LIST|MASK",
+	 .def_text = "the daemon's choice",
+	 .doc = "Processors that these threads run on, such as 0-7,16 or 0xff."},
 	{.name = "ctx",
 	 .letter = 'c',
 	 .type = LMI_OPT_SIZE,

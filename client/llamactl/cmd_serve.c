@@ -121,6 +121,8 @@ static void add_numbers(struct words *w, const struct lmi_args *a)
 	static const struct {
 		const char *name, *option;
 	} rows[] = {{"threads", "--threads"},
+		    {"threads-batch", "--threads-batch"},
+		    {"tb", "--threads-batch"},
 		    {"ctx", "--ctx"},
 		    {"ctx-size", "--ctx"},
 		    {"max-model-len", "--ctx"}};
@@ -138,7 +140,8 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 				   struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
-	char llamad[PATH_MAX];
+	static const char *const words[] = {"cpus", "cpu-strict", "numa"};
+	char llamad[PATH_MAX], option[32];
 	const char *parallel = lmi_arg_given(a, "np")		? "np"
 			       : lmi_arg_given(a, "max-num-seqs") ? "max-num-seqs"
 								  : "parallel";
@@ -158,6 +161,11 @@ static enum lmd_status build_words(struct lmi_ctl *ctl, struct words *w, const c
 		add_option(w, "--gpu-layers", lmi_arg_str(a, lmi_arg_given(a, "ngl") ? "ngl" : "n-gpu-layers"));
 	if (lmi_arg_str(a, "device"))
 		add_option(w, "--devices", lmi_arg_str(a, "device"));
+	for (size_t i = 0; i < LMD_LEN(words); i++) {
+		(void)snprintf(option, sizeof(option), "--%s", words[i]);
+		if (lmi_arg_given(a, words[i]))
+			add_option(w, option, lmi_arg_str(a, words[i]));
+	}
 	if (types.both)
 		add_option(w, "--kv-type", types.both);
 	if (types.k)
@@ -227,7 +235,7 @@ static const struct lmi_opt opts[] = {
 	 .def_text = "made of MODEL",
 	 .doc = "What clients call the model."},
 	LMI_CTL_OPT_CTX("the trained length, or what memory allows"),
-	LMI_CTL_OPT_THREADS,
+	LMI_CTL_OPTS_THREADS,
 	LMI_CTL_OPTS_DEVICE_LAYERS,
 	LMI_CTL_OPTS_KV_TYPE,
 	/* other spellings, hidden */

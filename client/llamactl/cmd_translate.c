@@ -12,6 +12,8 @@ enum kind {
 	MODEL,	/* its value is the model */
 	SOURCE, /* its value is a repository of Hugging Face */
 	OPTION, /* `ours` with the same value, if it has one; a note if the command lacks it */
+	MASK,	/* the same, a mask of processors without 0x */
+	SWITCH, /* the same, 0 or 1 for off or on */
 	NOTE,	/* left out; `ours` says why */
 };
 
@@ -57,7 +59,15 @@ static const struct row llamacpp[] = {
 	{" --jinja --metrics --slots --props ", false, NOTE, "always on"},
 	{" -fa --flash-attn ", true, NOTE, "chosen by the backend"},
 	{" -b -ub --batch-size --ubatch-size ", true, NOTE, "chosen by the scheduler"},
-	{" -tb --threads-batch ", true, NOTE, "--threads is for prompts and answers"},
+	{" -tb --threads-batch ", true, OPTION, "--threads-batch"},
+	{" -C --cpu-mask ", true, MASK, "--cpus"},
+	{" -Cr --cpu-range ", true, OPTION, "--cpus"},
+	{" --cpu-strict ", true, SWITCH, "--cpu-strict"},
+	{" --numa ", true, OPTION, "--numa"},
+	{" -Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch ", true, NOTE,
+	 "--cpus and --cpu-strict are for prompts and answers"},
+	{" --prio --prio-batch ", true, NOTE, "set Nice= or CPUWeight= in the unit of systemd, or use nice(1)"},
+	{" --poll --poll-batch ", true, NOTE, "threads wait 0.2 ms for their next work, then they sleep"},
 	{" -ot --override-tensor ", true, OPTION, "--override-tensor"},
 	{" --reasoning-format --reasoning-budget ", true, NOTE, "found from the model's chat template"},
 	{" --no-webui --no-warmup --swa-full --log-disable -v --verbose ", false, NOTE, "no counterpart"},
@@ -206,6 +216,24 @@ static void print_model(const char *value, bool is_source)
 	print_word(value);
 }
 
+/* Prints a value in our spelling. */
+static void print_value(const struct row *r, const char *value)
+{
+	char mask[300];
+
+	if (!strcmp(r->ours, "--json-schema") && !strcmp(value, "json"))
+		value = "{}"; /* Ollama's word for any JSON */
+	if (!strcmp(r->ours, "--numa") && !strcmp(value, "numactl"))
+		value = "off"; /* what numactl chose is kept */
+	if (r->kind == SWITCH)
+		value = !strcmp(value, "0") ? "off" : "on";
+	if (r->kind == MASK && value[0] && value[1] != 'x' && value[1] != 'X') {
+		(void)snprintf(mask, sizeof(mask), "0x%.290s", value);
+		value = mask;
+	}
+	print_word(value);
+}
+
 /* Prints an option of llamactl, or keeps a note that its command has none. */
 static void print_option(const struct program *p, const struct lmi_args *a, const struct row *r, const char *word,
 			 const char *value, char *notes, size_t size)
@@ -217,8 +245,8 @@ static void print_option(const struct program *p, const struct lmi_args *a, cons
 		return;
 	}
 	print_word(r->ours);
-	if (r->has_value) /* Ollama's word for any JSON */
-		print_word(!strcmp(r->ours, "--json-schema") && !strcmp(value, "json") ? "{}" : value);
+	if (r->has_value)
+		print_value(r, value);
 }
 
 /* Prints what an option or argument becomes; returns how many words it took. Notes are kept. */
@@ -247,7 +275,7 @@ static uint32_t translate_word(const struct program *p, const struct lmi_args *a
 	used += r->has_value && !eq && i + 1 < a->n_pos;
 	if (r->kind == NOTE) {
 		(void)snprintf(notes + n, size - n, "# %.80s: %s\n", word, r->ours);
-	} else if (r->kind == OPTION) {
+	} else if (r->kind == OPTION || r->kind == MASK || r->kind == SWITCH) {
 		print_option(p, a, r, word, value, notes + n, size - n);
 	} else {
 		print_model(value, r->kind == SOURCE);

@@ -89,6 +89,10 @@ for note in '--temp: not with `llamactl serve`; set it in [model NAME]' '--myste
 	holds "translate: a note: $note" grep -qF -- "# $note" "$dir/out"
 done
 translates 'run m.gguf --temp 0.7 --split 1,1' llama-cli -m m.gguf --temp 0.7 -ts 1,1 --mystery x
+translates 'run m.gguf --threads 2 --threads-batch 4 --cpus 0xf --cpu-strict on --numa off' \
+	llama-cli -m m.gguf -t 2 -tb 4 -C f --cpu-strict 1 --numa numactl --prio 2
+holds "translate: a note for --prio" grep -q '^# --prio: set Nice=' "$dir/out"
+translates 'serve m.gguf --cpus 0-3 --numa distribute' llama-server -m m.gguf -Cr 0-3 --numa distribute
 translates "run llama3 --json-schema '{}' Hi" ollama run llama3 --format json Hi
 translates 'run llama3' ollama run --mystery llama3
 translates 'serve hf:a/b' vllm serve --mystery x a/b

@@ -76,6 +76,12 @@ touch "$dir/root/dev/nvidiactl"
 doctor $none
 finds warn gpu 'neither backend cuda nor vulkan is installed' \
 	'apt install llamad-plugins-cuda, or llamad-plugins-vulkan'
+finds note gpu 'no persistence' 'systemctl enable --now nvidia-persistenced'
+mkdir -p "$dir/root/run/nvidia-persistenced"
+touch "$dir/root/run/nvidia-persistenced/socket"
+# shellcheck disable=SC2086
+doctor $none
+if grep -q 'no persistence' "$dir/out"; then bad "persistence is there"; else ok; fi
 if [ "$(id -u)" != 0 ]; then
 	for mode in 0 400; do
 		chmod $mode "$dir/root/dev/nvidiactl"

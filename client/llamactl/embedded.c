@@ -3,7 +3,9 @@
  * Builds an engine from the options, and reads its events until a command ends. */
 #include "client/llamactl/embedded.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/embedded/embedded.h"
@@ -12,6 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/base/default_state.h"
 #include "core/base/printable.h"
+#include "core/base/tower_file.h"
 #include "core/engine/adapter_ref.h"
 #include "core/quant/quant.h"
 
@@ -122,6 +125,11 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 			 .isolated = lmi_arg_int(a, "isolation") == 2,
 			 .isolate_untrusted = lmi_arg_int(a, "isolation") == 0,
 			 .n_thread = (uint32_t)lmi_arg_int(a, "threads"),
+			 .n_thread_batch = (uint32_t)lmi_arg_int(
+				 a, lmi_arg_given(a, "tb") ? "tb" : "threads-batch"),
+			 .place = {.cpus = lmi_arg_str(a, "cpus"),
+				   .strict = lmi_arg_int(a, "cpu-strict"),
+				   .numa = (enum lmi_cpu_numa)lmi_arg_int(a, "numa")},
 			 .activations = (uint32_t)lmi_arg_int(a, "activations"),
 			 .attention = (uint32_t)lmi_arg_int(a, "attention"),
 			 .deterministic = (uint32_t)lmi_arg_int(a, "deterministic"),
@@ -138,6 +146,24 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 		st = adapter_args(ctl, o, err);
 	return st == LMD_OK ? lmi_dtype_parse_cache(&types, true, &o->k_dtype, &o->v_dtype, err)
 			    : st;
+}
+
+void lmi_ctl_add_second_models(const struct lmi_ctl *ctl, struct lmi_engine_opts *o, char tower[PATH_MAX])
+{
+	const struct lmi_args *a = &ctl->args;
+	char path[PATH_MAX];
+	struct stat sb;
+	bool folder = stat(o->inst.path, &sb) == 0 && S_ISDIR(sb.st_mode); /* of a checkpoint: look into it */
+	int n = snprintf(path, sizeof(path), "%s%s%s", strchr(o->inst.path, '/') ? "" : "./", o->inst.path,
+			 folder ? "/" : "");
+
+	o->inst.draft_path = lmi_ctl_draft_model(a);
+	if (lmi_arg_given(a, "mmproj")) {
+		o->inst.mmproj_path = lmi_arg_str(a, "mmproj");
+	} else if (n < PATH_MAX && lmi_tower_beside(tower, PATH_MAX, path)) {
+		o->inst.mmproj_path = tower;
+		o->inst.mmproj_optional = true;
+	}
 }
 
 enum lmd_status lmi_ctl_name_file(enum lmd_status st, const char *path, struct lmd_error *err)

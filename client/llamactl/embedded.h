@@ -5,6 +5,8 @@
 #ifndef LLAMAD_LLAMACTL_EMBEDDED_H
 #define LLAMAD_LLAMACTL_EMBEDDED_H
 
+#include <limits.h>
+
 #include "client/llamactl/ctl.h"
 #include "core/base/default_state.h"
 #include "core/engine/engine.h"
@@ -54,10 +56,41 @@ struct lmi_embedded_name;
 		.doc = "Run the operations whose weights match an extended regular expression on " \
 		       "that device."                                                              \
 	}
-#define LMI_CTL_OPT_THREADS                                                                        \
+#define LMI_CTL_OPTS_THREADS                                                                       \
+	{.name = "threads",                                                                        \
+	 .letter = 't',                                                                            \
+	 .type = LMI_OPT_INT,                                                                      \
+	 .value = "N",                                                                             \
+	 .min = 1,                                                                                 \
+	 .max = 1024,                                                                              \
+	 .def_text = "one per processor",                                                          \
+	 .doc = "Number of compute threads."},                                                     \
+		{.name = "threads-batch",                                                          \
+		 .type = LMI_OPT_INT,                                                              \
+		 .value = "N",                                                                     \
+		 .min = 1,                                                                         \
+		 .max = 1024,                                                                      \
+		 .def_text = "as --threads",                                                       \
+		 .doc = "Number of compute threads for steps of more than 16 tokens, such as "     \
+			"prompts. Also -tb."},                                                     \
+		{.name = "cpus",                                                                   \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "LIST|MASK",                                                             \
+		 .def_text = "all",                                                                \
+		 .doc = "Processors that these threads run on, such as 0-7,16 or 0xff."},          \
+		{.name = "cpu-strict",                                                             \
+		 .type = LMI_OPT_CHOICE,                                                           \
+		 .value = "off|on",                                                                \
+		 .def = "off",                                                                     \
+		 .doc = "on: each thread stays on one of these processors."},                      \
+		{.name = "numa",                                                                   \
+		 .type = LMI_OPT_CHOICE,                                                           \
+		 .value = "off|distribute|isolate",                                                \
+		 .def = "off",                                                                     \
+		 .doc = "On a machine with several NUMA nodes: distribute = the threads are on "   \
+			"all nodes in turn; isolate = all of them are on one node."},              \
 	{                                                                                          \
-		.name = "threads", .letter = 't', .type = LMI_OPT_INT, .value = "N", .min = 1,     \
-		.max = 1024, .def_text = "one per processor", .doc = "Number of compute threads."  \
+		.name = "tb", .type = LMI_OPT_INT, .value = "N", .min = 1, .max = 1024             \
 	}
 /* default_: what holds without the option, in words */
 #define LMI_CTL_OPT_CTX(default_)                                                                  \
@@ -169,7 +202,7 @@ struct lmi_embedded_name;
 		       "it."                                                                       \
 	}
 #define LMI_CTL_OPTS_ENGINE_CTX(default_)                                                          \
-	LMI_CTL_OPT_BACKEND, LMI_CTL_OPTS_DEVICES, LMI_CTL_OPT_THREADS,                            \
+	LMI_CTL_OPT_BACKEND, LMI_CTL_OPTS_DEVICES, LMI_CTL_OPTS_THREADS,                           \
 		LMI_CTL_OPT_CTX(default_), LMI_CTL_OPTS_KV_TYPE,                                   \
 		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPT_DETERMINISTIC,         \
 		LMI_CTL_OPTS_FILE,                                                                 \
@@ -187,6 +220,10 @@ struct lmi_dtype_cache_names lmi_ctl_kv_types(const struct lmi_args *a);
 
 /* Returns the value of LMI_CTL_OPTS_DRAFT_MODEL; NULL: none was given. */
 const char *lmi_ctl_draft_model(const struct lmi_args *a);
+
+/* Adds the draft model and the vision tower of LMI_CTL_OPTS_DRAFT_MODEL to options of lmi_ctl_embedded_opts; the
+ * tower also if it lies beside the model, where a load would find it. tower: space for its path. */
+void lmi_ctl_add_second_models(const struct lmi_ctl *ctl, struct lmi_engine_opts *o, char tower[PATH_MAX]);
 
 /* Makes ctl's client one of an engine in this process with this model file, which the first request
  * loads. */

@@ -39,6 +39,35 @@ does fit "$model" --json
 holds "a backend for tests, which nobody named" [ "$(value "any(x['device'] in ('ref0', 'emu0', 'null0') for x in r)")" = False ]
 does fit "$model" --json --backend ref
 holds "--backend" [ "$(value "[x['device'] for x in r]")" = "['ref0']" ]
+refused 1 'draft model.*missing.gguf' fit "$model" --draft-model "$dir/missing.gguf"
+
+# -- with a draft model: a part of the memory, and of the choice of the context --
+"$build/tests/mktiny" full 6 "$dir/draft.gguf" || exit 99
+LLAMAD_EMU=memory_mb=9
+export LLAMAD_EMU
+does fit "$model" --json --backend emu
+n=$(value "r[0]['context']")
+holds "no draft model" [ "$(value "r[0]['draft']")" = 0 ]
+does fit "$model" --json --backend emu --draft-model "$dir/draft.gguf"
+m=$(value "r[0]['context']")
+draft=$(value "r[0]['draft']")
+holds "a context of $m beside a draft model, of $n without" [ "$m" -gt 0 -a "$m" -lt "$n" ]
+does explain "$model" --json --device emu0 -ngl auto -md "$dir/draft.gguf"
+holds "explain says $(value "r['memory']['draft']"), not $draft" [ "$(value "r['memory']['draft']")" = "$draft" ]
+holds "explain says $(value "r['memory']['context']"), not $m" [ "$(value "r['memory']['context']")" = "$m" ]
+holds "more than there is" [ "$(value "r['memory']['sum'] <= r['memory']['budget']")" = True ]
+prints ' DRAFT ' fit "$model" --backend emu --draft-model "$dir/draft.gguf"
+"$build/tests/mktiny" tower:mlp 5 "$dir/mmproj.gguf" || exit 99
+LLAMAD_EMU=memory_mb=10
+does fit "$model" --json --backend emu
+holds "the tower beside the model" [ "$(value "r[0]['tower'] > 0 and r[0]['context'] > 0")" = True ]
+mv "$dir/mmproj.gguf" "$dir/tower.gguf"
+does fit "$model" --json --backend emu --mmproj "$dir/tower.gguf"
+holds "a tower that is named" [ "$(value "r[0]['tower'] > 0")" = True ]
+refused 1 'mmproj.*missing.gguf' fit "$model" --backend emu --mmproj "$dir/missing.gguf"
+unset LLAMAD_EMU
+refused 1 'need a file or a name' fit smollm2:135m --draft-model "$dir/draft.gguf"
+
 refused 1 'nodevice3' fit "$model" --device nodevice3
 refused 1 'missing.gguf' fit "$dir/missing.gguf"
 

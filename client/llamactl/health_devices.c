@@ -231,6 +231,20 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 	}
 }
 
+/* NVIDIA's driver shuts a card down when nothing uses it, unless its daemon keeps it ready. */
+static void check_persistence(struct lmi_ctl_health *h, const char *root)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/run/nvidia-persistenced/socket", root);
+	if (node_error(root, vendors[0].node) || !access(path, F_OK))
+		return;
+	lmi_ctl_health_type(lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "gpu",
+					       "no persistence: the driver shuts the card down when nothing "
+					       "uses it, and the next model waits for it"),
+			    "sudo systemctl enable --now nvidia-persistenced");
+}
+
 /* Returns whether the service is installed without this drop-in. */
 static bool lacks_drop_in(const char *root, const char *name)
 {
@@ -275,6 +289,8 @@ void lmi_ctl_health_devices(struct lmi_ctl_health *h)
 	for (size_t i = 0; i < LMD_LEN(vendors); i++)
 		if (n[i])
 			check_gpu(&s, root, &vendors[i], n[i]);
+	if (n[0])
+		check_persistence(h, root);
 	check_drop_in(h, root, "net.conf", LMI_CTL_HEALTH_NOTE, "network",
 		      "the service has none: `llamactl pull` and clients on other machines need its drop-in "
 		      "net.conf");

@@ -23,6 +23,7 @@ struct cell {
 };
 
 struct matrix {
+	const struct lmd_host *host;
 	uint32_t n_backend, n_case, n_seen;
 	char backend[BACKENDS_MAX][48];
 	const char **op, **name; /* [n_case] */
@@ -40,8 +41,13 @@ static void find_backends(void *arg, const struct lmi_factory_info *f)
 {
 	struct matrix *m = arg;
 
-	if (f->kind != LMD_KIND_BACKEND || m->n_backend == BACKENDS_MAX || f->score <= 0)
+	if (f->kind != LMD_KIND_BACKEND || m->n_backend == BACKENDS_MAX)
 		return;
+	if (f->score <= 0) {
+		m->host->log(m->host->ctx, "plugins", LMD_LOG_WARN, "not in the table: %s: %s", f->name,
+			     f->reason);
+		return;
+	}
 	for (uint32_t i = 0; i < m->n_backend; i++)
 		if (!strcmp(m->backend[i], f->name))
 			return; /* shadowed by another file */
@@ -60,7 +66,7 @@ static void on_case(void *arg, const struct lmi_opcase_support_info *k)
 }
 
 static enum lmd_status fill_backend(struct matrix *m, struct lmi_plugin_registry *r,
-				    const struct lmd_host *host, uint32_t i, struct lmd_error *err)
+				    uint32_t i, struct lmd_error *err)
 {
 	const struct lmi_factory *f;
 	enum lmd_status st = lmi_factory_take(r, LMD_KIND_BACKEND, m->backend[i], &f, err);
@@ -69,19 +75,18 @@ static enum lmd_status fill_backend(struct matrix *m, struct lmi_plugin_registry
 		return st;
 	m->at = m->cell + (size_t)i * m->n_case;
 	m->n_seen = 0;
-	st = lmi_opcase_support(host, f, on_case, m, err);
+	st = lmi_opcase_support(m->host, f, on_case, m, err);
 	lmi_factory_give(r, f);
 	return st;
 }
 
 /* Backends that cannot be asked, for example because they have no device here, are left out. */
-static enum lmd_status fill(struct matrix *m, struct lmi_plugin_registry *r,
-			    const struct lmd_host *host, struct lmd_error *err)
+static enum lmd_status fill(struct matrix *m, struct lmi_plugin_registry *r, struct lmd_error *err)
 {
 	uint32_t i = 0;
 
 	while (i < m->n_backend) {
-		enum lmd_status st = fill_backend(m, r, host, i, err);
+		enum lmd_status st = fill_backend(m, r, i, err);
 
 		if (st == LMD_NOMEM)
 			return st;
@@ -90,8 +95,8 @@ static enum lmd_status fill(struct matrix *m, struct lmi_plugin_registry *r,
 			continue;
 		}
 		if (m->n_backend > 1)
-			host->log(host->ctx, "plugins", LMD_LOG_WARN, "not in the table: %s",
-				  err->text);
+			m->host->log(m->host->ctx, "plugins", LMD_LOG_WARN, "not in the table: %s",
+				     err->text);
 		m->n_backend--;
 		memmove(m->backend[i], m->backend[i + 1],
 			(m->n_backend - i) * sizeof(m->backend[0]));
@@ -199,8 +204,7 @@ enum lmd_status lmi_ctl_plugins_matrix(struct lmi_ctl *ctl, struct lmi_plugin_re
 				       struct lmd_error *err)
 {
 	struct matrix m = {.n_case = lmi_opcase_count(NULL)};
-	const struct lmd_host *host;
-	enum lmd_status st = lmi_ctl_host(ctl, &host, err);
+	enum lmd_status st = lmi_ctl_host(ctl, &m.host, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -210,7 +214,7 @@ enum lmd_status lmi_ctl_plugins_matrix(struct lmi_ctl *ctl, struct lmi_plugin_re
 	m.op = lmi_alloc(m.n_case, sizeof(*m.op));
 	m.name = lmi_alloc(m.n_case, sizeof(*m.name));
 	m.cell = lmi_alloc((size_t)m.n_backend * m.n_case, sizeof(*m.cell));
-	st = m.op && m.name && m.cell ? fill(&m, r, host, err)
+	st = m.op && m.name && m.cell ? fill(&m, r, err)
 				      : lmd_fail(err, LMD_NOMEM, "no memory for a table");
 	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
 		print_json(&m);

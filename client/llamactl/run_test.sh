@@ -216,6 +216,13 @@ done
 does bench "$model" -p 8 -n 4 -r 1 -t 1 --seqs 3 --depth 16 --json
 holds "bench: sequences at a depth" grep -q '"test": "tg4x3@16"' "$dir/out"
 holds "bench: prompt at a depth" grep -q '"test": "pp8@16"' "$dir/out"
+does bench "$model" -p 32 -n 4 -r 1 -t 1 --threads-batch 2 --phases --json
+for word in '"threads": 1' '"threads_batch": 2' '"wait_percent": 0[.0]*,' '"wait_percent": [0-9.]*[1-9]' '"linear": [1-9]'; do
+	holds "bench --phases: $word" grep -q "$word" "$dir/out"
+done
+does bench "$model" -p 0 -n 4 -r 1 -t 2 --cpu-strict on --phases
+holds "bench --phases: a share of waiting" grep -q '^  threads waited [0-9.]* %' "$dir/out"
+refused 1 "cpus: '5-4' is not a set of processors" bench "$model" --cpus 5-4
 refused 2 'nothing to measure' bench "$model" -p 0 -n 0
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "%c", 33 + i * 7 % 90 }' >"$dir/text"
 does perplexity "$model" --text "$dir/text" --ctx 32 --json

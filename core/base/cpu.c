@@ -127,6 +127,13 @@ uint32_t lmi_cpu_count(void)
 	return 1;
 }
 
+uint32_t lmi_cpu_current(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu;
+}
+
 /* Reads one short line of dir/index<i>/name; returns false if there is none. */
 static bool read_line(const char *dir, int i, const char *name, char *buf, int n)
 {

@@ -16,6 +16,8 @@ void lmi_cpu_detect(struct lmd_cpu *out);
 
 /* Returns how many processors this process may run on, at least 1. */
 uint32_t lmi_cpu_count(void);
+/* Returns the number of the processor that the calling thread is on; 0 if that is unknown. */
+uint32_t lmi_cpu_current(void);
 
 /* Fills in the cache sizes described in the folder `sysfs_cpu0_cache`
  * ("/sys/devices/system/cpu/cpu0/cache"). Leaves *out unchanged if the folder describes none. */

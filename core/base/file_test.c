@@ -75,6 +75,23 @@ static void expect(const char *text)
 	lmi_file_close(&f);
 }
 
+/* Only files are read; the error says what else it is. */
+START_TEST(what_is_not_a_file)
+{
+	static const struct {
+		const char *path, *kind;
+	} v[] = {{dir, "a directory"}, {"/dev/null", "a device"}, {path, "a FIFO"}};
+	struct lmi_file f;
+
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	for (size_t i = 0; i < LMD_LEN(v); i++) {
+		ck_assert_int_eq(lmi_file_open(&f, v[i].path, &err), LMD_INVALID);
+		ck_assert_msg(strstr(err.text, v[i].kind) != NULL, "%s", err.text);
+	}
+	ck_assert_int_eq(remove(path), 0);
+}
+END_TEST
+
 START_TEST(replace)
 {
 	struct lmi_new_file f;
@@ -295,6 +312,7 @@ int main(void)
 	TCase *tc = tcase_create("file");
 
 	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_test(tc, what_is_not_a_file);
 	tcase_add_test(tc, replace);
 	tcase_add_test(tc, write_at);
 	tcase_add_test(tc, map);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * opcase_exec.h - an instance of a case while it runs on a device: what opcase_run.c and
- * opcase_segments.c share. */
+ * opcase_exec.h - an instance of a case while it runs on a device: what opcase_run.c,
+ * opcase_pools.c and opcase_segments.c share. */
 #ifndef LLAMAD_CORE_CONFORMANCE_OPCASE_EXEC_H
 #define LLAMAD_CORE_CONFORMANCE_OPCASE_EXEC_H
 
@@ -34,6 +34,13 @@ enum lmd_status oc_exec_bind(struct oc_exec *x, struct lmd_binding *b, void *hos
 			     uint32_t n_row, uint32_t width, bool upload);
 /* Waits until all calls on the queue are complete. */
 enum lmd_status oc_exec_finish(struct oc_exec *x);
+
+/* Makes the pools of the plan and fills their caches (opcase_pools.c). */
+enum lmd_status oc_pools_make(struct oc_exec *x);
+/* Sets the tables of a group by operations on its pool, and takes the changes out of the step. */
+enum lmd_status oc_pools_set_table(struct oc_exec *x, uint32_t group);
+/* Adds the rows that the sequences have in the caches, and the slots that the step may have written. */
+enum lmd_status oc_pools_collect(struct oc_exec *x, struct oc_result *out);
 
 /* Runs the plan of the case in segments of one op after the other (opcase_segments.c): every value goes
  * from segment to segment through memory that the host names.  x->in and x->out are bound. */

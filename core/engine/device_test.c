@@ -259,7 +259,7 @@ START_TEST(the_ledger_counts_what_is_promised)
 {
 	struct lmi_engine_devices *set = NULL;
 	struct lmi_engine_open_device *d = NULL;
-	const struct lmi_engine_device_params p = {.backend = "emu", .n_thread = 1};
+	const struct lmi_engine_device_params p = {.backend = "emu", .threads = {.n = 1}};
 	struct lmi_engine_claim a = {0}, b = {0};
 	struct lmd_error err = {0};
 	uint64_t free_bytes;

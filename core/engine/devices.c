@@ -139,19 +139,33 @@ static struct lmi_engine_device_entry *entry_of(struct lmi_engine_devices *set, 
 	return unused;
 }
 
-static enum lmd_status open_team(struct lmi_engine_devices *set, struct lmi_engine_device_state *s,
-				 uint32_t n_thread, struct lmd_error *err)
+/* Creates the team; a worker has threads of its own, of which only the number is found here. */
+static enum lmd_status open_team(struct lmi_engine_device_state *s,
+				 const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
-	struct lmi_team_opts to = {.n = n_thread, .spin_ns = UINT32_MAX};
+	const char *cpus = p->threads.place.cpus;
+	enum lmd_status st;
 
-	if (!n_thread)
-		to.n = set->host->cpu(set->host->ctx)->n_core;
-	if (to.n > LMI_TEAM_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u threads exceed the limit of %d", to.n,
-				LMI_TEAM_MAX);
-	s->open.n_thread = to.n;
-	/* a worker has threads of its own */
-	return to.n > 1 && !s->open.isolated ? lmi_team_create(&s->open.team, &to, err) : LMD_OK;
+	s->open.threads = p->threads;
+	s->own_n_thread = !p->threads.n;
+	s->cpus = cpus ? lmi_strndup(cpus, strlen(cpus)) : NULL;
+	if (cpus && !s->cpus)
+		return lmd_fail(err, LMD_NOMEM, "cpus: no memory");
+	s->open.threads.place.cpus = s->cpus;
+	st = lmi_team_open(&s->open.team, &s->open.threads, err);
+	if (st == LMD_OK && s->open.isolated) {
+		lmi_team_destroy(s->open.team);
+		s->open.team = NULL;
+	}
+	return st;
+}
+
+void lmi_engine_device_choose_threads(struct lmi_engine_open_device *d, uint32_t n_row)
+{
+	if (d->isolated)
+		lmi_worker_choose_threads(d->state, n_row);
+	else
+		lmi_team_choose(d->team, &d->threads, n_row);
 }
 
 static void destroy(struct lmi_engine_devices *set, struct lmi_engine_device_state *s, bool is_open)
@@ -161,6 +175,7 @@ static void destroy(struct lmi_engine_devices *set, struct lmi_engine_device_sta
 	lmi_free(s->open.state);
 	lmi_team_destroy(s->open.team);
 	lmi_factory_give(set->registry, s->open.backend);
+	lmi_free(s->cpus);
 	lmi_free(s);
 }
 
@@ -236,11 +251,13 @@ static enum lmd_status open_backend(struct lmi_engine_devices *set, struct lmi_e
 				    const struct lmd_device_info *info, struct lmd_error *err)
 {
 	const struct lmi_factory *f = s->open.backend;
+	const struct lmi_team_threads *t = &s->open.threads;
 	const struct lmi_worker_opts o = {.backend = f,
 					  .trust = lmi_plugin_registry_trust(set->registry),
+					  .threads = *t,
 					  .params = {.struct_size = sizeof(o.params),
 						     .index = p->index,
-						     .n_thread = s->open.n_thread,
+						     .n_thread = t->n > t->n_many ? t->n : t->n_many,
 						     .activations = p->activations,
 						     .attention = p->attention,
 						     .deterministic = p->deterministic,
@@ -280,7 +297,7 @@ static enum lmd_status open_state(struct lmi_engine_devices *set, struct lmi_eng
 	if (!p->at_once)
 		st = check_pause(set, s, err);
 	if (st == LMD_OK)
-		st = open_team(set, s, p->n_thread, err);
+		st = open_team(s, p, err);
 	if (st == LMD_OK)
 		st = open_backend(set, s, p, &info, err);
 	if (st == LMD_DEVICE)
@@ -321,19 +338,32 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	return LMD_OK;
 }
 
+static bool same_threads(const struct lmi_engine_devices *set,
+			 const struct lmi_engine_device_state *s, const struct lmi_team_threads *asked)
+{
+	const struct lmi_team_threads *open = &s->open.threads;
+	const char *a = open->place.cpus, *b = asked->place.cpus;
+	uint32_t n = asked->n	      ? asked->n
+		     : s->own_n_thread ? open->n
+				      : set->host->cpu(set->host->ctx)->n_core;
+
+	return (a && b ? !strcmp(a, b) : a == b) && open->place.strict == asked->place.strict &&
+	       open->place.numa == asked->place.numa && open->n == n &&
+	       open->n_many == (asked->n_many ? asked->n_many : n);
+}
+
 /* Returns a state that another model can use as well, or NULL. */
 static struct lmi_engine_device_state *find_shared(struct lmi_engine_devices *set,
 						   const struct lmi_factory *f,
 						   const struct lmi_engine_device_params *p)
 {
-	uint32_t n_thread = p->n_thread ? p->n_thread : set->host->cpu(set->host->ctx)->n_core;
 	char name[LMI_ENGINE_DEVICE_NAME + 8];
 
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
 	for (struct lmi_engine_device_state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
 		if (!s->alone && !lmi_engine_device_state_is_lost(s) && s->open.backend == f &&
-		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
-		    s->activations == p->activations && s->attention == p->attention &&
+		    !strcmp(s->open.device->name, name) &&
+		    same_threads(set, s, &p->threads) && s->activations == p->activations && s->attention == p->attention &&
 		    s->deterministic == p->deterministic)
 			return s;
 	return NULL;

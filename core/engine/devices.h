@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/team.h"
 #include "core/engine/device_arbiter.h"
 #include "llamad/backend.h"
 
@@ -48,14 +49,14 @@ struct lmi_engine_open_device {
 	void *state;
 	bool isolated; /* in a worker: `state` is for lmi_worker_* */
 	struct lmd_team *team; /* NULL: one thread. Used by the model whose turn it is */
-	uint32_t n_thread;
+	struct lmi_team_threads threads; /* of the team, or of the worker */
 	uint64_t number; /* of this opening in its set, from 1 */
 };
 
 struct lmi_engine_device_params {
 	const char *backend;
 	uint32_t index;
-	uint32_t n_thread;    /* 0 = one per processor */
+	struct lmi_team_threads threads;
 	uint32_t activations; /* enum lmd_activations */
 	uint32_t attention;   /* enum lmd_attention */
 	uint32_t deterministic; /* enum lmd_deterministic */
@@ -85,6 +86,8 @@ enum lmd_status lmi_engine_device_open(struct lmi_engine_devices *set,
 				       struct lmi_engine_open_device **out, struct lmd_error *err);
 /* All objects that the caller created on it have been destroyed. d may be NULL. */
 void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_open_device *d);
+/* Chooses the threads that compute the next step, which has n_row rows. The caller has the turn. */
+void lmi_engine_device_choose_threads(struct lmi_engine_open_device *d, uint32_t n_row);
 /* Reports that the device is lost: nobody else gets this state of the backend, and the device stays
  * closed for a while. A loss that was reported before is ignored. why: the backend's message, for the
  * log. */

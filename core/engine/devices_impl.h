@@ -27,6 +27,8 @@ struct lmi_engine_device_state {
 	struct lmi_engine_open_device open;
 	struct lmi_engine_device_entry *entry;
 	uint32_t activations, attention, deterministic;
+	char *cpus; /* of open.threads, or NULL */
+	bool own_n_thread; /* nobody asked for a number of threads */
 	bool alone;
 	bool lost;	 /* this state was reported as lost */
 	uint32_t n_loss; /* how often the device had been lost when this was opened */

@@ -3,7 +3,6 @@
  * Draft models that guess blocks (DFlash): the rows of a block after a context of hidden rows, which was computed in
  * two steps, equal a plain implementation of the formulas. Files that do not fit are refused with the reason.
  * What holds for all drafts is in draft_nextn_test. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/engine/draft_nextn_impl.h"
@@ -22,22 +21,18 @@
 #define FF	96
 
 static struct story_env env;
-static char path[300], draft_path[300];
+static const char *path, *draft_path;
 static const lmd_token tokens[N_ROW + 1] = {40, 69, 76, 76, 79, 11, 30};
 
 static void setup(void)
 {
 	story_env_init(&env, "draft_block");
-	snprintf(path, sizeof(path), "%s.nextn", env.path);
-	snprintf(draft_path, sizeof(draft_path), "%s.dflash", env.path);
-	lmt_tiny_write(LMT_NEXTN, env.seed, path);
-	lmt_tiny_write(LMT_DFLASH, env.seed + 1, draft_path);
+	path = story_model(&env, LMT_NEXTN);
+	draft_path = story_model(&env, LMT_DFLASH);
 }
 
 static void teardown(void)
 {
-	(void)remove(path);
-	(void)remove(draft_path);
 	story_env_fini(&env);
 }
 
@@ -189,20 +184,9 @@ START_TEST(a_draft_model_that_does_not_fit_is_refused)
 {
 	const struct lmt_tiny_key keys[] = {{unfit[_i].key, LMD_META_I64, unfit[_i].value}, {0}};
 	struct lmi_engine_opts o = opts();
-	struct lmi_engine *e = NULL;
-	char other[320];
-	struct lmd_error err;
 
-	snprintf(other, sizeof(other), "%s.unfit", draft_path);
-	lmt_tiny_keys = keys;
-	lmt_tiny_write(LMT_DFLASH, env.seed, other);
-	lmt_tiny_keys = NULL;
-	o.inst.draft_path = other;
 	o.inst.n_batch = 100;
-	ck_assert_int_ne(lmi_engine_open(&e, &o, &err), LMD_OK);
-	(void)remove(other);
-	ck_assert_msg(strstr(err.text, unfit[_i].message) != NULL, "%s", err.text);
-	ck_assert_msg(strstr(err.text, ".unfit") != NULL, "%s", err.text);
+	story_expect_unfit(&env, o, LMT_DFLASH, keys, unfit[_i].message);
 }
 END_TEST
 

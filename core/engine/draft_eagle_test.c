@@ -3,7 +3,6 @@
  * Draft models that read the hidden rows of their target (EAGLE-3): the streams that the target puts out, and the
  * rows of the draft model after them and after its own, equal a plain implementation of the formulas. Files that
  * do not fit are refused with the reason. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/engine/draft_nextn_impl.h"
@@ -21,22 +20,18 @@
 #define FF    96
 
 static struct story_env env;
-static char path[300], draft_path[300];
+static const char *path, *draft_path;
 static const lmd_token tokens[N_ROW] = {40, 69, 76, 76, 79, 11};
 
 static void setup(void)
 {
 	story_env_init(&env, "draft_eagle");
-	snprintf(path, sizeof(path), "%s.nextn", env.path);
-	snprintf(draft_path, sizeof(draft_path), "%s.eagle", env.path);
-	lmt_tiny_write(LMT_NEXTN, env.seed, path);
-	lmt_tiny_write(LMT_EAGLE3_MAP, env.seed + 1, draft_path);
+	path = story_model(&env, LMT_NEXTN);
+	draft_path = story_model(&env, LMT_EAGLE3_MAP);
 }
 
 static void teardown(void)
 {
-	(void)remove(path);
-	(void)remove(draft_path);
 	story_env_fini(&env);
 }
 
@@ -198,20 +193,8 @@ START_TEST(a_draft_model_that_does_not_fit_is_refused)
 					     unfit[_i].is_flag ? LMD_META_BOOL : LMD_META_I64,
 					     unfit[_i].value},
 					    {0}};
-	struct lmi_engine_opts o = opts();
-	struct lmi_engine *e = NULL;
-	char other[320];
-	struct lmd_error err;
 
-	snprintf(other, sizeof(other), "%s.unfit", draft_path);
-	lmt_tiny_keys = keys;
-	lmt_tiny_write(LMT_EAGLE3, env.seed, other);
-	lmt_tiny_keys = NULL;
-	o.inst.draft_path = other;
-	ck_assert_int_ne(lmi_engine_open(&e, &o, &err), LMD_OK);
-	(void)remove(other);
-	ck_assert_msg(strstr(err.text, unfit[_i].message) != NULL, "%s", err.text);
-	ck_assert_msg(strstr(err.text, ".unfit") != NULL, "%s", err.text);
+	story_expect_unfit(&env, opts(), LMT_EAGLE3, keys, unfit[_i].message);
 }
 END_TEST
 

@@ -90,20 +90,27 @@ static uint64_t kv_tokens(const struct lmi_inst *target)
 	return most * target->page_tokens;
 }
 
+void lmi_engine_draft_opts(struct lmi_engine_second_opts *o, const struct lmi_inst *target,
+			   const struct lmi_engine_model_opts *opts)
+{
+	const uint32_t n_guess = target->draft_block ? target->draft_block : 1;
+
+	lmi_engine_second_opts_init(o, opts, target->set, opts->draft_path, "draft");
+	o->opts.target = target;
+	o->opts.n_ctx = target->sizes->n_ctx + target->draft_block; /* a block may go beyond the end */
+	o->opts.n_seq = target->n_seq;
+	o->opts.n_batch = target->n_batch;
+	o->opts.n_out = target->n_seq * n_guess;
+	o->opts.kv_tokens = kv_tokens(target);
+}
+
 enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_inst *target,
 					   const struct lmi_engine_model_opts *opts,
 					   struct lmd_error *err)
 {
-	const uint32_t n_guess = target->draft_block ? target->draft_block : 1;
 	struct lmi_engine_second_opts o;
 
-	lmi_engine_second_opts_init(&o, opts, target->set, opts->draft_path, "draft");
-	o.opts.target = target;
-	o.opts.n_ctx = target->n_ctx + target->draft_block; /* a block may go beyond the end */
-	o.opts.n_seq = target->n_seq;
-	o.opts.n_batch = target->n_batch;
-	o.opts.n_out = target->n_seq * n_guess;
-	o.opts.kv_tokens = kv_tokens(target);
+	lmi_engine_draft_opts(&o, target, opts);
 	return lmi_inst_open(out, &o.opts, err);
 }
 

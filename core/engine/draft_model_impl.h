@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/engine/draft_model.h"
+#include "core/engine/second_instance.h"
 #include "core/engine/step.h"
 
 struct lmi_engine_draft_model {
@@ -23,6 +24,9 @@ struct lmi_engine_draft_model {
 	_Atomic uint32_t n_drafter; /* created on the submitting thread, destroyed on the engine's */
 };
 
+/* Derives the options of opts->draft_path from those of its target, whose sizes are chosen. */
+void lmi_engine_draft_opts(struct lmi_engine_second_opts *o, const struct lmi_inst *target,
+			   const struct lmi_engine_model_opts *opts);
 /* Opens opts->draft_path on the devices of the target, with sizes that follow from the target's. */
 enum lmd_status lmi_engine_draft_inst_open(struct lmi_inst **out, struct lmi_inst *target,
 					   const struct lmi_engine_model_opts *opts,

@@ -17,6 +17,7 @@
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/draft_nextn.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/saved.h"
@@ -155,6 +156,7 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 	const struct lmd_host *host = e->inst->host;
 	struct lmd_error why = {0};
 
+	lmi_inst_drop_claims(e->inst, LMI_INST_DRAFT);
 	if (lmi_engine_draft_is_own(o))
 		return lmi_engine_nextn_open(&e->inst->nextn, e->inst, n_vocab, err);
 	if (o->draft_path && e->inst->reads_hidden)
@@ -176,7 +178,7 @@ static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_
 	struct lmd_error why = {0};
 	enum lmd_status st;
 
-	lmi_inst_drop_tower_claims(e->inst);
+	lmi_inst_drop_claims(e->inst, LMI_INST_TOWER);
 	st = lmi_engine_tower_open(&e->inst->tower, e->inst, o, &why);
 
 	if (st == LMD_OK)
@@ -251,6 +253,8 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	if (st == LMD_OK && e->tok && !e->inst->draft && !e->inst->nextn &&
 	    o->inst.n_draft_candidates)
 		lmi_engine_pair_draft(e, &o->inst);
+	if (st == LMD_OK && (e->inst->draft || e->inst->nextn))
+		lmi_engine_tree_open(e->inst);
 	if (st == LMD_OK && e->tok && e->inst->desc.driver == LMD_DRIVER_AUTOREGRESSIVE)
 		st = lmi_engine_history_create(&e->inst->history, err);
 	if (st == LMD_OK && o->inst.lookup_path && e->tok)
@@ -307,7 +311,8 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.model = i->model->name,
 					.file = i->model,
 					.backend = i->devices[0].open->backend->f->name,
-					.n_thread = i->devices[0].open->n_thread,
+					.n_thread = i->devices[0].open->threads.n,
+					.n_thread_batch = i->devices[0].open->threads.n_many,
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch};
@@ -633,6 +638,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_forced = c->n_forced,
 		.n_drafted = c->n_drafted,
 		.n_accepted = c->n_accepted,
+		.n_branch = c->n_moved,
 		.n_draft_step = c->n_draft_step,
 		.n_draft_row = c->n_draft_row,
 		.n_waiting = c->n_waiting,

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/cpu_set.h"
 #include "core/engine/command.h"
 #include "core/format/format.h"
 #include "llamad/arch.h"
@@ -60,6 +61,7 @@ struct lmi_engine_memory {
 	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
 	uint64_t adapters;  /* of adapter_files and slot_adapters, and of those bound since */
 	uint64_t tower;	    /* all of the vision tower, but its file */
+	uint64_t draft;	    /* all of the draft model, but its file */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* results of a step */
@@ -111,7 +113,10 @@ struct lmi_engine_model_opts {
 	const char *label;	       /* the model's name for its users, for the log; may be NULL */
 	const char *backend;	       /* name; NULL or "auto": the best available */
 	uint32_t device;	       /* number of the backend's device */
-	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
+	uint32_t n_thread;	       /* CPU threads for steps of at most LMI_TEAM_FEW_ROWS rows; 0 =
+					* one per processor that they may use */
+	uint32_t n_thread_batch;       /* CPU threads for steps of more rows; 0 = n_thread */
+	struct lmi_cpu_place place;    /* where they run */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
 	uint32_t deterministic;	       /* enum lmd_deterministic */
@@ -225,8 +230,8 @@ struct lmi_engine_placement {
 	char no_sampling[112]; /* why no device does, if they have queues */
 };
 
-/* Estimates the memory that opening with these options would take, without allocating it: reads no
- * data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
+/* Estimates the memory that opening with these options would take, with that of a vision tower and of a draft model,
+ * without allocating it: reads no data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
  * NULL. */
 enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
 				    struct lmi_engine_placement *where,
@@ -277,7 +282,7 @@ struct lmi_engine_info {
 	const struct lmd_arch_desc *desc; /* of the architecture */
 	const char *model;		  /* the name that the model's file gives */
 	const char *backend;
-	uint32_t n_thread;
+	uint32_t n_thread, n_thread_batch;
 	uint32_t n_ctx, n_seq, n_batch; /* as in the options, resolved */
 	/* bytes: weights with the files they lie in, sequences, and the values of all plans so
 	 * far */
@@ -405,6 +410,7 @@ struct lmi_engine_stats {
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	/* tokens that were guessed and computed, and how many of them were right; see speculate.h */
 	uint64_t n_drafted, n_accepted;
+	uint64_t n_branch; /* steps after which a guess beside the chain was right */
 	uint64_t n_draft_step, n_draft_row; /* steps of the draft model, and their rows */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];

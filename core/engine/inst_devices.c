@@ -21,16 +21,16 @@ static void set_slots(struct lmi_inst *inst)
 			inst->n_slot = 1;
 }
 
-/* Lets a worker map the files of the model. */
-static enum lmd_status share_files(const struct lmi_inst *inst, const struct lmi_inst_device *d,
+/* Lets a worker map the files of a model. */
+static enum lmd_status share_files(const struct lmi_model *file, const struct lmi_inst_device *d,
 				   struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < lmi_model_n_memory(inst->file) && st == LMD_OK; i++) {
+	for (uint32_t i = 0; i < lmi_model_n_memory(file) && st == LMD_OK; i++) {
 		struct lmi_model_memory m;
 
-		lmi_model_memory(inst->file, i, &m);
+		lmi_model_memory(file, i, &m);
 		if (d->open->isolated && m.ptr)
 			st = lmi_worker_share(d->state, m.ptr, m.bytes, m.fd, m.at, err);
 	}
@@ -52,7 +52,9 @@ static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d
 	st = lmi_device_arbiter_join(d->open->device->arbiter, &d->arbiter_id, err);
 	d->joined = st == LMD_OK;
 	if (st == LMD_OK)
-		st = share_files(inst, d, err);
+		st = share_files(inst->file, d, err);
+	if (st == LMD_OK && inst->target) /* a draft may use weights of its target */
+		st = share_files(inst->target->file, d, err);
 	if (st == LMD_OK)
 		st = lmi_engine_weights_create(&d->weights, inst, d, err);
 	if (st != LMD_OK)
@@ -76,7 +78,8 @@ static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
 	lmi_engine_shared_destroy(d, &d->staging);
 	lmi_engine_queue_close(d);
 	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
-	(void)lmi_engine_device_claim(inst->set, d->open, &d->tower_claim, 0, false, false, NULL);
+	for (int i = 0; i < LMI_INST_N_SECOND; i++)
+		(void)lmi_engine_device_claim(inst->set, d->open, &d->second_claims[i], 0, false, false, NULL);
 }
 
 /* Ends the use of a device. */
@@ -224,7 +227,9 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 			return st;
 		inst->set = inst->own_set;
 	}
-	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
+	inst->device_params = (struct lmi_engine_device_params){.threads = {o->n_thread,
+											    o->n_thread_batch,
+											    o->place},
 								.activations = o->activations,
 								.attention = o->attention,
 								.deterministic = o->deterministic,

@@ -110,6 +110,8 @@ struct lmi_engine_exec {
 	/* the plan with collectives, if a device of the group has refused it; weights may refer to its
 	 * operands. NULL: none */
 	struct lmi_engine_exec *refused;
+	/* the same plan with LMD_PLAN_TREE, one of the instance's; NULL: guesses have no branches (draft_tree.h) */
+	struct lmi_engine_exec *tree;
 };
 
 /* What one submitted step owns until it is finished, besides its block. */
@@ -141,6 +143,19 @@ struct lmi_engine_slot {
 };
 
 struct lmi_engine_weights;
+
+/* Instances that work for another one (second_instance.h). */
+enum lmi_inst_second { LMI_INST_TOWER, LMI_INST_DRAFT, LMI_INST_N_SECOND };
+
+/* Bytes of a device's own memory that stay free for each instance. */
+#define LMI_INST_MARGIN (4ull << 20)
+
+/* What one of them will take. */
+struct lmi_inst_need {
+	struct lmi_engine_device_share devices[LMI_ENGINE_MAX_DEVICE];
+	uint32_t n_device;
+	uint64_t file; /* bytes of its mapped files */
+};
 
 /* A device that an instance uses, and what it owns there. */
 struct lmi_inst_device {
@@ -174,7 +189,8 @@ struct lmi_inst_device {
 	struct lmi_engine_claim claim;
 	struct lmi_engine_shared staging; /* transfer.c; created by the first transfer */
 	bool has_no_staging;		  /* it could not be created */
-	struct lmi_engine_claim tower_claim; /* until the tower is opened, which has claims of its own */
+	/* until the second instances are opened, which have claims of their own */
+	struct lmi_engine_claim second_claims[LMI_INST_N_SECOND];
 };
 
 struct lmi_engine_place;
@@ -247,9 +263,8 @@ struct lmi_inst {
 	bool reads_rows;   /* plans get external rows, of which the memory is part of the estimate */
 	int32_t own_adapter; /* slot for rows that name none */
 	struct lmi_inst_adapter_slot adapter_slots[LMI_ENGINE_N_ADAPTER_SLOT];
-	struct lmi_engine_device_share tower_needs[LMI_ENGINE_MAX_DEVICE]; /* of a tower that is to be opened */
-	uint32_t n_tower_need;
-	uint64_t tower_file; /* bytes of its mapped files */
+	struct lmi_inst_need second_needs[LMI_INST_N_SECOND]; /* of those that are to be opened */
+	uint32_t max_ctx; /* if n_ctx is chosen: at most that, because of the draft model; 0: any */
 	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
@@ -263,6 +278,7 @@ struct lmi_inst {
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 	struct lmi_engine_nextn *nextn; /* draft_nextn.h; NULL: none */
 	uint32_t draft_device; /* of the plan of the draft layers */
+	uint8_t *tree_row;     /* one row of all caches, while it is moved; NULL: guesses have no branches */
 	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
 	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
@@ -380,8 +396,8 @@ void lmi_inst_close(struct lmi_inst *inst);
 enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
 				  struct lmi_engine_placement *where,
 				  const struct lmi_engine_model_opts *opts, struct lmd_error *err);
-/* Ends the claims for a tower, which is opened next. */
-void lmi_inst_drop_tower_claims(struct lmi_inst *inst);
+/* Ends the claims for a second instance, which is opened next. */
+void lmi_inst_drop_claims(struct lmi_inst *inst, enum lmi_inst_second which);
 
 /* Returns memory of the device for the values of a plan; zeroed: there is none that is large enough. */
 struct lmd_scratch lmi_inst_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p);

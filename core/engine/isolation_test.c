@@ -14,6 +14,7 @@
 #include "core/base/sanitized.h"
 #include "core/engine/device_fixture.h"
 #include "core/engine/devices.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
 #include "core/worker/proxy.h"
 #include "tests/lmd_check.h"
@@ -81,6 +82,84 @@ START_TEST(the_bits_are_the_same)
 			ck_assert(is_gone(pid));
 			lmi_free(want.v);
 		}
+}
+END_TEST
+
+/* A prompt has other threads than a token, in this process and in a worker, and the bits of one thread.
+ * _i: isolated */
+START_TEST(threads_by_rows)
+{
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "cpu");
+	lmd_token prompt[LMI_TEAM_FEW_ROWS + 20];
+	struct lmt_rows want[2], have;
+	struct lmi_engine *e = NULL;
+	struct lmi_engine_info info;
+	struct lmd_error err = {0};
+
+	for (uint32_t i = 0; i < LMD_LEN(prompt); i++)
+		prompt[i] = lmt_hello[i % LMT_N_HELLO];
+	for (int k = 0; k < 7; k++) {
+		const struct lmi_engine_input_seq in =
+			lmt_tokens(prompt, k % 2 ? (uint32_t)LMD_LEN(prompt) : LMI_TEAM_FEW_ROWS);
+		const struct lmi_engine_eval cmd = {
+			.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+
+		if (k == 0 || k == 2) {
+			lmi_engine_fini(e);
+			o.inst.n_thread = 1;
+			o.inst.n_thread_batch = k ? 3 : 0;
+			o.inst.isolated = k && _i;
+			OK(lmi_engine_open(&e, &o, &err));
+			lmi_engine_info(e, &info);
+			ck_assert_uint_eq(info.n_thread, 1);
+			ck_assert_uint_eq(info.n_thread_batch, k ? 3 : 1);
+		}
+		OK(lmt_eval(e, &cmd, k < 2 ? &want[k] : &have, &err));
+		if (k < 2)
+			continue;
+		lmt_check_same(&want[k % 2], &have, "threads by rows");
+		lmi_free(have.v);
+		if (!_i)
+			ck_assert_uint_eq(lmi_team_size(e->inst->devices[0].open->team), k % 2 ? 3 : 1);
+	}
+	lmi_engine_fini(e);
+	lmi_free(want[0].v);
+	lmi_free(want[1].v);
+}
+END_TEST
+
+/* Threads of a model stay where they should; what cannot be is refused with a word. _i: isolated */
+START_TEST(threads_have_a_place)
+{
+	static const struct {
+		struct lmi_cpu_place place;
+		const char *says;
+	} bad[] = {{{.cpus = "5-4"}, "cpus: '5-4' is not a set of processors"},
+		   {{.cpus = "1023"}, "cpus: this process may not use processor 1023"},
+		   {{.cpus = "0-1023"}, "cpus: this process may not use processor"}};
+	struct lmi_engine_opts o = isolated(lmt_paths[LMT_FULL], "cpu");
+	struct lmi_engine *e = NULL;
+	struct lmt_rows want, have;
+	struct lmd_error err = {0};
+
+	o.inst.isolated = _i;
+	o.inst.n_thread = 1;
+	OK(lmi_engine_open(&e, &o, &err));
+	OK(hello(e, &want, &err));
+	lmi_engine_fini(e);
+	o.inst.n_thread = 2;
+	o.inst.place.strict = true;
+	OK(lmi_engine_open(&e, &o, &err));
+	OK(hello(e, &have, &err));
+	lmt_check_same(&want, &have, "strict");
+	lmi_engine_fini(e);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		o.inst.place = bad[i].place;
+		ck_assert_int_eq(lmi_engine_open(&e, &o, &err), LMD_INVALID);
+		ck_assert_msg(strstr(err.text, bad[i].says) != NULL, "%s", err.text);
+	}
+	lmi_free(want.v);
+	lmi_free(have.v);
 }
 END_TEST
 
@@ -421,6 +500,31 @@ START_TEST(one_ledger)
 }
 END_TEST
 
+/* A draft that uses the embedding of its target maps it where it is; what is copied is counted. */
+START_TEST(a_draft_maps_the_weights_of_its_target)
+{
+	static char path[300], draft[320];
+	struct lmi_engine_opts o = isolated(path, "ref");
+	struct lmi_engine *e = NULL;
+	struct lmd_error err = {0};
+
+	(void)snprintf(path, sizeof(path), "%s/core/engine/isolation.%d", lmd_build_dir(), (int)getpid());
+	(void)snprintf(draft, sizeof(draft), "%s.eagle", path);
+	lmt_tiny_write(LMT_NEXTN, 1, path);
+	lmt_tiny_write(LMT_EAGLE3, 2, draft);
+	o.inst.draft_path = draft;
+	o.no_tokenizer = false;
+	OK(lmi_engine_open(&e, &o, &err));
+	ck_assert_ptr_nonnull(lmi_engine_nextn_inst(e->inst->nextn));
+	ck_assert(lmi_engine_nextn_inst(e->inst->nextn)->devices[0].open->isolated);
+	ck_assert_uint_lt(lmi_engine_nextn_inst(e->inst->nextn)->devices[0].weight_bytes,
+			  LMT_VOCAB * LMT_EMBD * sizeof(float));
+	lmi_engine_fini(e);
+	(void)remove(path);
+	(void)remove(draft);
+}
+END_TEST
+
 /* A device that its driver has lost is lost for this model; its process is ended with the model. */
 START_TEST(a_loss_in_the_worker)
 {
@@ -481,6 +585,8 @@ int main(int argc, char **argv)
 	tcase_set_timeout(t, 120);
 	tcase_add_unchecked_fixture(t, lmt_device_setup, lmt_device_teardown);
 	tcase_add_loop_test(t, the_bits_are_the_same, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, threads_by_rows, 0, 2);
+	tcase_add_loop_test(t, threads_have_a_place, 0, 2);
 	tcase_add_loop_test(t, answers_are_the_same, 0, LMD_LEN(on));
 	tcase_add_loop_test(t, its_end_takes_one_model, 0, LMD_LEN(ends));
 	tcase_add_test(t, the_next_worker_goes_on);
@@ -490,6 +596,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, long_names_differ);
 	tcase_add_test(t, a_crash_in_a_step);
 	tcase_add_test(t, one_ledger);
+	tcase_add_test(t, a_draft_maps_the_weights_of_its_target);
 	tcase_add_test(t, a_loss_in_the_worker);
 	tcase_add_loop_test(t, divided_models, 0, LMD_LEN(parts));
 	suite_add_tcase(s, t);

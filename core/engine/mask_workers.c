@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "core/base/cpu_set.h"
 #include "core/base/thread.h"
 
 void lmi_engine_mask_workers_init(struct lmi_engine_mask_workers *w, uint32_t n_max,
@@ -75,6 +76,7 @@ static void *work(void *arg)
 	struct lmi_engine_mask_workers *w = arg;
 
 	lmi_thread_begin("mask", LMI_THREAD_ORDINARY);
+	lmi_cpu_set_unbind(); /* the engine's thread may have one processor */
 	(void)pthread_mutex_lock(&w->lock);
 	while (!w->stops) {
 		if (w->queued)

@@ -7,7 +7,8 @@
 
 uint64_t lmi_engine_memory_sum(const struct lmi_engine_memory *m)
 {
-	return m->copied + m->weights + m->adapters + m->tower + m->sequences + m->step + m->results;
+	return m->copied + m->weights + m->adapters + m->tower + m->draft + m->sequences + m->step +
+	       m->results;
 }
 
 enum lmd_status lmi_engine_memory_check(const struct lmi_engine_memory *m, const char *device,
@@ -19,11 +20,11 @@ enum lmd_status lmi_engine_memory_check(const struct lmi_engine_memory *m, const
 		return LMD_OK;
 	return lmd_fail(err, LMD_NOMEM,
 			"%s%sneeds %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
-			"step %llu, vision tower %llu), but only %llu MiB are available",
+			"step %llu, vision tower %llu, draft model %llu), but only %llu MiB are available",
 			n_device > 1 ? device : "", n_device > 1 ? ": " : "",
 			(unsigned long long)(need >> 20), (unsigned long long)(m->sequences >> 20),
 			(unsigned long long)((m->copied + m->weights + m->adapters) >> 20),
 			(unsigned long long)((m->step + m->results) >> 20),
-			(unsigned long long)(m->tower >> 20),
+			(unsigned long long)(m->tower >> 20), (unsigned long long)(m->draft >> 20),
 			(unsigned long long)(m->budget >> 20));
 }

@@ -196,16 +196,21 @@ static enum lmd_status choose_ctx(struct lmi_engine_memory_plan *out,
 	uint32_t lo = 0, hi;
 	struct lmi_engine_memory_plan p;
 	enum lmd_status st;
+	bool limited;
 
 	n_ctx = n_ctx ? n_ctx : CTX_UNKNOWN;
 	if (n_ctx > CTX_MAX && !in->n_ctx)
 		n_ctx = CTX_MAX;
+	limited = !in->n_ctx && in->max_ctx && n_ctx > in->max_ctx;
+	if (limited)
+		n_ctx = in->max_ctx;
 	if (n_ctx > CTX_MAX)
 		return lmd_fail(err, LMD_INVALID, "context length %u exceeds the limit of %u",
 				n_ctx, CTX_MAX);
 	st = try_ctx(&p, in, n_ctx, n_full, err);
 	if (st == LMD_OK && fits(&p, in, 1)) {
 		*out = p;
+		out->cut = limited;
 		return LMD_OK;
 	}
 	if (st != LMD_OK && st != LMD_NOMEM)

@@ -21,6 +21,7 @@ struct lmi_engine_memory_plan_in {
 	uint32_t n_seq;	    /* sequences at a time */
 	uint32_t n_batch;   /* rows of a step */
 	uint32_t n_ctx;	    /* requested; 0 = what the model was trained for, or what fits */
+	uint32_t max_ctx;   /* limit of what is chosen if n_ctx is 0; 0 = none */
 	uint64_t kv_tokens; /* tokens of all sequences together; 0 = n_seq full contexts */
 	uint64_t budget;    /* limit in bytes for the memory of sequences */
 	/* several devices: limit of each one, and where each cache is; NULL: one device */

@@ -7,9 +7,11 @@
 #ifndef LLAMAD_CORE_ENGINE_OBSERVE_H
 #define LLAMAD_CORE_ENGINE_OBSERVE_H
 
+#include "core/base/team.h"
 #include "core/checkpoint/imatrix/imatrix.h"
 #include "core/engine/engine.h"
 #include "llamad/backend.h"
+#include "llamad/op.h"
 
 /* Runs all sequences of an evaluation in one step (an encoder's rows in a step before) and calls fn
  * for the result of each op. The engine must have been opened with keep_values, unless fn uses a
@@ -28,5 +30,20 @@ enum lmd_status lmi_engine_observe(struct lmi_engine *e, const struct lmi_engine
 enum lmd_status lmi_engine_importance_add(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
 					  bool with_head, struct lmi_imatrix *m,
 					  struct lmd_error *err);
+
+/* ---- where the time of steps goes ---- */
+
+struct lmi_engine_times {
+	/* by enum lmd_op_code: how often such operations ran, and how long, in plans that exist; zeros for
+	 * backends that do not measure it */
+	struct {
+		uint64_t n_run, ns;
+	} op[LMD_N_OP + 1];
+	struct lmi_team_times team; /* of the first device, unless it is in another process */
+};
+
+/* Starts to measure how long threads wait for each other, from zero. */
+void lmi_engine_measure(struct lmi_engine *e);
+void lmi_engine_times(const struct lmi_engine *e, struct lmi_engine_times *out);
 
 #endif /* LLAMAD_CORE_ENGINE_OBSERVE_H */

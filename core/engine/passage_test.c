@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/engine/engine_impl.h"
 #include "llamad/model.h"
@@ -19,7 +18,7 @@
 #define N_TAIL 150u
 
 static struct story_env env;
-static char paths[LMT_NEXTN + 1][256], flat[256];
+static const char *flat, *paths[LMT_N_TINY];
 
 static void setup(void)
 {
@@ -28,23 +27,15 @@ static void setup(void)
 
 	story_env_init(&env, "passage");
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "late=1,seed=3", 1), 0);
-	for (int k = 0; k <= LMT_NEXTN; k++) {
-		snprintf(paths[k], sizeof(paths[k]), "%s/core/engine/passage.%d.%d.gguf",
-			 lmd_build_dir(), k, (int)getpid());
-		lmt_tiny_write((enum lmt_tiny)k, env.seed, paths[k]);
-	}
-	snprintf(flat, sizeof(flat), "%s/core/engine/passage.flat.%d.gguf", lmd_build_dir(),
-		 (int)getpid());
+	for (int k = LMT_WINDOW; k <= LMT_HYBRID; k++)
+		paths[k] = story_model(&env, (enum lmt_tiny)k);
 	lmt_tiny_keys = one_layer;
-	lmt_tiny_write(LMT_FULL, env.seed, flat);
+	flat = story_model(&env, LMT_FULL);
 	lmt_tiny_keys = NULL;
 }
 
 static void teardown(void)
 {
-	for (int k = 0; k <= LMT_NEXTN; k++)
-		(void)remove(paths[k]);
-	(void)remove(flat);
 	unsetenv("LLAMAD_EMU");
 	story_env_fini(&env);
 }
@@ -62,8 +53,7 @@ static struct lmi_engine *engine(const char *path, const char *backend, uint32_t
 
 static uint32_t put(lmd_token *v, uint32_t at, uint32_t n, uint64_t *rnd)
 {
-	for (uint32_t i = 0; i < n; i++)
-		v[at + i] = (lmd_token)(lmd_rand(rnd) % 95);
+	story_random_tokens(v + at, n, rnd);
 	return at + n;
 }
 
@@ -173,10 +163,9 @@ END_TEST
  * bitwise. A passage that is too short is computed. */
 START_TEST(nobody_finds_moved_rows)
 {
-	struct lmi_engine *e = engine(paths[LMT_FULL], "ref", LMD_DTYPE_F32, true);
-	struct lmi_engine *plain = engine(paths[LMT_FULL], "ref", LMD_DTYPE_F32, false);
+	struct lmi_engine *e = engine(env.path, "ref", LMD_DTYPE_F32, true);
+	struct lmi_engine *plain = engine(env.path, "ref", LMD_DTYPE_F32, false);
 	struct lmi_engine_generate cmd;
-	struct lmi_engine_stats st;
 	struct story got, want;
 	uint64_t rnd = env.seed;
 	lmd_token v[256], w[256];
@@ -211,10 +200,7 @@ START_TEST(nobody_finds_moved_rows)
 	got = story_generate(e, &cmd);
 	ck_assert_str_eq(got.text, want.text);
 	ck_assert_uint_le(got.last.u.done.n_cached, 2 * PAGE);
-	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.step_allocs, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+	ck_assert_uint_eq(story_check_idle(e).step_allocs, 0);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -255,11 +241,9 @@ START_TEST(beside_others)
 			expect_same(&s[i], &want, 1e-4);
 		}
 	}
-	lmi_engine_stats(e, &st);
+	st = story_check_idle(e);
 	ck_assert_uint_eq(st.step_allocs, 0);
 	ck_assert_uint_gt(st.n_shared_rows, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -298,7 +282,7 @@ END_TEST
 /* A durable stream has the same bytes after a restart, so it cannot depend on what the cache had. */
 START_TEST(not_durable)
 {
-	struct lmi_engine *e = engine(paths[LMT_FULL], "ref", LMD_DTYPE_F32, true);
+	struct lmi_engine *e = engine(env.path, "ref", LMD_DTYPE_F32, true);
 	struct lmi_engine_generate cmd = story_command(1, hello, 5, 2);
 	struct lmd_error err;
 

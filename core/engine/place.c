@@ -329,6 +329,8 @@ static bool is_roomy(const struct lmi_inst *inst)
 	uint32_t want = inst->desc.n_ctx_train;
 
 	want = want && want < AUTO_CTX ? want : AUTO_CTX;
+	if (inst->max_ctx && inst->max_ctx < want)
+		want = inst->max_ctx;
 	return !inst->sizes->cut || inst->sizes->n_ctx >= want;
 }
 
@@ -363,6 +365,7 @@ enum lmd_status lmi_engine_place_choose(struct lmi_inst *inst,
 	if (inst->desc.n_cache > LMI_ENGINE_MAX_CACHE)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%u caches exceed the limit of %d",
 				inst->desc.n_cache, LMI_ENGINE_MAX_CACHE);
+	p->fixed = false;
 	st = count_layers(inst, &p->n_layer, err);
 	if (st != LMD_OK)
 		return st;

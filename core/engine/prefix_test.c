@@ -4,7 +4,6 @@
  * have the bits of those without a cache, on every kind of model; and when memory runs out. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "tests/generation_fixture.h"
@@ -14,29 +13,18 @@
 #define N_PROMPT 100
 
 static struct story_env env;
-static char paths[LMT_N_TINY][256];
+static const char *paths[LMT_N_TINY];
 
 static void setup(void)
 {
 	story_env_init(&env, "prefix");
-	for (int k = 0; k < LMT_N_TINY; k++) {
-		snprintf(paths[k], sizeof(paths[k]), "%s/core/engine/prefix.%d.%d.gguf",
-			 lmd_build_dir(), k, (int)getpid());
-		lmt_tiny_write((enum lmt_tiny)k, env.seed, paths[k]);
-	}
+	for (int k = 0; k < LMT_N_TINY; k++)
+		paths[k] = story_model(&env, (enum lmt_tiny)k);
 }
 
 static void teardown(void)
 {
-	for (int k = 0; k < LMT_N_TINY; k++)
-		(void)remove(paths[k]);
 	story_env_fini(&env);
-}
-
-static void random_prompt(lmd_token *v, uint32_t n, uint64_t *rnd)
-{
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = (lmd_token)(lmd_rand(rnd) % 95);
 }
 
 static struct lmi_engine *uncached(void)
@@ -45,16 +33,6 @@ static struct lmi_engine *uncached(void)
 
 	o.inst.no_prefix_cache = true;
 	return story_engine(&o);
-}
-
-static void expect_all_free(struct lmi_engine *e)
-{
-	struct lmi_engine_stats st;
-
-	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
 }
 
 /* A conversation in which each turn continues the last one: each token is computed once. _i: with
@@ -90,7 +68,7 @@ START_TEST(a_conversation_of_20_turns)
 	ck_assert_uint_eq(b.n_row + b.n_shared_rows, a.n_row);
 	ck_assert_uint_eq(b.step_allocs, 0);
 	ck_assert_uint_eq(b.n_hit, 19);
-	expect_all_free(cached);
+	(void)story_check_idle(cached);
 	lmi_engine_fini(cached);
 	lmi_engine_fini(plain);
 }
@@ -107,7 +85,7 @@ START_TEST(a_prompt_is_computed_once)
 	lmd_token v[N_PROMPT];
 	uint64_t rnd = env.seed;
 
-	random_prompt(v, N_PROMPT, &rnd);
+	story_random_tokens(v, N_PROMPT, &rnd);
 	cmd = story_command(1, v, N_PROMPT, 10);
 	want = story_generate(plain, &cmd);
 	/* four answers to a new prompt */
@@ -131,7 +109,7 @@ START_TEST(a_prompt_is_computed_once)
 	ck_assert_uint_eq(st.n_row, N_PROMPT + 4 + 5 * 9);
 	ck_assert_uint_eq(st.n_hit, 4);
 	ck_assert_uint_eq(st.n_started, 5);
-	expect_all_free(e);
+	(void)story_check_idle(e);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -157,7 +135,7 @@ START_TEST(who_shares)
 		cmd.flags |= cases[i].flags;
 		ck_assert_uint_eq(story_generate(e, &cmd).last.u.done.n_cached, cases[i].n_cached);
 	}
-	expect_all_free(e);
+	(void)story_check_idle(e);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -208,7 +186,7 @@ START_TEST(memory_runs_out)
 
 	o.inst.kv_tokens = 256;
 	e = story_engine(&o);
-	random_prompt(base, 200, &rnd);
+	story_random_tokens(base, 200, &rnd);
 	for (uint32_t i = 0; i < 60; i++) {
 		uint32_t n = 2 + (uint32_t)(lmd_rand(&rnd) % 190), n_cmd = 1 + i % 3;
 		struct story s[3] = {0};
@@ -218,7 +196,7 @@ START_TEST(memory_runs_out)
 			struct lmi_engine_generate cmd = story_command(k + 1, v[k], n, 20);
 			uint32_t same = (uint32_t)(lmd_rand(&rnd) % 200);
 
-			random_prompt(v[k], 200, &rnd);
+			story_random_tokens(v[k], 200, &rnd);
 			memcpy(v[k], base, same * sizeof(base[0]));
 			ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
 		}
@@ -235,7 +213,7 @@ START_TEST(memory_runs_out)
 	       (unsigned long long)st.n_hit, (unsigned long long)st.n_started,
 	       (unsigned long long)st.n_shared_rows, (unsigned long long)st.n_page_evicted);
 	ck_assert(st.n_hit > 20 && st.n_page_evicted > 20 && !st.step_allocs);
-	expect_all_free(e);
+	(void)story_check_idle(e);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -270,11 +248,11 @@ START_TEST(a_pinned_prompt_stays)
 		uint32_t pinned;
 
 		e = story_engine(&o);
-		random_prompt(v, 48, &rnd);
+		story_random_tokens(v, 48, &rnd);
 		pinned = ask(e, v, 48, 1, pin_ns).last.u.done.n_pinned;
 		ck_assert_uint_eq(pinned > 0, pin_ns > 0);
 		for (int i = 0; i < 10; i++) {
-			random_prompt(w, 200, &rnd);
+			story_random_tokens(w, 200, &rnd);
 			ck_assert_uint_eq(ask(e, w, 200, 2, 0).last.u.done.n_pinned, 0);
 		}
 		lmi_engine_stats(e, &st);
@@ -286,7 +264,7 @@ START_TEST(a_pinned_prompt_stays)
 			ck_assert_uint_eq(st.n_pinned, 0);
 			ck_assert_uint_eq(s.last.u.done.n_cached, 0);
 		}
-		expect_all_free(e);
+		(void)story_check_idle(e);
 		lmi_engine_fini(e);
 	}
 }
@@ -307,7 +285,7 @@ START_TEST(pins_have_bounds)
 		lmd_token v[240];
 		struct story s;
 
-		random_prompt(v, 240, &rnd);
+		story_random_tokens(v, 240, &rnd);
 		s = ask(e, v, 240, i, hour);
 		cmd = story_command(1, v, 240, 2);
 		ck_assert_str_eq(s.text, story_generate(plain, &cmd).text);
@@ -316,7 +294,7 @@ START_TEST(pins_have_bounds)
 		ck_assert_uint_le(st.n_pinned, st.n_page[0]);
 	}
 	ck_assert_uint_gt(st.n_pinned, 0);
-	expect_all_free(e);
+	(void)story_check_idle(e);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -330,7 +308,7 @@ START_TEST(where_a_prefix_breaks)
 	uint64_t rnd = env.seed + 4;
 	lmd_token v[N_PROMPT];
 
-	random_prompt(v, N_PROMPT, &rnd);
+	story_random_tokens(v, N_PROMPT, &rnd);
 	ck_assert_uint_eq(ask(e, v, N_PROMPT, 1, 0).last.u.done.broke_at, 0);
 	ck_assert_uint_eq(ask(e, v, N_PROMPT, 1, 0).last.u.done.broke_at, N_PROMPT);
 	for (uint32_t at = 1; at < N_PROMPT - 1; at += 7) {
@@ -378,14 +356,14 @@ START_TEST(shared_rows_have_the_same_bits)
 	e = story_engine(&o);
 	o.inst.no_prefix_cache = true;
 	plain = story_engine(&o);
-	random_prompt(base, 200, &rnd);
+	story_random_tokens(base, 200, &rnd);
 	for (uint32_t i = 0; i < 100; i++) {
 		uint32_t n = 2 + (uint32_t)(lmd_rand(&rnd) % 190);
 		uint32_t same = (uint32_t)(lmd_rand(&rnd) % 200);
 		struct lmt_rows x, y;
 		lmd_token v[200];
 
-		random_prompt(v, 200, &rnd);
+		story_random_tokens(v, 200, &rnd);
 		memcpy(v, base, same * sizeof(v[0]));
 		if (i % 5 == 4)
 			memcpy(base, v, sizeof(v));
@@ -405,7 +383,7 @@ START_TEST(shared_rows_have_the_same_bits)
 	       (unsigned long long)b.n_row);
 	ck_assert_uint_eq(a.n_row + a.n_shared_rows, b.n_row);
 	ck_assert_uint_gt(a.n_hit, 3);
-	expect_all_free(e);
+	(void)story_check_idle(e);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }

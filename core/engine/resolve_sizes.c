@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
 #include "core/base/arena.h"
+#include "core/engine/draft_model.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/plan/model_check.h"
@@ -166,22 +167,28 @@ uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_
 	return inst->available > slack ? inst->available - slack : 1;
 }
 
-/* Of a device's own memory 4 MiB and 1/128 of it stay free: for page tables, copies of step blocks,
- * what a backend keeps for each plan, and what a driver takes later. */
-static uint64_t margin(const struct lmi_inst_device *d)
+/* Returns what a second instance will take of a device. */
+static uint64_t second_on(const struct lmi_inst *inst, enum lmi_inst_second which,
+			  const struct lmi_inst_device *d)
 {
-	return (4ull << 20) + d->info->memory_bytes / 128;
-}
-
-/* Returns what the vision tower will take of a device. */
-static uint64_t tower_on(const struct lmi_inst *inst, const struct lmi_inst_device *d)
-{
+	const struct lmi_inst_need *need = &inst->second_needs[which];
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < inst->n_tower_need; i++)
-		if (!strcmp(inst->tower_needs[i].name, d->name))
-			sum += lmi_engine_memory_sum(&inst->tower_needs[i].memory);
+	for (uint32_t i = 0; i < need->n_device; i++)
+		if (!strcmp(need->devices[i].name, d->name))
+			sum += lmi_engine_memory_sum(&need->devices[i].memory);
 	return sum;
+}
+
+/* Of a device's own memory LMI_INST_MARGIN bytes for each instance and 1/128 of it stay free: for page tables, copies
+ * of step blocks, what a backend keeps for each plan, and what a driver takes later. */
+static uint64_t margin(const struct lmi_inst *inst, const struct lmi_inst_device *d)
+{
+	uint64_t n = 1;
+
+	for (int i = 0; i < LMI_INST_N_SECOND; i++)
+		n += second_on(inst, i, d) > 0;
+	return n * LMI_INST_MARGIN + d->info->memory_bytes / 128;
 }
 
 /* Sets the budget of each device. Files that are read into memory count on the first device in host
@@ -199,13 +206,16 @@ static void set_budgets(struct lmi_inst *inst, const struct lmi_engine_model_opt
 		uint64_t have = inst->available, rest;
 
 		d->estimate = (struct lmi_engine_memory){.adapters = inst->estimate.adapters,
-							 .tower = tower_on(inst, d)};
+							 .tower = second_on(inst, LMI_INST_TOWER, d),
+							 .draft = second_on(inst, LMI_INST_DRAFT, d)};
 		if (lmi_inst_device_in_host_memory(d)) {
 			/* Mapped files should stay in memory as well, so they reduce the available
 			 * memory; a configured limit counts only memory that cannot be read
 			 * again. */
 			rest = o->memory_limit ? 0
-					       : SLACK_BYTES + inst->estimate.file + inst->tower_file;
+					       : SLACK_BYTES + inst->estimate.file +
+							 inst->second_needs[LMI_INST_TOWER].file +
+							 inst->second_needs[LMI_INST_DRAFT].file;
 			if (!o->memory_limit && d->free_bytes < have)
 				have = d->free_bytes; /* other models are being loaded */
 			if (!counted)
@@ -213,7 +223,7 @@ static void set_budgets(struct lmi_inst *inst, const struct lmi_engine_model_opt
 			counted = true;
 			d->estimate.budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
 		} else {
-			rest = margin(d);
+			rest = margin(inst, d);
 			have = d->free_bytes;
 			have = have > rest ? have - rest : 0;
 			d->estimate.budget =
@@ -227,7 +237,7 @@ static void sum_up(struct lmi_inst *inst)
 {
 	struct lmi_engine_memory *m = &inst->estimate;
 
-	m->weights = m->step = m->results = m->budget = m->tower = 0;
+	m->weights = m->step = m->results = m->budget = m->tower = m->draft = 0;
 	for (uint32_t i = 0; i < inst->n_device; i++) {
 		const struct lmi_engine_memory *d = &inst->devices[i].estimate;
 
@@ -235,6 +245,7 @@ static void sum_up(struct lmi_inst *inst)
 		m->step += d->step;
 		m->results += d->results;
 		m->tower += d->tower;
+		m->draft += d->draft;
 		m->budget = d->budget > UINT64_MAX - m->budget ? UINT64_MAX : m->budget + d->budget;
 	}
 }
@@ -247,6 +258,7 @@ static enum lmd_status make_plan(struct lmi_inst *inst, const struct lmi_engine_
 	struct lmi_engine_memory_plan_in in = {.desc = &inst->desc,
 					       .page_tokens = inst->page_tokens,
 					       .n_ctx = o->n_ctx,
+					       .max_ctx = inst->max_ctx,
 					       .kv_tokens = o->kv_tokens,
 					       .share = o->share_kv,
 					       .k_dtype = inst->k_dtype,
@@ -302,6 +314,21 @@ enum lmd_status lmi_inst_fit(struct lmi_inst *inst, const struct lmi_engine_mode
 	return st;
 }
 
+static enum lmd_status claim_on(struct lmi_inst *inst, struct lmi_inst_device *d, bool check,
+				struct lmd_error *err)
+{
+	const struct lmi_engine_memory *m = &d->estimate;
+	const uint64_t seconds[LMI_INST_N_SECOND] = {[LMI_INST_TOWER] = m->tower, [LMI_INST_DRAFT] = m->draft};
+	enum lmd_status st = lmi_engine_device_claim(inst->set, d->open, &d->claim,
+						     lmi_engine_memory_sum(m) - m->tower - m->draft, true,
+						     check, err);
+
+	for (int i = 0; i < LMI_INST_N_SECOND && st == LMD_OK; i++)
+		st = lmi_engine_device_claim(inst->set, d->open, &d->second_claims[i], seconds[i], true, check,
+					     err);
+	return st;
+}
+
 /* Reserves the memory, so that no other model is promised it. */
 static enum lmd_status claim(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 			     struct lmd_error *err)
@@ -310,23 +337,17 @@ static enum lmd_status claim(struct lmi_inst *inst, const struct lmi_engine_mode
 
 	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++) {
 		struct lmi_inst_device *d = &inst->devices[i];
-		bool check = !o->memory_limit || !lmi_inst_device_in_host_memory(d);
 
-		st = lmi_engine_device_claim(inst->set, d->open, &d->claim,
-					     lmi_engine_memory_sum(&d->estimate) - d->estimate.tower, true,
-					     check, err);
-		if (st == LMD_OK)
-			st = lmi_engine_device_claim(inst->set, d->open, &d->tower_claim, d->estimate.tower,
-						     true, check, err);
+		st = claim_on(inst, d, !o->memory_limit || !lmi_inst_device_in_host_memory(d), err);
 	}
 	return st;
 }
 
-void lmi_inst_drop_tower_claims(struct lmi_inst *inst)
+void lmi_inst_drop_claims(struct lmi_inst *inst, enum lmi_inst_second which)
 {
 	for (uint32_t i = 0; i < inst->n_device; i++)
 		(void)lmi_engine_device_claim(inst->set, inst->devices[i].open,
-					      &inst->devices[i].tower_claim, 0, false, false, NULL);
+					      &inst->devices[i].second_claims[which], 0, false, false, NULL);
 }
 
 static void log_sizes(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
@@ -386,7 +407,8 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 		return lmd_fail(err, LMD_NOMEM, "no memory for the sizes of a model");
 	st = lmi_engine_place_create(inst, o, err);
 	if (st == LMD_OK)
-		st = lmi_engine_place_choose(inst, o, err);
+		st = o->draft_path && !lmi_engine_draft_is_own(o) ? lmi_engine_draft_fit(inst, o, err)
+								  : lmi_engine_place_choose(inst, o, err);
 	if (st == LMD_OK && inst->sizes->n_ctx != o->n_ctx)
 		st = describe(inst, o, inst->sizes->n_ctx, err);
 	if (st == LMD_OK && !inst->only_estimate)

@@ -235,17 +235,6 @@ START_TEST(resumed_is_undisturbed)
 }
 END_TEST
 
-static uint64_t rows_of(struct lmi_engine *e)
-{
-	struct lmi_engine_stats st;
-
-	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
-	return st.n_row;
-}
-
 /* A generation that is paused after any of its tokens has the answer of one that is not. Without others its
  * rows stay; otherwise they are computed again. _i: the law, on ref and on a device with queues */
 START_TEST(paused_is_undisturbed)
@@ -265,17 +254,17 @@ START_TEST(paused_is_undisturbed)
 	o.inst.kv_tokens = 256;
 	e = story_engine(&o);
 	run(e, law, &stop, NULL, 0, undisturbed, &whole);
-	n_row = rows_of(e);
+	n_row = story_check_idle(e).n_row;
 	run(e, law, &stop, NULL, 0, undisturbed, &whole);
-	n_row = rows_of(e) - n_row;
+	n_row = story_check_idle(e).n_row - n_row;
 	for (uint32_t at = 0; at <= whole.s.n_tokens; at += 3)
 		for (int k = 0; k < 2; k++) {
 			struct pause pause = {.at = at, .disturb = k && !law->n_ctx};
 
-			n_more = rows_of(e);
+			n_more = story_check_idle(e).n_row;
 			run(e, law, &stop, NULL, 0, pause, &paused);
 			compare(law, &whole, &paused, 0);
-			n_more = rows_of(e) - n_more;
+			n_more = story_check_idle(e).n_row - n_more;
 			/* the prompt is found in the cache */
 			if (!k && at && !law->n_draft)
 				ck_assert_msg(n_more <= n_row + 1, "%s: %u rows, not %u", law->name,
@@ -305,7 +294,7 @@ START_TEST(paused_ends)
 			ck_assert_int_eq(lmi_engine_pause(e, 7, true), LMD_OK);
 		while (lmi_engine_step(e) == LMI_ENGINE_STEP_RAN)
 			;
-		(void)rows_of(e);
+		(void)story_check_idle(e);
 		while (lmi_engine_poll(e, &ev))
 			n_event++;
 		(void)lmi_engine_step(e);
@@ -319,7 +308,7 @@ START_TEST(paused_ends)
 		while (lmi_engine_poll(e, &ev))
 			n += ev.kind == LMI_ENGINE_EV_CANCELLED;
 		ck_assert_uint_eq(n, (uint32_t)round + 1);
-		(void)rows_of(e);
+		(void)story_check_idle(e);
 	}
 	ck_assert_uint_gt(n_event, 6);
 	lmi_engine_fini(e);

@@ -17,32 +17,22 @@
 #define N_MAX 200
 
 static struct story_env env;
-static char paths[LMT_N_TINY][256], file[280];
+static const char *paths[LMT_N_TINY];
+static char file[280];
 
 static void setup(void)
 {
 	story_env_init(&env, "saved");
-	for (int k = 0; k < LMT_N_TINY; k++) {
-		snprintf(paths[k], sizeof(paths[k]), "%s/core/engine/saved.%d.%d.gguf",
-			 lmd_build_dir(), k, (int)getpid());
-		lmt_tiny_write((enum lmt_tiny)k, env.seed, paths[k]);
-	}
+	for (int k = 0; k < LMT_N_TINY; k++)
+		paths[k] = story_model(&env, (enum lmt_tiny)k);
 	snprintf(file, sizeof(file), "%s/core/engine/saved.%d.session", lmd_build_dir(),
 		 (int)getpid());
 }
 
 static void teardown(void)
 {
-	for (int k = 0; k < LMT_N_TINY; k++)
-		(void)remove(paths[k]);
 	(void)remove(file);
 	story_env_fini(&env);
-}
-
-static void random_prompt(lmd_token *v, uint32_t n, uint64_t *rnd)
-{
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = (lmd_token)(lmd_rand(rnd) % 95);
 }
 
 /* Runs until the final event of a transfer. */
@@ -114,13 +104,7 @@ static uint32_t find(struct lmi_engine *e, const lmd_token *v, uint32_t n)
 
 static void expect_all_free(struct lmi_engine *e)
 {
-	struct lmi_engine_stats st;
-
-	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
-	ck_assert_uint_eq(st.step_allocs, 0);
+	ck_assert_uint_eq(story_check_idle(e).step_allocs, 0);
 }
 
 static struct lmt_rows eval_last(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool cache)
@@ -197,7 +181,7 @@ static void one_law(int place, int kind, uint64_t *rnd)
 	struct lmd_error err;
 	uint64_t bytes, before;
 
-	random_prompt(v, N_MAX, rnd);
+	story_random_tokens(v, N_MAX, rnd);
 	lmi_free(eval_last(a, v, n, true).v);
 	s = save(a, v, n, 0);
 	ck_assert_uint_eq(s->n_token, n);
@@ -292,7 +276,7 @@ START_TEST(pages_in_pieces)
 	ck_assert_int_eq(lmi_engine_saved_layout(a, &layout, NULL), LMD_OK);
 	pt = layout.page_tokens;
 	ck_assert_uint_gt(N_MAX / pt, 3);
-	random_prompt(v, N_MAX, &rnd);
+	story_random_tokens(v, N_MAX, &rnd);
 	for (uint32_t to = pt + 1; to < N_MAX; to += pt) {
 		/* states are kept where a text ends */
 		lmi_free(eval_last(a, v, to - to % pt, true).v);
@@ -343,7 +327,7 @@ START_TEST(copied_bytes)
 
 	ck_assert_int_eq(lmi_engine_saved_layout(e, &layout, NULL), LMD_OK);
 	n = N_MAX - N_MAX % layout.page_tokens;
-	random_prompt(v, N_MAX, &rnd);
+	story_random_tokens(v, N_MAX, &rnd);
 	lmi_free(eval_last(e, v, N_MAX, true).v);
 	for (uint32_t skip = 0; skip <= n; skip += layout.page_tokens) {
 		const struct lmi_engine_save cmd = {.id = 77,
@@ -467,7 +451,7 @@ START_TEST(beside_generations)
 		struct story have = {0}, want;
 		bool ended = false;
 
-		random_prompt(v, n, &rnd);
+		story_random_tokens(v, n, &rnd);
 		want = story_generate(plain, &cmd);
 		(void)story_generate(e, &cmd);
 		s = save(e, v, n, 0);
@@ -476,7 +460,7 @@ START_TEST(beside_generations)
 				lmd_token w[N_MAX];
 				struct lmi_engine_generate other = story_command(1, w, N_MAX, 2);
 
-				random_prompt(w, N_MAX, &rnd);
+				story_random_tokens(w, N_MAX, &rnd);
 				(void)story_generate(e, &other);
 			}
 		ck_assert_int_eq(lmi_engine_restore(e, &r, s, NULL), LMD_OK);

@@ -9,7 +9,7 @@
 #ifndef LLAMAD_CORE_ENGINE_SECOND_INSTANCE_H
 #define LLAMAD_CORE_ENGINE_SECOND_INSTANCE_H
 
-#include "core/engine/engine.h"
+#include "core/engine/instance.h"
 
 struct lmi_engine_second_opts {
 	struct lmi_engine_model_opts opts;
@@ -21,5 +21,11 @@ struct lmi_engine_second_opts {
 void lmi_engine_second_opts_init(struct lmi_engine_second_opts *out,
 				 const struct lmi_engine_model_opts *first,
 				 struct lmi_engine_devices *set, const char *path, const char *what);
+
+/* Estimates what a second instance of inst will take, and notes it there as the need of `which`; nothing after an
+ * error. o: as it will be opened; label: of the first one, whose processes are used for this. Blocks on the disk. */
+enum lmd_status lmi_engine_second_measure(struct lmi_inst *inst, enum lmi_inst_second which,
+					  const struct lmi_engine_second_opts *o, const char *label,
+					  struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_SECOND_INSTANCE_H */

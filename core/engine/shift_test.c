@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/engine/constrain.h"
 #include "tests/generation_fixture.h"
@@ -17,29 +16,18 @@
 #define N_OUT	 60
 
 static struct story_env env;
-static char paths[LMT_N_TINY][256];
+static const char *paths[LMT_N_TINY];
 
 static void setup(void)
 {
 	story_env_init(&env, "shift");
-	for (int k = 0; k < LMT_N_TINY; k++) {
-		snprintf(paths[k], sizeof(paths[k]), "%s/core/engine/shift.%d.%d.gguf",
-			 lmd_build_dir(), k, (int)getpid());
-		lmt_tiny_write((enum lmt_tiny)k, env.seed, paths[k]);
-	}
+	for (int k = 0; k < LMT_N_TINY; k++)
+		paths[k] = story_model(&env, (enum lmt_tiny)k);
 }
 
 static void teardown(void)
 {
-	for (int k = 0; k < LMT_N_TINY; k++)
-		(void)remove(paths[k]);
 	story_env_fini(&env);
-}
-
-static void random_prompt(lmd_token *v, uint32_t n, uint64_t *rnd)
-{
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = (lmd_token)(lmd_rand(rnd) % 95);
 }
 
 /* What the tokens of a full context become when one more follows: written from the description. */
@@ -113,7 +101,6 @@ START_TEST(shifted_is_begun_with_what_is_left)
 	const char *backend = backends[_i / LMT_N_TINY];
 	struct lmi_engine *e, *plain;
 	uint64_t rnd = lmd_seed("shift law", 3) + (uint64_t)_i;
-	struct lmi_engine_stats st;
 	lmd_token v[N_PROMPT];
 
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "", 1), 0);
@@ -125,7 +112,7 @@ START_TEST(shifted_is_begun_with_what_is_left)
 		struct story s;
 		uint32_t n;
 
-		random_prompt(v, N_PROMPT, &rnd);
+		story_random_tokens(v, N_PROMPT, &rnd);
 		cmd.shift = true;
 		cmd.n_keep = cases[i].n_keep;
 		cmd.n_discard = cases[i].n_discard;
@@ -141,10 +128,7 @@ START_TEST(shifted_is_begun_with_what_is_left)
 		ck_assert_uint_gt(n, 1);
 		ck_assert_uint_eq(s.last.u.done.n_shift, n);
 	}
-	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.step_allocs, 0);
-	for (int g = 0; g < LMD_MAX_GROUP; g++)
-		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
+	ck_assert_uint_eq(story_check_idle(e).step_allocs, 0);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);
 }
@@ -164,7 +148,7 @@ START_TEST(answers_that_begin_alike)
 	o.inst.path = paths[LMT_FULL];
 	o.inst.kv_tokens = 2 * N_CTX;
 	e = story_engine(&o);
-	random_prompt(v, N_PROMPT, &rnd);
+	story_random_tokens(v, N_PROMPT, &rnd);
 	for (uint32_t i = 0; i < 3; i++) {
 		cmd[i] = story_command(i + 1, v, N_PROMPT, N_OUT - 7 * i);
 		cmd[i].shift = true;

@@ -30,12 +30,6 @@ static uint64_t rows_of(struct lmi_engine *e)
 	return st.n_row;
 }
 
-static void random_prompt(lmd_token *v, uint64_t *rnd)
-{
-	for (uint32_t i = 0; i < N_PROMPT; i++)
-		v[i] = (lmd_token)(lmd_rand(rnd) % 95);
-}
-
 static struct probe ask(struct lmi_engine *e, const lmd_token *v, uint64_t tenant)
 {
 	struct lmi_engine_generate cmd = story_command(1, v, N_PROMPT, 1);
@@ -79,8 +73,8 @@ static double probe_all(struct lmi_engine *e, uint64_t tenant, uint64_t *rnd, ui
 	for (uint32_t i = 0; i < N_PROBE; i++) {
 		bool known = lmd_rand(rnd) % 2;
 
-		random_prompt(secret, rnd);
-		random_prompt(other, rnd);
+		story_random_tokens(secret, N_PROMPT, rnd);
+		story_random_tokens(other, N_PROMPT, rnd);
 		(void)ask(e, secret, 1);
 		p[i] = ask(e, known ? secret : other, tenant);
 		p[i].known = known;

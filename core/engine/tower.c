@@ -117,27 +117,15 @@ void lmi_engine_tower_opts(struct lmi_engine_second_opts *out, const struct lmi_
 enum lmd_status lmi_engine_tower_measure(struct lmi_inst *target, const struct lmi_engine_model_opts *opts,
 					 struct lmd_error *err)
 {
-	struct lmi_engine_placement *where = lmi_alloc(1, sizeof(*where));
 	struct lmi_engine_second_opts o;
-	struct lmi_engine_memory m;
 	struct lmd_error why = {0};
-	uint32_t n_ctx;
 	enum lmd_status st;
 
-	if (!where)
-		return lmd_fail(err, LMD_NOMEM, "no memory for the placement of a vision tower");
 	lmi_engine_tower_opts(&o, opts, target->set);
-	o.opts.label = opts->label; /* its devices have the names of the model's, in processes that end here */
-	o.opts.memory_limit = 0;    /* whether it fits is seen when it is opened */
-	st = lmi_inst_estimate(&m, &n_ctx, where, &o.opts, &why);
-	for (uint32_t i = 0; st == LMD_OK && i < where->n_device; i++)
-		target->tower_needs[i] = where->devices[i];
-	target->n_tower_need = st == LMD_OK ? where->n_device : 0;
-	target->tower_file = st == LMD_OK ? m.file : 0;
-	lmi_free(where);
+	st = lmi_engine_second_measure(target, LMI_INST_TOWER, &o, opts->label, &why);
 	if (st == LMD_DEVICE || (st != LMD_OK && target->only_estimate && !opts->mmproj_optional))
 		return lmd_fail(err, st, "mmproj %.400s", why.text);
-	return LMD_OK;
+	return LMD_OK; /* what is wrong is reported when it is opened */
 }
 
 static enum lmd_status open_inst(struct lmi_engine_tower *t, struct lmi_inst *target,

@@ -320,66 +320,6 @@ START_TEST(the_end_of_a_worker_is_noticed)
 }
 END_TEST
 
-static struct lmi_engine_device_row row_of(struct lmi_engine_devices *set, const char *name)
-{
-	struct lmi_engine_device_row *rows = NULL, found = {0};
-	uint32_t n = 0;
-
-	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, NULL), LMD_OK);
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(rows[i].name, name))
-			found = rows[i];
-	lmi_free(rows);
-	ck_assert_str_eq(found.name, name);
-	return found;
-}
-
-/* A context that is chosen by memory leaves the tower what it needs, and both together take what was
- * estimated, within 3 %. */
-START_TEST(the_tower_is_part_of_the_fit)
-{
-	struct lmi_engine_opts o = story_opts(&env, 64);
-	struct lmi_engine_memory without, with;
-	struct lmi_engine_devices *set = NULL;
-	struct lmi_engine_device_row row;
-	uint32_t n_without, n_with;
-	struct lmi_engine *e = NULL;
-	struct lmd_error err;
-	uint64_t used, sum;
-
-	ck_assert_int_eq(lmi_engine_devices_create(&set, env.env.registry, env.env.host, &err), LMD_OK);
-	o.inst.devices = set;
-	o.inst.backend = "emu";
-	o.inst.n_ctx = 0;
-	n_without = LMT_CTX;
-	for (uint32_t mb = 64; mb && n_without == LMT_CTX; mb--) { /* the most that has too little for all */
-		char settings[32];
-
-		(void)snprintf(settings, sizeof(settings), "memory_mb=%u", mb);
-		ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
-		ck_assert_msg(lmi_engine_estimate(&without, &n_without, NULL, &o.inst, &err) == LMD_OK, "%s",
-			      err.text);
-	}
-	o.inst.mmproj_path = paths[LMT_TOWER_MLP];
-	ck_assert_msg(lmi_engine_estimate(&with, &n_with, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(without.tower, 0);
-	ck_assert_uint_gt(with.tower, 0);
-	ck_assert_uint_lt(n_with, n_without);
-	sum = lmi_engine_memory_sum(&with);
-	ck_assert_uint_le(sum, with.budget);
-	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(e->inst->n_ctx, n_with);
-	row = row_of(set, "emu0");
-	used = row.memory_total - row.memory_free;
-	ck_assert_uint_eq(row.memory_models, sum);
-	ck_assert_msg(used >= sum * 97 / 100 && used <= sum * 103 / 100 + (1u << 20), "estimated %llu, took %llu",
-		      (unsigned long long)sum, (unsigned long long)used);
-	lmi_engine_fini(e);
-	ck_assert_uint_eq(row_of(set, "emu0").memory_models, 0);
-	lmi_engine_devices_destroy(set);
-}
-END_TEST
-
 static void refuse_open(const char *mmproj, enum lmt_tiny kind, const char *text)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
@@ -474,7 +414,6 @@ int main(int argc, char **argv)
 	tcase_add_test(t, rows_are_kept_for_a_tenant);
 	tcase_add_test(t, ends_while_it_waits);
 	tcase_add_test(t, clients_take_turns);
-	tcase_add_test(t, the_tower_is_part_of_the_fit);
 	tcase_add_loop_test(t, the_end_of_a_worker_is_noticed, 0, 2);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, files_beside_models);

@@ -119,7 +119,7 @@ static void count_parts(void *arg, uint32_t part, uint32_t n_part)
 
 START_TEST(team)
 {
-	struct lmi_team_opts o = {3, 0, false, 0};
+	struct lmi_team_opts o = {.n = 3};
 	_Atomic uint32_t sum = 0;
 	struct lmd_team *t = NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The error message of a failed look-up: which folders were searched, and, the most informative
- * first, which objects would have matched but cannot run here, were removed, or were rejected. */
+ * The error message of a failed look-up: which objects match and why they cannot run here; if none does,
+ * which folders were searched, and which objects that might have matched were removed or rejected. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,24 @@ static bool offers(const struct lmi_plugin_object *o, uint32_t kind, const char 
 	return false;
 }
 
-/* Appends the reason why this object does not match, if its rank (0 = most informative) is
+/* Says why each object that offers the name cannot run here; returns false if there is none. */
+static bool say_cannot_run(struct text *t, const struct lmi_plugin_registry *r, uint32_t kind,
+			   const char *name, const char *shown)
+{
+	const struct lmi_plugin_entry *e = NULL;
+	uint32_t n = 0;
+
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next) {
+		if (o->state != LMI_PLUGIN_OBJECT_LOADED || !offers(o, kind, name, &e))
+			continue;
+		if (!n++)
+			say(t, "%s '%s': ", lmi_plugin_kind(kind)->word, shown);
+		say(t, "%s%s cannot run here: %s", n > 1 ? "; " : "", o->path, e->why);
+	}
+	return n > 0;
+}
+
+/* Appends the reason why this object does not match, if its rank (0 = more informative) is
  * `rank`. */
 static void say_reason(struct text *t, const struct lmi_plugin_object *o, uint32_t kind,
 		       const char *name, int rank)
@@ -49,21 +66,34 @@ static void say_reason(struct text *t, const struct lmi_plugin_object *o, uint32
 	const struct lmi_plugin_entry *e = NULL;
 
 	switch (o->state) {
-	case LMI_PLUGIN_OBJECT_LOADED:
-		if (rank == 0 && offers(o, kind, name, &e))
-			say(t, "; %s cannot run here: %s", o->path, e->why);
-		break;
 	case LMI_PLUGIN_OBJECT_RETIRED:
-		if (rank == 1 && offers(o, kind, name, &e))
+		if (rank == 0 && offers(o, kind, name, &e))
 			say(t, "; %s provided it: %s", o->path, o->reason);
 		break;
 	case LMI_PLUGIN_OBJECT_REJECTED:
-		if (rank == 2 && (!o->note.kinds || (o->note.kinds & LMD_KIND_BIT(kind))))
+		if (rank == 1 && (!o->note.kinds || (o->note.kinds & LMD_KIND_BIT(kind))))
 			say(t, "; %s was rejected: %s", o->path, o->reason);
 		break;
 	case LMI_PLUGIN_OBJECT_CHECKED:
+	case LMI_PLUGIN_OBJECT_LOADED: /* say_cannot_run */
 		break;
 	}
+}
+
+static void say_folders(struct text *t, const struct lmi_plugin_registry *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_dirs; i++) {
+		const struct lmi_plugin_dir *d = &r->dirs[i];
+
+		if (d->state == LMI_PLUGIN_DIR_DUPLICATE)
+			continue;
+		say(t, "%s%.120s%s%s%s", n++ ? ", " : "", d->path, *d->reason ? " (" : "", d->reason,
+		    *d->reason ? ")" : "");
+	}
+	if (!n)
+		say(t, "no folder");
 }
 
 enum lmd_status lmi_plugin_lookup_fail(const struct lmi_plugin_registry *r, uint32_t kind,
@@ -71,24 +101,16 @@ enum lmd_status lmi_plugin_lookup_fail(const struct lmi_plugin_registry *r, uint
 {
 	char buf[LMD_ERROR_TEXT], shown[49];
 	struct text t = {buf, sizeof(buf)};
-	uint32_t n = 0;
 
 	snprintf(shown, sizeof(shown), "%s", name);
 	for (char *c = shown; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	say(&t, "no plugin offers %s '%s'; looked in ", lmi_plugin_kind(kind)->word, shown);
-	for (uint32_t i = 0; i < r->n_dirs; i++) {
-		const struct lmi_plugin_dir *d = &r->dirs[i];
-
-		if (d->state == LMI_PLUGIN_DIR_DUPLICATE)
-			continue;
-		say(&t, "%s%.120s%s%s%s", n++ ? ", " : "", d->path, *d->reason ? " (" : "",
-		    d->reason, *d->reason ? ")" : "");
+	if (!say_cannot_run(&t, r, kind, name, shown)) {
+		say(&t, "no plugin offers %s '%s'; looked in ", lmi_plugin_kind(kind)->word, shown);
+		say_folders(&t, r);
 	}
-	if (!n)
-		say(&t, "no folder");
-	for (int rank = 0; rank < 3; rank++)
+	for (int rank = 0; rank < 2; rank++)
 		for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
 			say_reason(&t, o, kind, name, rank);
 	return lmd_fail(err, LMD_NOTFOUND, "%s", buf);

@@ -14,7 +14,8 @@
 #include "llamad/backend.h"
 
 enum lmi_worker_kind {
-	LMI_WORKER_HELLO = 1,	  /* lmi_worker_hello, texts: backend, folder of its plugin; fd: the page */
+	LMI_WORKER_HELLO = 1,	  /* lmi_worker_hello, texts: backend, folder of its plugin, cpus; fd: the
+				   * page */
 	LMI_WORKER_FILE,	  /* lmi_worker_memory; fd: a file to map, for reading */
 	LMI_WORKER_BUFFER,	  /* lmi_worker_memory; fd: memory to map; none: memory of the device */
 	LMI_WORKER_BUFFER_FREE,	  /* number */
@@ -51,9 +52,9 @@ enum lmi_worker_kind {
 struct lmi_worker_hello {
 	uint64_t abi; /* LMI_WORKER_ABI */
 	uint32_t index, n_thread, activations, attention, deterministic;
+	uint32_t n_thread_batch, strict, numa; /* struct lmi_team_threads */
 	uint32_t trust; /* enum lmi_plugin_trust */
 	uint32_t own_memory; /* 1: the device does not compute in host memory */
-	uint32_t reserved;
 	uint8_t digest[32]; /* of the plugin's file; zeros: it is linked into the program */
 };
 
@@ -94,6 +95,8 @@ struct lmi_worker_compile {
 struct lmi_worker_run {
 	uint64_t plan, block, block_at; /* numbers of the plan and of the buffer of the step block */
 	uint32_t n_in, n_out;
+	uint32_t n_row; /* of the step, for the choice of threads */
+	uint32_t reserved;
 };
 struct lmi_worker_binding {
 	struct lmd_binding binding;

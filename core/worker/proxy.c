@@ -126,7 +126,10 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 {
 	struct lmi_worker_hello hello = {.abi = LMI_WORKER_ABI,
 					 .index = o->params.index,
-					 .n_thread = o->params.n_thread,
+					 .n_thread = o->threads.n,
+					 .n_thread_batch = o->threads.n_many,
+					 .strict = o->threads.place.strict,
+					 .numa = (uint32_t)o->threads.place.numa,
 					 .activations = o->params.activations,
 					 .attention = o->params.attention,
 					 .deterministic = o->params.deterministic,
@@ -141,9 +144,15 @@ static enum lmd_status say_hello(struct lmi_worker_proxy *w, const struct lmi_wo
 	(void)lmi_worker_out_put(&w->link.out, &hello, sizeof(hello));
 	lmi_worker_out_text(&w->link.out, o->backend->f->name);
 	lmi_worker_out_text(&w->link.out, folder);
+	lmi_worker_out_text(&w->link.out, o->threads.place.cpus ? o->threads.place.cpus : "");
 	st = lmi_worker_ask_for(w, LMI_WORKER_HELLO, page_fd, NULL, 0, err);
 	lmi_worker_link_end(&w->link);
 	return st;
+}
+
+void lmi_worker_choose_threads(void *state, uint32_t n_row)
+{
+	((struct lmi_worker_proxy *)state)->n_row = n_row;
 }
 
 static void close_worker(void *state)
@@ -157,6 +166,9 @@ static void close_worker(void *state)
 	lmi_free(w->free_numbers);
 	w->free_numbers = NULL;
 	w->n_free = w->cap_free = 0;
+	lmi_free(w->regions);
+	w->regions = NULL;
+	w->n_region = w->cap_region = 0;
 	(void)pthread_mutex_destroy(&w->number_lock);
 	w->started = false;
 }
@@ -183,26 +195,43 @@ enum lmd_status lmi_worker_open(void *state, const struct lmi_worker_opts *o, st
 	return st;
 }
 
+/* Makes room for one more region. */
+static enum lmd_status grow_regions(struct lmi_worker_proxy *w, struct lmd_error *err)
+{
+	const uint32_t cap = w->cap_region ? w->cap_region * 2 : 16;
+	struct lmi_worker_region *more;
+
+	if (w->n_region < w->cap_region)
+		return LMD_OK;
+	more = lmi_realloc(w->regions, cap, sizeof(*more));
+	if (!more)
+		return lmd_fail(err, LMD_NOMEM, "worker: no memory for %u files", cap);
+	w->regions = more;
+	w->cap_region = cap;
+	return LMD_OK;
+}
+
 enum lmd_status lmi_worker_share(void *state, const void *ptr, uint64_t bytes, int fd, uint64_t at,
 				 struct lmd_error *err)
 {
 	struct lmi_worker_proxy *w = state;
-	struct lmi_worker_region *r = &w->regions[w->n_region];
-	struct lmi_worker_memory m = {.number = lmi_worker_number_take(w), .bytes = bytes, .at = at};
-	enum lmd_status st = LMD_OK;
+	struct lmi_worker_region r = {.ptr = ptr, .bytes = bytes, .file = LMI_WORKER_NONE};
+	enum lmd_status st = grow_regions(w, err);
 
-	if (w->n_region == LMI_WORKER_N_REGION)
-		return LMD_OK; /* weights there are copied */
-	*r = (struct lmi_worker_region){.ptr = ptr,
-					.bytes = bytes,
-					.file = fd < 0 ? LMI_WORKER_NONE : m.number};
-	if (fd >= 0) {
+	if (st == LMD_OK && fd >= 0) {
+		const struct lmi_worker_memory m = {
+			.number = lmi_worker_number_take(w), .bytes = bytes, .at = at};
+
+		r.file = m.number;
 		lmi_worker_link_begin(&w->link);
 		(void)lmi_worker_out_put(&w->link.out, &m, sizeof(m));
 		st = lmi_worker_ask_for(w, LMI_WORKER_FILE, fd, NULL, 0, err);
 		lmi_worker_link_end(&w->link);
+		if (st != LMD_OK)
+			lmi_worker_number_give(w, m.number);
 	}
-	w->n_region += st == LMD_OK;
+	if (st == LMD_OK)
+		w->regions[w->n_region++] = r;
 	return st;
 }
 

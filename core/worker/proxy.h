@@ -6,8 +6,6 @@
 
 #include "core/worker/link.h"
 
-#define LMI_WORKER_N_REGION 256
-
 /* Memory of this process where bytes of a file are, or others of a model. */
 struct lmi_worker_region {
 	const char *ptr;
@@ -19,12 +17,13 @@ struct lmi_worker_proxy {
 	struct lmi_worker_link link;
 	bool started;
 	bool own_memory; /* the device does not compute in host memory */
+	uint32_t n_row; /* of the next step; set by the thread that runs it */
 	pthread_mutex_t number_lock; /* for the following three */
 	uint64_t n_number;	     /* numbers of objects so far */
 	uint64_t *free_numbers;	     /* [n_free] those of them that no object has */
 	size_t n_free, cap_free;
-	struct lmi_worker_region regions[LMI_WORKER_N_REGION];
-	uint32_t n_region;
+	struct lmi_worker_region *regions; /* [n_region] */
+	uint32_t n_region, cap_region;
 	struct lmi_worker_out declared; /* the plan of the last DECLARE; under the link's lock */
 	struct lmd_error error;		/* of the last plan_run */
 };

@@ -123,7 +123,8 @@ enum lmd_status lmi_worker_plan_run(void *state, struct lmd_queue *q, struct lmd
 								 : LMI_WORKER_NONE,
 					   .block_at = step->offset,
 					   .n_in = n_in,
-					   .n_out = n_out};
+					   .n_out = n_out,
+					   .n_row = w->n_row};
 	enum lmd_status st;
 
 	(void)q;

@@ -148,22 +148,29 @@ static enum lmd_status find_backend(struct lmi_worker_serve *s, const struct lmi
 }
 
 static enum lmd_status open_device(struct lmi_worker_serve *s, const struct lmi_worker_hello *h,
-				   const char *backend, const char *folder, struct lmd_error *err)
+				   const char *backend, const char *folder, const char *cpus,
+				   struct lmd_error *err)
 {
-	const struct lmi_team_opts team = {.n = h->n_thread, .spin_ns = UINT32_MAX};
+	struct lmi_team_threads t = {.n = h->n_thread,
+				     .n_many = h->n_thread_batch,
+				     .place = {.cpus = cpus,
+					       .strict = h->strict,
+					       .numa = (enum lmi_cpu_numa)h->numa}};
 	struct lmd_open_params p = {.struct_size = sizeof(p),
 				    .index = h->index,
-				    .n_thread = h->n_thread,
 				    .activations = h->activations,
 				    .attention = h->attention,
 				    .deterministic = h->deterministic};
 	enum lmd_status st = find_backend(s, h, backend, folder, err);
 
-	if (st == LMD_OK && h->n_thread > 1)
-		st = lmi_team_create(&s->team, &team, err);
+	if (st == LMD_OK)
+		st = lmi_team_open(&s->team, &t, err);
 	if (st != LMD_OK)
 		return st;
+	t.place.cpus = NULL; /* the text is the message's */
+	s->threads = t;
 	p.team = s->team;
+	p.n_thread = lmi_team_size(s->team);
 	s->state = lmi_alloc(s->factory->f->state_bytes + 1, 1);
 	if (!s->state)
 		return lmd_fail(err, LMD_NOMEM, "worker: no memory for the state of a backend");
@@ -182,7 +189,7 @@ static enum lmd_status do_hello(struct lmi_worker_serve *s, struct lmi_worker_in
 {
 	struct lmd_arena *a = lmi_arena_create(0);
 	struct lmi_worker_hello h;
-	const char *backend, *folder;
+	const char *backend, *folder, *cpus;
 	enum lmd_status st = LMD_OK;
 
 	if (!a)
@@ -190,6 +197,7 @@ static enum lmd_status do_hello(struct lmi_worker_serve *s, struct lmi_worker_in
 	lmi_worker_in_read(in, &h, sizeof(h));
 	backend = lmi_worker_in_text(in, a);
 	folder = lmi_worker_in_text(in, a);
+	cpus = lmi_worker_in_text(in, a);
 	if (in->failed || h.abi != LMI_WORKER_ABI || s->page)
 		st = lmd_fail(err, LMD_INVALID,
 			      "worker: the program was replaced by another version; start it again");
@@ -198,7 +206,7 @@ static enum lmd_status do_hello(struct lmi_worker_serve *s, struct lmi_worker_in
 	if (st == LMD_OK)
 		st = lmi_host_create(&s->host, UINT64_MAX);
 	if (st == LMD_OK)
-		st = open_device(s, &h, backend, folder, err);
+		st = open_device(s, &h, backend, folder, cpus, err);
 	lmi_arena_destroy(a);
 	return st;
 }

@@ -4,6 +4,7 @@
 #ifndef LLAMAD_CORE_WORKER_SERVE_H
 #define LLAMAD_CORE_WORKER_SERVE_H
 
+#include "core/base/team.h"
 #include "core/worker/channel.h"
 #include "core/worker/protocol.h"
 
@@ -39,6 +40,7 @@ struct lmi_worker_serve {
 	const struct lmd_backend_ops *ops; /* NULL before HELLO */
 	void *state;
 	struct lmd_team *team;
+	struct lmi_team_threads threads; /* its place is used only to open it */
 	bool own_memory; /* the device does not compute in host memory */
 	struct lmi_worker_page *page;
 	struct lmi_worker_object *objects; /* [n_object] by number */

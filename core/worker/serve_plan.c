@@ -215,6 +215,7 @@ enum lmd_status lmi_worker_do_run(struct lmi_worker_serve *s, struct lmi_worker_
 	memcpy(step->block, block->mem + run.block_at, (size_t)step->layout.bytes);
 	step->view.cancel = &s->page->cancel;
 	step->view.progress = &s->page->progress;
+	lmi_team_choose(s->team, &s->threads, run.n_row);
 	st = s->ops->plan_run(s->state, NULL, o->compiled_plan, &step->view, bindings[0], run.n_in,
 			      bindings[1], run.n_out, NULL);
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", s->ops->last_error(s->state));

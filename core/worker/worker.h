@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/base/team.h"
 #include "core/plugin/registry.h"
 #include "llamad/backend.h"
 
@@ -29,7 +30,8 @@ extern const struct lmd_backend_ops lmi_worker_backend_ops;
 struct lmi_worker_opts {
 	const struct lmi_factory *backend;
 	enum lmi_plugin_trust trust;   /* whose files the worker may load */
-	struct lmd_open_params params; /* `team` is not used: the worker makes its own of n_thread */
+	struct lmd_open_params params; /* `team` is not used: the worker makes its own */
+	struct lmi_team_threads threads;
 	struct lmd_device_info info;   /* of the device in this process */
 	const char *label;	       /* of the model, for messages and the list of processes */
 	/* a worker that makes no progress with a request for so long is killed, although it counts;
@@ -41,6 +43,8 @@ struct lmi_worker_opts {
  * buffers. On failure nothing is left.  LMD_INVALID: the plugin's file is no longer the one that this process has
  * loaded. */
 enum lmd_status lmi_worker_open(void *state, const struct lmi_worker_opts *o, struct lmd_error *err);
+/* Chooses the threads of the worker's next step, which has n_row rows. */
+void lmi_worker_choose_threads(void *state, uint32_t n_row);
 /* Describes the device as it is through a worker. */
 struct lmd_device_info lmi_worker_info(const struct lmd_device_info *info);
 /* Returns the worker's process; 0 after its end. Any thread. */

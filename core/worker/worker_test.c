@@ -188,7 +188,8 @@ static struct lmt_env env;
 
 static void open_ref(struct lmi_worker_proxy *w)
 {
-	struct lmi_worker_opts o = {.params = {.struct_size = sizeof(o.params), .n_thread = 1},
+	struct lmi_worker_opts o = {.params = {.struct_size = sizeof(o.params)},
+				    .threads = {.n = 1},
 				    .info = {.caps = LMD_DEV_HOST_MEMORY},
 				    .label = "test"};
 	struct lmd_error err = {0};
@@ -211,7 +212,8 @@ START_TEST(other_code_is_refused)
 {
 	static const uint8_t other[LMI_PLUGIN_DIGEST_BYTES] = {1, 2, 3};
 	static struct lmi_worker_proxy w;
-	struct lmi_worker_opts o = {.params = {.struct_size = sizeof(o.params), .n_thread = 1},
+	struct lmi_worker_opts o = {.params = {.struct_size = sizeof(o.params)},
+				    .threads = {.n = 1},
 				    .info = {.caps = LMD_DEV_HOST_MEMORY},
 				    .label = "test"};
 	const struct lmi_factory *ref;

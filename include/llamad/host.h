@@ -96,8 +96,10 @@ struct lmd_host {
 	 * id. */
 	bool (*dtype_info)(void *ctx, enum lmd_dtype type, uint32_t *block_elems, uint32_t *block_bytes);
 
-	/* Runs fn in all threads of a team and returns when all parts are done.  The calling thread
-	 * is part 0.  team NULL means one part, run by the caller.  Does not allocate. */
+	/* Runs fn in the threads of a team and returns when all parts are done.  There are as many
+	 * parts as team_size says: at most as many as when the device was opened, and the same number
+	 * from the beginning of a step to its end.  The calling thread is part 0.  team NULL means one
+	 * part, run by the caller.  Does not allocate. */
 	void (*team_run)(void *ctx, struct lmd_team *team, lmd_part_fn fn, void *arg);
 	uint32_t (*team_size)(void *ctx, const struct lmd_team *team);
 	/* For use in a job of team_run; every part must call it the same number of times.  Returns

@@ -7,7 +7,7 @@
 /* Versions of the protocol that this build speaks, and the latest revision it knows. */
 #define LMI_WIRE_V_MIN 1
 #define LMI_WIRE_V 1
-#define LMI_WIRE_REVISION 13
+#define LMI_WIRE_REVISION 14
 
 /* Length of one message. (bytes) */
 #define LMI_WIRE_LIMIT_MESSAGE_BYTES 16777216

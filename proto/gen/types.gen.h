@@ -1731,6 +1731,12 @@ struct lmi_wire_req_load {
 	struct lmd_str mmproj;
 	/* The process of the model's backend. (default auto) */
 	enum lmi_wire_isolation isolation;
+	/* Threads of a CPU backend for steps of more than 16 tokens; 0 = as threads, or chosen
+	 * by the server. (0..4096; default 0) */
+	int64_t threads_batch;
+	/* Processors that these threads run on, such as 0-7,16 or 0xff; empty = chosen by the
+	 * server. */
+	struct lmd_str cpus;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */
 	int64_t keep_alive_ms;

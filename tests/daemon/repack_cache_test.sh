@@ -23,6 +23,12 @@ n_files() {
 	ls "$dir/state/repacked" 2>/dev/null | wc -l
 }
 
+# copied: bytes of memory for weights that the only model in memory needs beside its file, as they were estimated
+copied() {
+	does ps --json
+	tr -d ' \n' <"$dir/out" | grep -o '"weight_bytes":[0-9]*' | tail -1 | tr -dc 0-9
+}
+
 start --config "$dir/conf"
 does add emu "$dir/full.gguf"
 does add cpu "$dir/small.gguf"
@@ -35,13 +41,19 @@ does unload emu
 generates emu --backend emu
 holds "the same answer" cmp -s "$dir/emu" "$dir/out"
 holds "nothing is written again" [ "$(n_written)" -eq 1 ]
+does unload emu
 generates cpu --backend cpu
 cp "$dir/out" "$dir/cpu"
 files=$(n_files)
+first=$(copied)
 does unload cpu
 generates cpu --backend cpu
 holds "the same answer on the cpu" cmp -s "$dir/cpu" "$dir/out"
 holds "nothing is written again for the cpu" [ "$(n_files)" -eq "$files" ]
+if [ "$files" -gt 1 ]; then # a processor for which weights are copied
+	again=$(copied)
+	holds "the memory of the copies, $first bytes, is left for the context: $again" [ "$again" -lt "$first" ]
+fi
 stop
 
 # after a restart; a damaged file

@@ -4,6 +4,8 @@
  * keeps its fibres in a context of its own, so that kernels of other devices can run meanwhile. */
 #include "tests/gpu/emu.h"
 
+#include "tests/gpu/emu_races.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +23,19 @@ char *emu_shared_memory;
 
 enum state { RUNNABLE, AT_WARP, AT_BLOCK, PAUSED, ENDED };
 
+#define MOST_WGMMA 8u
+struct wgmma {
+	float *c;
+	uint64_t a, b;
+	int bf16;
+};
+
 #define MOST_COPIES 16u
 struct copy {
 	void *to;
 	const void *from; /* NULL: zeros */
 	unsigned group;
+	uint32_t epoch; /* of its thread when it began */
 };
 
 struct fibre {
@@ -39,6 +49,10 @@ struct fibre {
 	const uint32_t *a, *b; /* its fragments */
 	struct copy copies[MOST_COPIES];
 	unsigned n_copy, group; /* begun; the number of its next group */
+	struct wgmma wgmma[MOST_WGMMA]; /* that run */
+	unsigned n_wgmma;
+	bool fenced, proxy_fenced; /* since its last instruction; since its last copy */
+	uint32_t epoch, warp_epoch; /* barriers of the block and of the warp that it has passed */
 };
 
 struct emu_context {
@@ -50,10 +64,12 @@ struct emu_context {
 	struct emu_grid now; /* while it does not run */
 	unsigned n_ended;
 	int in_block;
+	struct emu_races *races;
 	struct emu_context *next; /* of those that are free */
 };
 
 static struct emu_context *emu, *free_contexts; /* the one that runs */
+static bool running; /* a kernel */
 static uint64_t rng;
 
 static void fatal(const char *what)
@@ -154,7 +170,45 @@ void emu_pause(void)
 void emu_sync(void)
 {
 	wait_as(AT_BLOCK);
+	emu->fibres[emu_now.tid].epoch++;
 }
+
+void emu_sync_warp(void)
+{
+	wait_as(AT_WARP);
+	emu->fibres[emu_now.tid].warp_epoch++;
+}
+
+void emu_fence(void)
+{
+	emu_races_fence();
+}
+
+uint32_t emu_count_up(uint32_t *n)
+{
+	emu_races_count_up(n);
+	return (*n)++;
+}
+
+#ifdef EMU_RACES
+int emu_races_where(struct emu_races_place *out)
+{
+	if (!running)
+		return 0;
+	*out = (struct emu_races_place){.launch = emu->races,
+					.kernel = emu->name,
+					.block = emu_now.block_y * emu_now.grid_x + emu_now.block_x,
+					.thread = emu_now.tid,
+					.warp = emu_now.warp,
+					.warp_epoch = emu->fibres[emu_now.tid].warp_epoch,
+					.epoch = emu->fibres[emu_now.tid].epoch,
+					.stacks = emu->stacks,
+					.stack_bytes = (size_t)MOST_THREADS * STACK_BYTES,
+					.shared = emu->shared,
+					.shared_bytes = emu->launch.shared};
+	return 1;
+}
+#endif
 
 float emu_shfl_xor(float v, unsigned mask)
 {
@@ -175,6 +229,7 @@ struct gpu_four emu_load16(const void *p)
 
 	if ((uintptr_t)p % sizeof(r))
 		fatal("a load of 16 bytes from an address that is not a multiple of 16");
+	emu_races_read(p, sizeof(r));
 	memcpy(&r, p, sizeof(r));
 	return r;
 }
@@ -341,6 +396,93 @@ void emu_wmma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b)
 	wait_as(AT_WARP);
 }
 
+/* ---- instructions of warp groups ---- */
+
+uint32_t emu_shared_address(const void *p)
+{
+	return (uint32_t)((const char *)p - emu_shared_memory);
+}
+
+void emu_wgmma_fence(void)
+{
+	emu->fibres[emu_now.tid].fenced = true;
+}
+
+void emu_proxy_fence(void)
+{
+	emu->fibres[emu_now.tid].proxy_fenced = true;
+}
+
+/* Value k of a row that a descriptor of PTX names, with swizzle of 32 bytes. */
+static const char *described(uint64_t rows, unsigned line, unsigned k)
+{
+	uint32_t at = (uint32_t)(rows & 0x3fff) << 4, stride = (uint32_t)(rows >> 32 & 0x3fff) << 4;
+
+	if (rows >> 62 != 3 || (rows >> 49 & 7) || at % 256 || stride % 256)
+		fatal("rows for a warp group that are not in blocks of 256 bytes with swizzle of 32");
+	at += line / 8 * stride + line % 8 * 32 + 2 * k;
+	at ^= (at >> 7 & 1) << 4;
+	if (at + 2 > emu->launch.shared)
+		fatal("rows for a warp group outside of shared memory");
+	return emu_shared_memory + at;
+}
+
+static void show_reads(const struct wgmma *m)
+{
+	unsigned row = emu_now.tid % 128; /* each thread stands for a row of both */
+
+	for (unsigned k = 0; k < 16; k += 8) {
+		emu_races_read(described(row < 64 ? m->a : m->b, row % 64, k), 16);
+	}
+}
+
+void emu_wgmma(int bf16, float *c, uint64_t a, uint64_t b)
+{
+	struct fibre *f = &emu->fibres[emu_now.tid];
+
+	if (emu_now.warp != 32 || emu_now.threads % 128)
+		fatal("a matrix instruction of warp groups in a block that has none");
+	if (!f->fenced || !f->proxy_fenced)
+		fatal("a matrix instruction of a warp group without fences in front of it");
+	if (f->n_wgmma == MOST_WGMMA)
+		fatal("too many matrix instructions that nobody has waited for");
+	f->wgmma[f->n_wgmma] = (struct wgmma){c, a, b, bf16};
+	show_reads(&f->wgmma[f->n_wgmma++]);
+}
+
+static double described_half(const struct wgmma *m, uint64_t rows, unsigned line, unsigned k)
+{
+	uint16_t h;
+
+	memcpy(&h, described(rows, line, k), sizeof(h));
+	return (double)(m->bf16 ? gpu_bits_float((uint32_t)h << 16) : gpu_half_to_float(h));
+}
+
+void emu_wgmma_wait(void)
+{
+	struct fibre *f = &emu->fibres[emu_now.tid];
+	unsigned warp = emu_now.tid % 128 / 32, lane = emu_now.tid % 32;
+
+	for (unsigned n = 0; n < f->n_wgmma; n++) {
+		const struct wgmma *m = &f->wgmma[n];
+
+		show_reads(m);
+		for (unsigned i = 0; i < 32; i++) {
+			unsigned row = 16 * warp + lane / 4 + 8 * (i / 2 % 2),
+				 column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+			double sum = 0;
+
+			for (unsigned k = 0; k < 16; k++)
+				sum += described_half(m, m->a, row, k) * described_half(m, m->b, column, k);
+			m->c[i] = (float)(m->c[i] + sum);
+		}
+	}
+	f->n_wgmma = 0;
+	f->fenced = false;
+}
+
+/* ---- copies ---- */
+
 static void load_matrices(uint32_t *r, const void *row, bool transposed)
 {
 	struct fibre *f = &emu->fibres[emu_now.tid];
@@ -350,6 +492,7 @@ static void load_matrices(uint32_t *r, const void *row, bool transposed)
 	if (emu_now.warp != 32 || (uintptr_t)row % 16)
 		fatal("matrices in rows that do not begin at multiples of 16 bytes");
 	f->a = row;
+	emu_races_read(row, 16);
 	wait_as(AT_WARP);
 	for (unsigned j = 0; j < 4; j++) {
 		const uint32_t *first = lanes[8 * j + lane % 4 * 2].a + lane / 8,
@@ -387,7 +530,7 @@ void emu_async16(void *shared, const void *from)
 		fatal("a copy of 16 bytes from or to an address that is not a multiple of 16");
 	if (f->n_copy == MOST_COPIES)
 		fatal("too many copies that nobody has waited for");
-	f->copies[f->n_copy++] = (struct copy){shared, from, f->group};
+	f->copies[f->n_copy++] = (struct copy){shared, from, f->group, f->epoch};
 }
 
 void emu_async_commit(void)
@@ -401,14 +544,22 @@ void emu_async_wait(uint32_t n)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->n_copy; i++) {
-		if (f->copies[i].group + n >= f->group)
-			f->copies[kept++] = f->copies[i];
-		else if (f->copies[i].from)
-			memcpy(f->copies[i].to, f->copies[i].from, 16);
-		else
-			memset(f->copies[i].to, 0, 16);
+		const struct copy c = f->copies[i];
+
+		if (c.group + n >= f->group) {
+			f->copies[kept++] = c;
+			continue;
+		}
+		emu_races_late_write(c.to, 16, c.epoch);
+		if (c.from) {
+			emu_races_read(c.from, 16);
+			memcpy(c.to, c.from, 16);
+		} else {
+			memset(c.to, 0, 16);
+		}
 	}
 	f->n_copy = kept;
+	f->proxy_fenced = false;
 }
 
 /* ---- the scheduler ---- */
@@ -467,10 +618,13 @@ static void run_warp(unsigned first, unsigned n)
 static void begin_block(void)
 {
 	memset(emu_shared_memory, POISON, emu->launch.shared);
+	emu_races_block(emu->races);
 	emu->n_ended = 0;
 	for (unsigned i = 0; i < emu->launch.threads; i++) {
 		emu->fibres[i].state = RUNNABLE;
-		emu->fibres[i].n_copy = emu->fibres[i].group = 0;
+		emu->fibres[i].n_copy = emu->fibres[i].group = emu->fibres[i].epoch = 0;
+		emu->fibres[i].warp_epoch = emu->fibres[i].n_wgmma = 0;
+		emu->fibres[i].fenced = emu->fibres[i].proxy_fenced = false;
 		prepare(&emu->fibres[i], emu->stacks + (size_t)i * STACK_BYTES);
 	}
 }
@@ -556,6 +710,7 @@ struct emu_context *emu_begin(const struct emu_launch *l, const char *name)
 	c->shared = malloc(l->shared + 64);
 	if (!c->shared)
 		fatal("no shared memory");
+	c->races = emu_races_begin();
 	c->now = (struct emu_grid){
 		.threads = l->threads, .grid_x = l->grid_x, .grid_y = l->grid_y, .warp = l->warp};
 	return c;
@@ -567,10 +722,13 @@ int emu_go_on(struct emu_context *c)
 	emu_now = c->now;
 	emu_shared_memory = c->shared;
 	while (emu_now.block_y < c->launch.grid_y) {
+		running = true;
 		if (!run_block()) {
 			c->now = emu_now;
+			running = false;
 			return 0;
 		}
+		running = false;
 		if (++emu_now.block_x == c->launch.grid_x) {
 			emu_now.block_x = 0;
 			emu_now.block_y++;
@@ -582,6 +740,7 @@ int emu_go_on(struct emu_context *c)
 
 void emu_abandon(struct emu_context *c)
 {
+	emu_races_end(c->races);
 	free(c->shared);
 	c->next = free_contexts;
 	free_contexts = c;

@@ -42,6 +42,7 @@ void emu_abandon(struct emu_context *c);
 
 /* What kernels call. */
 void emu_sync(void);
+void emu_sync_warp(void);
 void emu_pause(void); /* nothing will happen until another device has run */
 float emu_shfl_xor(float v, unsigned mask);
 
@@ -63,6 +64,7 @@ float emu_shfl_xor(float v, unsigned mask);
 #define GPU_LOOP
 #define GPU_SHARED(type) ((type *)(void *)emu_shared_memory)
 #define gpu_sync         emu_sync
+#define gpu_sync_warp    emu_sync_warp
 #define gpu_shfl_xor     emu_shfl_xor
 
 static inline float gpu_half_to_float(uint16_t h)
@@ -115,12 +117,12 @@ static inline uint32_t gpu_bytes(uint32_t lo, uint32_t hi, uint32_t pick)
 	return r;
 }
 
-static inline uint32_t gpu_count_up(uint32_t *n)
-{
-	return (*n)++;
-}
+uint32_t emu_count_up(uint32_t *n);
+void emu_fence(void);
+#define gpu_count_up emu_count_up
+#define gpu_fence    emu_fence
 
-static inline void gpu_fence(void)
+static inline void gpu_fence_before_sync(void)
 {
 }
 
@@ -145,8 +147,8 @@ struct gpu_four emu_load16(const void *p);
 #define gpu_load16   emu_load16
 #define gpu_stream16 emu_load16
 
-/* Instructions of backend/gpu/kern/nv/mma.h, amd/mfma.h, amd/wmma.h and copies.h.  A copy is
- * done when the thread waits for its group, no sooner. */
+/* Instructions of backend/gpu/kern/nv/mma.h, amd/mfma.h, amd/wmma.h, nv/wgmma.h and copies.h.  A copy is
+ * done when the thread waits for its group, no sooner; so is what a warp group multiplies. */
 void emu_mma_k32(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_k16(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_mma_f16(float *c, const uint32_t *a, const uint32_t *b);
@@ -155,6 +157,11 @@ void emu_mfma_i8(int32_t *c, uint32_t a, uint32_t b);
 void emu_mfma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b);
 void emu_wmma_i8(int32_t *c, const uint32_t *a, const uint32_t *b);
 void emu_wmma_16(int bf16, float *c, const uint32_t *a, const uint32_t *b);
+uint32_t emu_shared_address(const void *p);
+void emu_wgmma_fence(void);
+void emu_wgmma(int bf16, float *c, uint64_t a, uint64_t b);
+void emu_wgmma_wait(void);
+void emu_proxy_fence(void);
 void emu_ldmatrix(uint32_t *r, const void *row);
 void emu_ldmatrix_t(uint32_t *r, const void *row);
 void emu_async16(void *shared, const void *from);
@@ -169,6 +176,11 @@ void emu_async_wait(uint32_t n);
 #define gpu_mfma_16      emu_mfma_16
 #define gpu_wmma_i8      emu_wmma_i8
 #define gpu_wmma_16      emu_wmma_16
+#define gpu_shared_address emu_shared_address
+#define gpu_wgmma_fence  emu_wgmma_fence
+#define gpu_wgmma        emu_wgmma
+#define gpu_wgmma_wait(c) emu_wgmma_wait()
+#define gpu_proxy_fence  emu_proxy_fence
 #define gpu_ldmatrix     emu_ldmatrix
 #define gpu_ldmatrix_t   emu_ldmatrix_t
 #define gpu_async16      emu_async16

@@ -21,6 +21,7 @@
 #include "backend/gpu/kern/nv/flash.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"
+#include "backend/gpu/kern/nv/wgmma16.h"
 #include "backend/gpu/kern/peer.h"
 #include "backend/gpu/kern/rope_kv.h"
 #include "backend/gpu/kern/rows.h"

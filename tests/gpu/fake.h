@@ -10,6 +10,7 @@
 #include "tests/gpu/emu.h"
 #include "tests/gpu/emu_kernels.h"
 #include "tests/gpu/emu_peers.h"
+#include "tests/gpu/emu_races.h"
 
 enum {
 	OK = 0,
@@ -74,6 +75,7 @@ struct work {
 	struct emu_context *begun;
 	struct mark *mark;
 	unsigned record; /* the one of the mark that is waited for */
+	struct stream *graph; /* of which it is the last work, or NULL */
 	char args[4096];
 };
 
@@ -82,6 +84,7 @@ struct stream {
 	unsigned device;
 	struct work *first, **end;
 	struct stream *captured; /* where work goes instead, or NULL */
+	unsigned n_running;      /* of a graph: launches that have not ended */
 };
 
 /* Adds a copy of the work to a stream; returns a code. */

@@ -14,6 +14,7 @@
  *   peer=0         no device may use the memory of another one
  *   ahead=1        whenever the host waits, all other devices first run as far as they can
  *   fault=1        what a device writes is not seen with the word that tells of it: a race
+ *   fault=fences, fault=barriers   in a build that looks for races within a launch, these order nothing
  *
  * Threads: one lock around everything. */
 #include <stdint.h>
@@ -30,6 +31,14 @@ static _Thread_local unsigned current; /* device of the calling thread's context
 struct fake_settings fake = {.devices = 1, .warp = 32, .memory = 1ull << 30, .mma = 1};
 
 /* ---- settings ---- */
+
+static void fault(const char *which)
+{
+	if (strcmp(which, "fences") != 0 && strcmp(which, "barriers") != 0)
+		emu_peers_break();
+	else
+		emu_races_break(!strcmp(which, "fences"));
+}
 
 static void setting(const char *name, const char *value)
 {
@@ -54,7 +63,7 @@ static void setting(const char *name, const char *value)
 	else if (!strcmp(name, "ahead"))
 		fake.ahead = !!strtoul(value, NULL, 10);
 	else if (!strcmp(name, "fault"))
-		emu_peers_break();
+		fault(value);
 	else if (!strcmp(name, "order"))
 		fake.order = !strcmp(value, "reverse")    ? EMU_REVERSE
 			     : !strcmp(value, "shuffled") ? EMU_SHUFFLED
@@ -483,6 +492,9 @@ API(cuModuleUnload, void *m)
 static int has_kernel(const char *name)
 {
 	static const char *const units[] = {"gpu_tile_", "gpu_mfma_", "gpu_wmma_"};
+
+	if (!strncmp(name, "gpu_wgmma_", 10))
+		return fake.mma == 1 && fake.warp == 32;
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (!strncmp(name, units[i], 9))

@@ -61,6 +61,8 @@ static int run_first(struct stream *s)
 	s->first = w->next;
 	if (!s->first)
 		s->end = &s->first;
+	if (w->graph)
+		w->graph->n_running--;
 	free(w);
 	return 1;
 }

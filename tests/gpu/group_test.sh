@@ -54,6 +54,16 @@ for kind in window full; do
 		holds "$kind, $mode: collectives or none" grep -q "^ *$want gpu_peer_sum\$" "$dir/used"
 	done
 done
+# Without graphs of launches, a step that might not fit into the driver's queue is refused.
+if command -v python3 >/dev/null; then
+	python3 "$src/bench/make_model" "$dir/long.gguf" --type q8_0 --layers 60 --width 64 --ffn 64 --heads 2 \
+		--kv-heads 2 --vocab 300 >"$dir/out" 2>&1 || exit 99
+	LLAMAD_FAKE_GPU=devices=2,graphs=0
+	call debug logits "$dir/long.gguf" --tokens 1,2,3 --device cuda0,cuda1 --split tensor --isolation off \
+		--plugin-dir "$plugins" --out "$dir/now.bin"
+	holds "a long step without graphs: status $got: $(cat "$dir/err")" \
+		grep -q "a step of [0-9]* launches in a group of devices needs graphs of launches" "$dir/err"
+fi
 # The devices choose tokens together.
 LLAMAD_FAKE_GPU=
 does run "$dir/model.gguf" --raw -n 12 --temp 0 -p "A B" --device cuda0 --split tensor:4 --isolation off \

@@ -24,6 +24,8 @@ done
 holds "after the pause: $(cat "$dir/err")" cmp -s "$dir/before" "$dir/out"
 does devices
 holds "the device is open again: $(cat "$dir/out")" grep -q '^cuda0  *in use  *1 ' "$dir/out"
+holds "capability and driver are shown: $(cat "$dir/out")" \
+	grep -q 'emulated GPU 0 (compute 9\.0, CUDA 13\.0' "$dir/out"
 # What happened meanwhile is over too soon to be asked for; the log keeps it.
 holds "the loss is logged: $(cat "$dir/log")" \
 	grep -q 'device lost; device=cuda0 losses=1 retry_ms=[1-9]' "$dir/log"

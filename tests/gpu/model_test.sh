@@ -30,6 +30,15 @@ for type in f16 bf16 q8_0; do
 	for kernel in tile_$type flash_$flash; do
 		holds "$type: kernel $kernel has run" grep -q "^ *[1-9][0-9]* gpu_$kernel\$" "$dir/count-$type"
 	done
+	[ $type != q8_0 ] || continue
+	# instructions of warp groups, which no device chooses by itself: the same sums in the same order
+	LLAMAD_GPU=wgmma=1 LLAMAD_FAKE_GPU=count=$dir/count-wgmma
+	export LLAMAD_GPU
+	call debug diff "$dir/$type.gguf" --tokens "$(seq -s , 70)" --backend cuda --against ref --nmse $nmse \
+		--kv-type $kv --plugin-dir "$plugins"
+	holds "$type: values of 70 rows, warp groups: $(cat "$dir/err")" test $got -eq 0
+	holds "$type: warp groups have multiplied" grep -q "^ *[1-9][0-9]* gpu_wgmma_$type\$" "$dir/count-wgmma"
+	unset LLAMAD_GPU
 done
 # Launches of a layer for one row: what a second layer adds.
 launches() {

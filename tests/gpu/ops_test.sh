@@ -6,7 +6,10 @@ so=$build/tests/gpu/.libs/backend-cuda.so
 [ -f "$so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
 
 # Without a driver there is no device, and the reason is said.
-refused 1 "no device 0: no driver: libcuda.so.1 cannot be opened" plugins test "$so" --only "norm "
+refused 1 "backend-cuda.so: no driver: libcuda.so.1 cannot be opened" plugins test "$so" --only "norm "
+does plugins --plugin-dir "$build/tests/gpu/.libs"
+holds "the list says why: $(cat "$dir/out")" \
+	grep -q "cannot run here: no driver: libcuda.so.1 cannot be opened" "$dir/out"
 
 LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
 export LD_LIBRARY_PATH

@@ -384,6 +384,8 @@ static const struct {
 	{CHAT, "{" HI ",\"stop\":[\"x\",\"\"]}", "{\"parse\":true,\"stop\":[\"x\"]}"},
 	{CHAT, "{" HI ",\"logit_bias\":{\"5\":-100}}",
 	 "{\"parse\":true,\"logit_bias\":[[5,-100]]}"},
+	{CHAT, "{" HI ",\"logit_bias\":[[5,-1.5],[7,100]]}",
+	 "{\"parse\":true,\"logit_bias\":[[5,-1.5],[7,100]]}"},
 	{CHAT, "{" HI ",\"samplers\":[\"top_k\",\"temperature\"]}",
 	 "{\"parse\":true,\"order\":\"top_k,temperature\"}"},
 	{CHAT, "{" HI ",\"guided_choice\":[\"a\\\"b\",\"c\\n\"]}",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""durable_kills.py BUILD DIR KILLS SEED: clients of four endpoints read durable streams while the daemon
-is killed, or stopped, and started again at random moments.
+"""durable_kills.py BUILD DIR KILLS STREAMS SEED: STREAMS clients of each of four endpoints read durable streams
+while the daemon is killed, or stopped, and started again at random moments.
 
 A client that lost its connection goes on at the byte or after the event that it has seen last. What it
 has got in the end
@@ -13,14 +13,12 @@ import os
 import random
 import re
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
-import json
 
-WAIT_S = 120
+from restarts import WAIT_S, Daemon, Fault, check, send
+
 TOKENS = 250
 
 COMMON = {"model": "tiny", "stream": True, "seed": 7, "temperature": 3, "ignore_eos": True, "durable": True}
@@ -33,61 +31,6 @@ REQUESTS = [
     ("/v1/responses", CHAT | {"input": "hi", "max_output_tokens": TOKENS}),
     ("/completion", COMMON | {"prompt": "Hello", "n_predict": TOKENS}),
 ]
-
-
-class Fault(Exception):
-    pass
-
-
-def check(good, text):
-    if not good:
-        raise Fault(text)
-
-
-class Daemon:
-    def __init__(self, build, folder):
-        self.build, self.folder = build, folder
-        self.url, self.path = f"ipc://{folder}/sock", f"{folder}/http.sock"
-        self.process = None
-
-    def ctl(self, *words):
-        return subprocess.run([f"{self.build}/llamactl", "--socket", self.url, *words], text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=WAIT_S)
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [f"{self.build}/llamad", "--socket", self.url, "--state-dir", f"{self.folder}/state", "--http",
-             f"unix:{self.path}", "--backend", "null", "--ctx", "1024"],
-            stderr=open(f"{self.folder}/log", "a"), env=os.environ | {"LLAMAD_NULL_STEP_US": "1000"})
-        end = time.monotonic() + WAIT_S
-        while self.ctl("ping").returncode:
-            check(self.process.poll() is None and time.monotonic() < end, "the daemon does not get ready")
-            time.sleep(0.02)
-
-    def end(self, sig):
-        self.process.send_signal(sig)
-        status = self.process.wait(WAIT_S)
-        check(sig == signal.SIGKILL or status == 0, f"the daemon's exit status is {status}")
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=WAIT_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(WAIT_S)
-        self.sock.connect(self.path)
-
-
-def send(daemon, method, target, body=None, headers=()):
-    conn = Unix(daemon.path)
-    conn.request(method, target, body and json.dumps(body),
-                 {"Content-Type": "application/json"} | dict(headers))
-    r = conn.getresponse()
-    r.keeps = conn
-    return r
 
 
 def whole_events(data):
@@ -152,11 +95,11 @@ class Client(threading.Thread):
             self.fault = e
 
 
-def batch(daemon, rnd, ends):
-    """Reads a stream of each endpoint; ends: what happens to the daemon meanwhile, at most two times."""
+def batch(daemon, rnd, streams, ends):
+    """Reads so many streams of each endpoint; ends: what happens to the daemon meanwhile, at most two times."""
     # a model during whose loading the daemon was killed twice would be in quarantine
     check(not daemon.ctl("load", "tiny").returncode, "load")
-    clients = [Client(daemon, target, body, rnd) for target, body in REQUESTS]
+    clients = [Client(daemon, target, body, rnd) for target, body in REQUESTS * streams]
     for c in clients:
         c.start()
     for sig in ends:
@@ -182,17 +125,19 @@ def files(daemon):
 
 
 def main():
-    build, folder, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    rnd = random.Random(int(sys.argv[4]))
-    daemon = Daemon(build, folder)
+    build, folder = sys.argv[1:3]
+    kills, streams, seed = (int(v) for v in sys.argv[3:6])
+    rnd = random.Random(seed)
+    # streams that began without their client hearing of it stay
+    daemon = Daemon(build, folder, "[limits]\ndurable_streams = 1000\n")
     daemon.start()
     try:
         check(not daemon.ctl("add", "tiny", f"{folder}/tiny.gguf").returncode, "add")
         for bad in ({"stream": False}, {"n": 2}):
             r = send(daemon, "POST", REQUESTS[0][0], REQUESTS[0][1] | bad)
             check(r.status == 400 and b"durable" in r.read(), f"durable with {bad}: {r.status}")
-        whole = batch(daemon, rnd, [])
-        want = [normal(c.seen) for c in whole]
+        whole = batch(daemon, rnd, 1, [])
+        want = [normal(c.seen) for c in whole] * streams
         # what had ended is written once more from its items
         daemon.end(signal.SIGKILL)
         daemon.start()
@@ -203,7 +148,7 @@ def main():
             ends = [signal.SIGTERM if rnd.random() < 0.25 else signal.SIGKILL
                     for _ in range(min(kills - n, 2))]
             n += len(ends)
-            for c, w in zip(batch(daemon, rnd, ends), want):
+            for c, w in zip(batch(daemon, rnd, streams, ends), want):
                 resumed += c.n_resumed
                 unknown += c.n_begun - 1
                 check(normal(c.seen) == w, f"{c.target}: {normal(c.seen)[-600:]} is not {w[-600:]}")
@@ -222,7 +167,7 @@ def main():
             check(time.monotonic() < end, f"files stay: {files(daemon)}")
             time.sleep(0.1)
         check(resumed > 0, "no client had to resume")
-        print(f"{n} ends of the daemon, {resumed} times resumed")
+        print(f"{n} ends of the daemon during {streams * len(REQUESTS)} streams, {resumed} times resumed")
         daemon.end(signal.SIGTERM)
     finally:
         if daemon.process.poll() is None:
@@ -233,5 +178,6 @@ try:
     main()
 except Fault as e:
     print("FAULT:", e)
-    print(open(f"{sys.argv[2]}/log").read()[-3000:])
+    with open(f"{sys.argv[2]}/log", encoding="utf-8") as text:
+        print(text.read()[-3000:])
     sys.exit(1)

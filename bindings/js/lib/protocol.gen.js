@@ -4,7 +4,7 @@
 /** Versions of the protocol that this package speaks, and the latest revision it knows. */
 export const V_MIN = 1;
 export const V_MAX = 1;
-export const REVISION = 13;
+export const REVISION = 14;
 
 /** Most items of a reply to next. */
 export const ITEMS_MAX = 4096;

@@ -1222,6 +1222,10 @@ export interface LoadRequest {
   mmproj?: string;
   /** The process of the model's backend. Default: "auto". */
   isolation?: "auto" | "off" | "process";
+  /** Threads of a CPU backend for steps of more than 16 tokens; 0 = as threads, or chosen by the server. */
+  threads_batch?: number;
+  /** Processors that these threads run on, such as 0-7,16 or 0xff; empty = chosen by the server. */
+  cpus?: string;
   /** Unload the model after it has been idle for this long; -1 = never. In ms. Default: 300000. */
   keep_alive_ms?: number;
 }

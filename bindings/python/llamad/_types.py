@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 13
+REVISION = 14
 
 
 M = TypeVar("M", bound="Message")
@@ -2237,6 +2237,11 @@ class LoadRequest(Request[LoadReply]):
     mmproj: str = field(default='', metadata={"wire": "mmproj", "default": ''})
     #: The process of the model's backend.
     isolation: str = field(default='auto', metadata={"wire": "isolation", "default": 'auto'})
+    #: Threads of a CPU backend for steps of more than 16 tokens; 0 = as threads, or chosen by the
+    #: server. (at least 0, at most 4096)
+    threads_batch: int = field(default=0, metadata={"wire": "threads_batch", "default": 0})
+    #: Processors that these threads run on, such as 0-7,16 or 0xff; empty = chosen by the server.
+    cpus: str = field(default='', metadata={"wire": "cpus", "default": ''})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
@@ -2291,6 +2296,11 @@ class LoadParams(TypedDict, total=False):
     mmproj: str
     #: The process of the model's backend.
     isolation: str
+    #: Threads of a CPU backend for steps of more than 16 tokens; 0 = as threads, or chosen by the
+    #: server. (at least 0, at most 4096)
+    threads_batch: int
+    #: Processors that these threads run on, such as 0-7,16 or 0xff; empty = chosen by the server.
+    cpus: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int

@@ -59,10 +59,10 @@ uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
 	uint32_t per_kv = op->q.n_head / op->n_kv_head, groups;
 	const struct attn_data *d = n->data;
 
-	if (!r->single || !d->tokens || !items || items >= r->dev->n_part || r->dev->half ||
+	if (!r->single || !d->tokens || !items || items >= r->n_part || r->dev->half ||
 	    attn_is_split(r, n))
 		return 1;
-	groups = (uint32_t)((r->dev->n_part + items - 1) / items);
+	groups = (uint32_t)((r->n_part + items - 1) / items);
 	return groups < per_kv ? groups : per_kv;
 }
 

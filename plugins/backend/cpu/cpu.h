@@ -37,7 +37,7 @@ struct cpu_repack_choice;
 struct cpu_dev {
 	const struct lmd_host *host;
 	struct lmd_team *team;
-	uint32_t n_part;
+	uint32_t n_part; /* the most that a step can have */
 	/* Rows of 8 bits that stand for a row of activations before block types: 0 = float,
 	 * 1 = int8, 2 = int16 (kern/kern.h). */
 	uint32_t n_q8;
@@ -173,7 +173,8 @@ struct lmd_compiled_plan {
 	uint32_t n_phase, cap_phase;
 	struct cpu_phase *phases;
 	struct cpu_counter *counters; /* [n_phase][cpu_n_list] */
-	const void **ahead; /* [n_phase][n_part] first weights read in later phases, or NULL */
+	const void **ahead; /* [n_phase][ahead_parts] first weights read in later phases, or NULL */
+	uint32_t ahead_parts; /* the parts of the step for which they were found */
 	uint32_t n_turns;
 	struct cpu_rope_table *turns; /* [n_op], of which n_turns are used */
 	bool *direct;            /* [n_output] may be computed directly in the caller's memory */
@@ -187,6 +188,8 @@ struct lmd_compiled_plan {
 enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c,
 				 struct lmd_compiled_plan **out, struct lmd_error *err);
 void cpu_plan_destroy(void *state, struct lmd_compiled_plan *p);
+/* Finds what each of n_part parts reads ahead, unless the last step had as many. */
+void cpu_plan_find_ahead(struct lmd_compiled_plan *p, uint32_t n_part);
 uint32_t cpu_plan_stats(void *state, const struct lmd_compiled_plan *p, struct lmd_opstat *out,
 			uint32_t cap);
 void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
@@ -219,6 +222,7 @@ struct cpu_run {
 	struct host_mem_run host_mem;
 	struct cpu_dev *dev;
 	const struct lmd_compiled_plan *compiled_plan;
+	uint32_t n_part; /* threads that compute this step */
 	bool single;   /* every sequence has one row */
 	bool lora;     /* some row has an adapter */
 	bool observed; /* the values of each op are observed */

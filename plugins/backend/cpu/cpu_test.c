@@ -162,7 +162,7 @@ static bool equal(struct oc_backend be[2], const struct opcase_set *set, const s
 
 START_TEST(threads_change_nothing)
 {
-	const struct lmi_team_opts opts = {.n = 5, .spin_ns = 0};
+	const struct lmi_team_opts opts = {.n = 5, .n_few = 2};
 	static const uint32_t activations[] = {LMD_ACTIVATIONS_F32, LMD_ACTIVATIONS_INT8,
 					       LMD_ACTIVATIONS_INT16};
 	struct oc_backend be[2];
@@ -178,18 +178,22 @@ START_TEST(threads_change_nothing)
 		for (uint32_t j = 0; j < set->n && set->op != LMD_OP_SAMPLE; j++) {
 			if (_i && !(set->cases[j].flags & OC_INT8))
 				continue;
-			for (uint32_t k = 0; k < n_oc_layouts; k++)
+			for (uint32_t k = 0; k < n_oc_layouts; k++) {
+				lmi_team_use_few(team, (j + k) % 2);
 				n[equal(be, set, &set->cases[j], &oc_layouts[k], 0)]++;
+			}
 		}
 	}
 	for (uint32_t j = 0; !_i && j < opcase_attn.n; j++) {
-		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
-			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k], 0)]++;
+		for (uint32_t k = 0; k < 2 * LMD_LEN(many_chunks); k++) {
+			lmi_team_use_few(team, k % 2);
+			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k / 2], 0)]++;
+		}
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
 	lmi_team_destroy(team);
-	LMD_CASES("cpu with 1 and 5 threads", n[1], n[0], 0);
+	LMD_CASES("cpu with 1, 2 and 5 threads", n[1], n[0], 0);
 	ck_assert_uint_eq(n[0], 0);
 }
 END_TEST

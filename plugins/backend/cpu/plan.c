@@ -97,18 +97,22 @@ static void find_direct(struct lmd_compiled_plan *p)
 	}
 }
 
-/* Finds what each part reads next, going from the last phase to the first. */
-static void find_ahead(const struct cpu_dev *dev, struct lmd_compiled_plan *p)
+/* Goes from the last phase to the first. */
+void cpu_plan_find_ahead(struct lmd_compiled_plan *p, uint32_t n_part)
 {
+	if (p->ahead_parts == n_part || !p->n_phase)
+		return;
+	p->ahead_parts = n_part;
+	for (uint32_t part = 0; part < n_part; part++)
+		p->ahead[(size_t)(p->n_phase - 1) * n_part + part] = NULL;
 	for (uint32_t i = p->n_phase; i-- > 1;) {
 		const struct cpu_phase *ph = &p->phases[i];
-		const void **here = p->ahead + (size_t)i * dev->n_part,
-			   **before = here - dev->n_part;
+		const void **here = p->ahead + (size_t)i * n_part, **before = here - n_part;
 
-		for (uint32_t part = 0; part < dev->n_part; part++) {
+		for (uint32_t part = 0; part < n_part; part++) {
 			const void *w = ph->node->fn->first
 						? ph->node->fn->first(p, ph->node, ph->phase, part,
-								      dev->n_part)
+								      n_part)
 						: NULL;
 
 			before[part] = w ? w : here[part];
@@ -150,7 +154,7 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 		if (p->moved[i])
 			p->host_mem.value[i] = p->moved_mem;
 	}
-	find_ahead(dev, p);
+	cpu_plan_find_ahead(p, dev->n_part);
 	find_direct(p);
 	cpu_large_pages(p->host_mem.values, (size_t)plan->scratch_bytes);
 	cpu_large_pages(p->host_mem.shared, p->host_mem.shared_bytes);

@@ -74,7 +74,7 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint
 			     .n_part = n_part,
 			     .scratch = host_mem_part_scratch(&p->host_mem, thread)},
 		.counter = counter(r, i),
-		.ahead = p->ahead[(size_t)i * r->dev->n_part + thread],
+		.ahead = p->ahead[(size_t)i * r->n_part + thread],
 	};
 
 	if (ph->node->fn->plain)
@@ -164,6 +164,15 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	return LMD_OK;
 }
 
+/* The number of threads can differ from step to step. */
+static void take_parts(struct cpu_run *r, struct lmd_compiled_plan *p)
+{
+	const struct lmd_host *h = r->dev->host;
+
+	r->n_part = h->team_size(h->ctx, r->dev->team);
+	cpu_plan_find_ahead(p, r->n_part);
+}
+
 /* Sets where outputs are computed: in the caller's rows if these have the value's layout. */
 static void place_outputs(struct lmd_compiled_plan *p, const struct lmd_binding *out,
 			  uint32_t n_out)
@@ -202,6 +211,7 @@ enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 		st = host_mem_check_outputs(&r.host_mem, out, n_out, "cpu", &dev->error);
 	if (st != LMD_OK)
 		return st;
+	take_parts(&r, p);
 	place_outputs(p, out, n_out);
 	st = run_phases(&r, 0, p->n_phase);
 	if (st == LMD_OK)
@@ -227,6 +237,7 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_compiled_plan *p,
 	st = cpu_step_begin(&r, &dev->error);
 	if (st != LMD_OK)
 		return st;
+	take_parts(&r, p);
 	place_outputs(p, NULL, 0);
 	most = host_mem_max_value_elems(&r.host_mem);
 	rows = h->alloc(h->ctx, most * sizeof(*rows));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/common/exact.h"
+#include "backend/common/settings.h"
 #include "gpu.h"
 
 #define N_CHAINED 65536u /* sequence slots; more than a step can have */
@@ -52,6 +53,7 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 	    d->device_memory(&bytes, dev))
 		return false;
 	(void)d->device_bus(info->id, sizeof(info->id), dev);
+	gpu_describe(d, dev, info->id, info->name, sizeof(info->name));
 	info->memory_bytes = info->free_bytes = bytes;
 	info->act_dtype = LMD_DTYPE_F32;
 	info->page_tokens = 32;
@@ -63,7 +65,7 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			  char *why, size_t n)
 {
-	const struct gpu_driver *d = gpu_driver_load(&gpu_vendor, why, n);
+	const struct gpu_driver *d = gpu_driver_load(why, n);
 	uint32_t found = 0;
 	int count = 0, code;
 
@@ -97,7 +99,7 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 	char why[160] = "";
 	int count = 0, warp = 0, processors = 0, code;
 
-	dev->drv = gpu_driver_load(&gpu_vendor, why, sizeof(why));
+	dev->drv = gpu_driver_load(why, sizeof(why));
 	if (!dev->drv)
 		return lmd_fail(err, LMD_NOTFOUND, "%s: %s", gpu_vendor.name, why);
 	code = dev->drv->device_count(&count);
@@ -132,7 +134,7 @@ static const struct matrix {
 } matrix[] = {
 	{32, GPU_K_tile_q4_0, GPU_K_mfma_q4_0, true},
 	{64, GPU_K_mfma_q4_0, GPU_K_wmma_q4_0, false},
-	{32, GPU_K_wmma_q4_0, GPU_N_KERNEL, false},
+	{32, GPU_K_wmma_q4_0, GPU_K_wgmma_f16, false},
 };
 
 static enum lmd_status find_kernels(struct gpu_dev *dev, uint32_t first, uint32_t end, bool *found,
@@ -157,6 +159,7 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 	size_t bytes = 0;
 	const void *image = gpu_vendor.image(&bytes);
 	int code = dev->drv->module_load(&dev->module, image);
+	const bool wgmma = dev->wgmma;
 	bool found = false;
 	enum lmd_status st;
 
@@ -177,6 +180,23 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 		dev->flash = matrix[i].flash;
 		break;
 	}
+	if (st == LMD_OK && dev->wgmma)
+		st = find_kernels(dev, GPU_K_wgmma_f16, GPU_N_KERNEL, &dev->wgmma, err);
+	if (st == LMD_OK && wgmma && !dev->wgmma)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "%s: LLAMAD_GPU: wgmma=1: device %u has no such instructions, or the plugin has no "
+			      "code for them (they need CUDA_TARGETS with 90a)",
+			      gpu_vendor.name, dev->index);
+	return st;
+}
+
+/* LLAMAD_GPU: what is not chosen by itself, since it never ran on a device. */
+static enum lmd_status read_settings(struct gpu_dev *dev, struct lmd_error *err)
+{
+	struct host_mem_setting wgmma = {"wgmma", 1, 0};
+	enum lmd_status st = host_mem_settings_read(gpu_vendor.name, "LLAMAD_GPU", &wgmma, 1, err);
+
+	dev->wgmma = wgmma.value != 0;
 	return st;
 }
 
@@ -188,6 +208,7 @@ static void close_device(void *state)
 		return;
 	dev->lost = false; /* frees what it can */
 	if (gpu_enter(dev, NULL) == LMD_OK) {
+		gpu_stage_fini(dev);
 		gpu_adapter_fini(dev);
 		gpu_free(dev, dev->chained);
 		if (dev->stream)
@@ -224,7 +245,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				.index = p->index,
 				.int8 = p->activations != LMD_ACTIVATIONS_F32,
 				.exact = p->deterministic == LMD_DETERMINISTIC_EXACT};
-	st = find_device(dev, p->index, err);
+	(void)pthread_mutex_init(&dev->stage_lock, NULL);
+	st = read_settings(dev, err);
+	if (st == LMD_OK)
+		st = find_device(dev, p->index, err);
 	if (st == LMD_OK)
 		st = gpu_enter(dev, err);
 	if (st == LMD_OK)

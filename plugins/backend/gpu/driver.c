@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads the vendor's driver library. */
+ * Loads the vendor's driver library in two steps: finding it is quick and does not touch a device, so that
+ * it can be done to list plugins; starting the driver waits until somebody asks for devices. */
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -9,12 +10,11 @@
 #include <string.h>
 
 static struct {
-	pthread_once_t once;
-	const struct gpu_vendor *vendor;
+	pthread_once_t found_once, started_once;
 	struct gpu_driver driver;
-	bool ready;
+	bool found, started;
 	char why[160];
-} loaded = {.once = PTHREAD_ONCE_INIT};
+} loaded = {.found_once = PTHREAD_ONCE_INIT, .started_once = PTHREAD_ONCE_INIT};
 
 static const struct {
 	const char *cuda, *hip;
@@ -50,7 +50,7 @@ static void *open_library(const char *const *sonames)
 static bool look_up(void *lib)
 {
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		const char *name = loaded.vendor->hip ? symbols[i].hip : symbols[i].cuda;
+		const char *name = gpu_vendor.hip ? symbols[i].hip : symbols[i].cuda;
 		void *p = name ? dlsym(lib, name) : NULL;
 
 		if (name && !p && !symbols[i].optional) {
@@ -65,35 +65,46 @@ static bool look_up(void *lib)
 }
 
 /* The library stays open: drivers do not survive being closed. */
-static void load(void)
+static void find(void)
 {
-	const struct gpu_vendor *v = loaded.vendor;
-	void *lib = open_library(v->sonames);
-	int code;
+	void *lib = open_library(gpu_vendor.sonames);
 
-	if (!lib) {
+	if (lib)
+		loaded.found = look_up(lib);
+	else
 		(void)snprintf(loaded.why, sizeof(loaded.why), "no driver: %s cannot be opened",
-			       v->sonames[0]);
-		return;
-	}
-	if (!look_up(lib))
-		return;
-	code = loaded.driver.init(0);
-	if (code) {
-		(void)snprintf(loaded.why, sizeof(loaded.why), "the driver does not start: %s",
-			       gpu_driver_code(&loaded.driver, code));
-		return;
-	}
-	loaded.ready = true;
+			       gpu_vendor.sonames[0]);
 }
 
-const struct gpu_driver *gpu_driver_load(const struct gpu_vendor *v, char *why, size_t n)
+static void start(void)
 {
-	loaded.vendor = v; /* a plugin has one */
-	(void)pthread_once(&loaded.once, load);
+	int code;
+
+	(void)pthread_once(&loaded.found_once, find);
+	if (!loaded.found)
+		return;
+	code = loaded.driver.init(0);
+	loaded.started = !code;
+	if (code)
+		(void)snprintf(loaded.why, sizeof(loaded.why), "the driver does not start: %s",
+			       gpu_driver_code(&loaded.driver, code));
+}
+
+int gpu_driver_probe(const struct lmd_host *host, char *why, size_t n)
+{
+	(void)host;
+	(void)pthread_once(&loaded.found_once, find);
+	if (!loaded.found && n)
+		(void)snprintf(why, n, "%s", loaded.why);
+	return loaded.found ? 1 : 0;
+}
+
+const struct gpu_driver *gpu_driver_load(char *why, size_t n)
+{
+	(void)pthread_once(&loaded.started_once, start);
 	if (n)
 		(void)snprintf(why, n, "%s", loaded.why);
-	return loaded.ready ? &loaded.driver : NULL;
+	return loaded.started ? &loaded.driver : NULL;
 }
 
 const char *gpu_driver_code(const struct gpu_driver *d, int code)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "llamad/status.h"
+#include "llamad/plugin.h"
 
 typedef uint64_t gpu_ptr; /* address on the device */
 
@@ -21,6 +21,7 @@ typedef void *gpu_context, *gpu_module, *gpu_function, *gpu_stream, *gpu_mark;
 typedef void *gpu_captured, *gpu_exec;
 
 enum { GPU_CAPTURE_RELAXED = 2 };
+enum { GPU_MARK_BLOCKING = 1, GPU_MARK_NO_TIMING = 2 };
 enum { GPU_HOST_PORTABLE = 1, GPU_HOST_MAPPED = 2, GPU_HIP_FINE_GRAINED = 1 };
 enum gpu_code {
 	GPU_CODE_OK = 0,
@@ -131,12 +132,19 @@ struct gpu_vendor {
 	const char *const *sonames; /* tried in order; NULL at the end */
 	bool hip;
 	int attr_warp, attr_processors; /* numbers of device attributes */
+	int attr_major, attr_minor;     /* of the compute capability; 0 = there is none */
 	const void *(*image)(size_t *bytes);                    /* the kernels */
 };
 
-/* Opens the library and initialises the driver, once in a process.  Returns NULL, with the reason
- * in why[0..n), if there is no driver. */
-const struct gpu_driver *gpu_driver_load(const struct gpu_vendor *v, char *why, size_t n);
+extern const struct gpu_vendor gpu_vendor; /* of this plugin */
+
+/* The plugin's probe: opens the library, once in a process, and does not start the driver.  Returns 1 -
+ * these backends are chosen by themselves only when they have run on hardware (docs/backends.md) - or 0,
+ * with the reason in why[0..n). */
+int gpu_driver_probe(const struct lmd_host *host, char *why, size_t n);
+/* Opens the library and starts the driver, once in a process.  Returns NULL, with the reason in
+ * why[0..n), if there is no driver. */
+const struct gpu_driver *gpu_driver_load(char *why, size_t n);
 /* Name of a code, for messages. */
 const char *gpu_driver_code(const struct gpu_driver *d, int code);
 

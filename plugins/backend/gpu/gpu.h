@@ -9,6 +9,7 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_GPU_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "backend/common/pool_check.h"
@@ -39,10 +40,13 @@ struct gpu_dev {
 	gpu_function kernels[GPU_N_KERNEL];
 	uint32_t warp, processors;
 	gpu_stream stream;      /* of calls without a queue */
+	pthread_mutex_t stage_lock;
+	struct gpu_stage *stages; /* of upload.c, that nobody uses */
 	struct device_site *sites; /* where adapters apply: adapter.c */
 	gpu_ptr chained;        /* i32: the token last sampled for each sequence slot */
 	uint32_t tiles;         /* the first of its GPU_TILE_KERNELS; GPU_NO_KERNEL = it has none */
 	bool flash;             /* it has the kernels of kern/nv/flash.h */
+	bool wgmma;             /* it has those of kern/nv/wgmma16.h, and LLAMAD_GPU asks for them */
 	bool int8;              /* activations before block types are rounded to 8 bits */
 	bool exact;             /* deterministic = exact: docs/exact.md */
 	bool no_graphs;         /* the driver cannot capture launches */
@@ -50,15 +54,33 @@ struct gpu_dev {
 	struct lmd_error error; /* of the last plan_run or plan_observe */
 };
 
-extern const struct gpu_vendor gpu_vendor; /* of this plugin */
 extern const struct lmd_backend_ops gpu_backend_ops;
 
+/* Appends what there is to know of a device to its name in name[0..n); bus: its address, or "". */
+void gpu_describe(const struct gpu_driver *d, int dev, const char *bus, char *name, size_t n);
 /* Makes the device the calling thread's; every call begins with it. */
 enum lmd_status gpu_enter(struct gpu_dev *dev, struct lmd_error *err);
 /* The status of a driver's code; `what` names the call. */
 enum lmd_status gpu_check(struct gpu_dev *dev, int code, const char *what, struct lmd_error *err);
 /* Returns the kernels of the plugin; NULL if they have no name of this number. */
 const char *gpu_kernel_name(uint32_t kernel);
+
+/* ---- uploads of weights (upload.c) ---- */
+
+/* Two pieces of pinned memory, from which the device copies while the host writes the other one. */
+#define GPU_STAGE_BYTES (2u << 20)
+struct gpu_stage;
+enum lmd_status gpu_stage_take(struct gpu_dev *dev, struct gpu_stage **out, struct lmd_error *err);
+void gpu_stage_give(struct gpu_dev *dev, struct gpu_stage *s); /* accepts NULL */
+void gpu_stage_fini(struct gpu_dev *dev);                      /* when all are given back */
+/* The piece to be written next, GPU_STAGE_BYTES, with anything in it; waits for its last copy. */
+enum lmd_status gpu_stage_room(struct gpu_dev *dev, struct gpu_stage *s, char **out,
+			       struct lmd_error *err);
+/* Begins to copy its first bytes to the device. */
+enum lmd_status gpu_stage_send(struct gpu_dev *dev, struct gpu_stage *s, gpu_ptr to, uint64_t bytes,
+			       struct lmd_error *err);
+/* Waits for all copies. */
+enum lmd_status gpu_stage_end(struct gpu_dev *dev, struct gpu_stage *s, struct lmd_error *err);
 
 /* ---- memory (memory.c) ---- */
 

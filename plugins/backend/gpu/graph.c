@@ -4,11 +4,14 @@
  * arguments of launches never change and kernels stride over what the step block counts, so a graph
  * is right for every step; only the numbers of blocks are chosen for some number of rows.  Rows are
  * rounded up, so that few graphs serve all steps in which each sequence has one row.  A plan keeps
- * the graphs that it used last.  A graph is made when its rows come for the second time.
+ * the graphs that it used last.  A graph is made when its rows come for the second time.  One that is no
+ * longer wanted is freed after the work that was submitted until then (only CUDA documents that a graph
+ * may be freed while it runs).
  *
  * In a device group all steps are graphs, others than these for one step only.  Its launches wait on the
  * device for those of other ranks, which the host submits afterwards: if they were submitted one by
- * one, the driver's queue could be full before that, and the host would wait for ever. */
+ * one, the driver's queue could be full before that, and the host would wait until the kernels give up.
+ * So without graphs a long plan of a group is refused. */
 #include <string.h>
 
 #include "plan.h"
@@ -45,8 +48,34 @@ static bool round_rows(const struct gpu_live *live, struct gpu_live *out)
 	return true;
 }
 
+/* Frees a graph, and waits for what was submitted before; only if there are no events any more. */
+static void free_after_all(const struct gpu_dev *dev, gpu_stream s, gpu_exec exec)
+{
+	(void)dev->drv->stream_sync(s);
+	(void)dev->drv->graph_free(exec);
+}
+
+/* Frees a graph once everything that was submitted to s is done.  The one that was to be freed
+ * GPU_N_RETIRED calls ago is waited for. */
+static void retire(struct lmd_compiled_plan *p, gpu_stream s, gpu_exec exec)
+{
+	const struct gpu_driver *drv = p->dev->drv;
+	struct gpu_retired *r = &p->retired[p->n_retired++ % GPU_N_RETIRED];
+
+	if (r->exec) {
+		(void)drv->mark_sync(r->mark);
+		(void)drv->graph_free(r->exec);
+		r->exec = NULL;
+	}
+	if ((!r->mark && drv->mark_create(&r->mark, GPU_MARK_BLOCKING | GPU_MARK_NO_TIMING)) ||
+	    drv->mark_record(r->mark, s))
+		free_after_all(p->dev, s, exec);
+	else
+		r->exec = exec;
+}
+
 /* The graph for some rows, or the one that was used longest ago, made free. */
-static struct gpu_graph *find(struct lmd_compiled_plan *p, const struct gpu_live *live)
+static struct gpu_graph *find(struct lmd_compiled_plan *p, gpu_stream s, const struct gpu_live *live)
 {
 	struct gpu_graph *oldest = &p->graphs[0];
 
@@ -61,7 +90,7 @@ static struct gpu_graph *find(struct lmd_compiled_plan *p, const struct gpu_live
 			oldest = g;
 	}
 	if (oldest->exec)
-		(void)p->dev->drv->graph_free(oldest->exec);
+		retire(p, s, oldest->exec);
 	*oldest = (struct gpu_graph){.live = *live};
 	return oldest;
 }
@@ -99,7 +128,34 @@ static enum lmd_status launch_graph(struct lmd_compiled_plan *p, gpu_stream s, g
 	return gpu_check(p->dev, p->dev->drv->graph_launch(exec, s), "a graph", err);
 }
 
-/* Launches everything as a graph that is used once; the driver frees it when it has run. */
+static bool has_graphs(const struct gpu_dev *dev)
+{
+	const struct gpu_driver *drv = dev->drv;
+
+	return !dev->no_graphs && drv->capture_begin && drv->capture_end && drv->captured_free &&
+	       drv->graph_create && drv->graph_free && drv->graph_launch;
+}
+
+enum lmd_status gpu_graph_check(const struct lmd_compiled_plan *p, struct lmd_error *err)
+{
+	if (!p->devgroup || p->n_launch <= GPU_MOST_QUEUED || has_graphs(p->dev))
+		return LMD_OK;
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"%s: a step of %u launches in a group of devices needs graphs of launches, which this "
+			"driver lacks; without them at most %u are possible; use --split layer",
+			p->dev->vendor->name, p->n_launch, GPU_MOST_QUEUED);
+}
+
+/* Launches everything one by one. */
+static enum lmd_status launch_plain(struct lmd_compiled_plan *p, gpu_stream s,
+				    const struct gpu_live *live, struct lmd_error *err)
+{
+	enum lmd_status st = gpu_graph_check(p, err);
+
+	return st == LMD_OK ? launch_all(p, s, live, err) : st;
+}
+
+/* Launches everything as a graph that is used once. */
 static enum lmd_status run_once(struct lmd_compiled_plan *p, gpu_stream s,
 				const struct gpu_live *live, struct lmd_error *err)
 {
@@ -109,18 +165,10 @@ static enum lmd_status run_once(struct lmd_compiled_plan *p, gpu_stream s,
 	if (st != LMD_OK)
 		return st;
 	if (!exec)
-		return launch_all(p, s, live, err);
+		return launch_plain(p, s, live, err);
 	st = launch_graph(p, s, exec, err);
-	(void)p->dev->drv->graph_free(exec);
+	retire(p, s, exec);
 	return st;
-}
-
-static bool has_graphs(const struct gpu_dev *dev)
-{
-	const struct gpu_driver *drv = dev->drv;
-
-	return !dev->no_graphs && drv->capture_begin && drv->capture_end && drv->captured_free &&
-	       drv->graph_create && drv->graph_free && drv->graph_launch;
 }
 
 enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
@@ -131,10 +179,10 @@ enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
 	struct gpu_live rows;
 
 	if (!has_graphs(p->dev))
-		return launch_all(p, s, live, err);
+		return launch_plain(p, s, live, err);
 	if (!round_rows(live, &rows))
 		return p->devgroup ? run_once(p, s, live, err) : launch_all(p, s, live, err);
-	g = find(p, &rows);
+	g = find(p, s, &rows);
 	g->used = ++p->n_run;
 	if (!g->exec && g->seen)
 		st = capture(p, s, &g->live, &g->exec, err);
@@ -143,11 +191,18 @@ enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
 	if (g->exec)
 		return launch_graph(p, s, g->exec, err);
 	return p->devgroup && has_graphs(p->dev) ? run_once(p, s, live, err)
-						 : launch_all(p, s, live, err);
+						 : launch_plain(p, s, live, err);
 }
 
 void gpu_graph_fini(struct lmd_compiled_plan *p)
 {
+	for (uint32_t i = 0; i < GPU_N_RETIRED; i++) {
+		if (p->retired[i].exec)
+			(void)p->dev->drv->graph_free(p->retired[i].exec);
+		if (p->retired[i].mark)
+			(void)p->dev->drv->mark_destroy(p->retired[i].mark);
+		p->retired[i] = (struct gpu_retired){0};
+	}
 	for (uint32_t i = 0; i < GPU_N_GRAPH; i++) {
 		if (p->graphs[i].exec)
 			(void)p->dev->drv->graph_free(p->graphs[i].exec);

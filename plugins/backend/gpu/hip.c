@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Descriptor of the plugin for AMD's devices. */
-#include <stdio.h>
-
 #include "gpu.h"
 #include "llamad/plugin.h"
 #include "plugin.h"
@@ -20,20 +18,11 @@ const struct gpu_vendor gpu_vendor = {
 	.image = gpu_image,
 };
 
-/* Chosen by itself only when it has run on hardware: docs/backends.md. */
-static int probe(const struct lmd_host *host, char *why, size_t n)
-{
-	(void)host;
-	(void)why;
-	(void)n;
-	return 1;
-}
-
 static const struct lmd_factory factories[] = {{
 	.struct_size = sizeof(struct lmd_factory),
 	.kind = LMD_KIND_BACKEND,
 	.name = "hip",
-	.probe = probe,
+	.probe = gpu_driver_probe,
 	.state_bytes = sizeof(struct gpu_dev),
 	.ops = &gpu_backend_ops,
 }};

@@ -259,7 +259,7 @@ static enum lmd_status compile(struct lmd_compiled_plan *p, const struct lmd_com
 	if (st != LMD_OK)
 		return st;
 	lower_all(&b);
-	return b.status;
+	return b.status == LMD_OK ? gpu_graph_check(p, err) : b.status;
 }
 
 static bool has_exact(uint32_t dtype, uint32_t k)

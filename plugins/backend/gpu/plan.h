@@ -62,6 +62,17 @@ struct gpu_graph {
 	gpu_exec exec; /* NULL until then */
 };
 
+/* A graph that is to be freed when its mark has happened; exec NULL = none. */
+#define GPU_N_RETIRED 4
+struct gpu_retired {
+	gpu_exec exec;
+	gpu_mark mark;
+};
+
+/* Launches of one rank that certainly fit into the driver's queue, while the other ranks have submitted
+ * nothing yet: CUDA's has 1024 entries, and a product of several weights is up to 3. */
+#define GPU_MOST_QUEUED 340u
+
 struct lmd_compiled_plan {
 	struct gpu_dev *dev;
 	const struct lmd_plan *plan;
@@ -83,7 +94,8 @@ struct lmd_compiled_plan {
 	char *args;
 	size_t args_bytes, cap_args;
 	struct gpu_graph graphs[GPU_N_GRAPH];
-	uint64_t n_run;
+	struct gpu_retired retired[GPU_N_RETIRED];
+	uint64_t n_run, n_retired;
 };
 
 struct gpu_build {
@@ -201,6 +213,8 @@ enum lmd_status gpu_run_launch(struct lmd_compiled_plan *p, gpu_stream s,
 /* Launches everything in the list, as a graph where that is worth it. */
 enum lmd_status gpu_graph_run(struct lmd_compiled_plan *p, gpu_stream s,
 			      const struct gpu_live *live, struct lmd_error *err);
+/* LMD_UNSUPPORTED if the plan is too long for launches one by one and the driver has nothing else. */
+enum lmd_status gpu_graph_check(const struct lmd_compiled_plan *p, struct lmd_error *err);
 void gpu_graph_fini(struct lmd_compiled_plan *p);
 
 #endif /* LLAMAD_PLUGINS_BACKEND_GPU_PLAN_H */

@@ -24,7 +24,7 @@ struct lmd_event {
 	struct lmd_error result; /* and then */
 };
 
-enum { NO_TIMING = 2, BLOCKING = 1, NON_BLOCKING = 1 };
+enum { NON_BLOCKING = 1 };
 
 gpu_stream gpu_queue_stream(struct gpu_dev *dev, struct lmd_queue *q)
 {
@@ -76,7 +76,8 @@ enum lmd_status gpu_event_create(void *state, struct lmd_event **out, struct lmd
 	e = dev->host->alloc(dev->host->ctx, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for an event", dev->vendor->name);
-	st = gpu_check(dev, dev->drv->mark_create(&e->mark, BLOCKING | NO_TIMING), "an event", err);
+	st = gpu_check(dev, dev->drv->mark_create(&e->mark, GPU_MARK_BLOCKING | GPU_MARK_NO_TIMING),
+		       "an event", err);
 	if (st != LMD_OK) {
 		dev->host->free(dev->host->ctx, e);
 		return st;

@@ -50,6 +50,8 @@ static const struct {
 
 uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype)
 {
+	if (dev->wgmma && (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16))
+		return dtype == LMD_DTYPE_F16 ? GPU_K_wgmma_f16 : GPU_K_wgmma_bf16;
 	for (size_t i = 0; i < LMD_LEN(fast); i++) {
 		if (fast[i].dtype == dtype % GPU_PLANES && fast[i].tile != GPU_NO_KERNEL &&
 		    dev->tiles != GPU_NO_KERNEL)
@@ -189,17 +191,17 @@ static const char *file_row(const struct lmd_weight_desc *d, const struct plan *
 	return (const char *)x->data + x->head_bytes * slice + x->row_bytes * n;
 }
 
-/* Writes a slice as it will lie on the device; out is zeroed. */
-static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_weight_desc *d,
-				  const struct plan *p, uint32_t slice, char *out, float *row,
-				  struct lmd_error *err)
+/* Writes n rows of the file from row `first` on, as they will lie on the device; out is zeroed.  All rows of a
+ * slice, if they are transposed. */
+static enum lmd_status pack_rows(const struct gpu_dev *dev, const struct lmd_weight_desc *d,
+				 const struct plan *p, uint32_t slice, uint32_t first, uint32_t n,
+				 char *out, float *row, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
 	const struct lmd_weight_ref *ref = d->ref;
-	uint32_t n = p->transpose ? ref->k : ref->n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const char *from = file_row(d, p, slice, i);
+		const char *from = file_row(d, p, slice, first + i);
 
 		if (p->planes) {
 			host_mem_planes_row(d->dtype, (const uint8_t *)from, p->cols,
@@ -222,30 +224,79 @@ static enum lmd_status pack_slice(const struct gpu_dev *dev, const struct lmd_we
 	return LMD_OK;
 }
 
-static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d,
-			    const struct plan *p, struct lmd_weight *w, struct lmd_error *err)
+/* Slices as a whole: those that are transposed, and those whose rows are larger than a stage. */
+static enum lmd_status load_slices(struct gpu_dev *dev, const struct lmd_weight_desc *d,
+				   const struct plan *p, const struct lmd_weight *w, float *row,
+				   struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
-	char *slice = h->alloc(h->ctx, (size_t)p->slice_bytes);
-	float *row = h->alloc(h->ctx, (p->cols + 256) * sizeof(float));
-	enum lmd_status st = gpu_alloc(dev, p->bytes, w->name, &w->memory, err);
+	const uint32_t n = p->transpose ? d->ref->k : d->ref->n;
+	char *slice = h->alloc(h->ctx, (size_t)p->slice_bytes); /* zeroed; padding is never written */
+	enum lmd_status st = LMD_OK;
 
-	if (st == LMD_OK && (!slice || !row))
-		st = lmd_fail(err, LMD_NOMEM, "%s: no memory for %llu bytes", w->name,
-			      (unsigned long long)p->slice_bytes);
+	if (!slice)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %llu bytes", w->name,
+				(unsigned long long)p->slice_bytes);
 	for (uint32_t s = 0; st == LMD_OK && s < d->ref->n_stack; s++) {
-		st = pack_slice(dev, d, p, s, slice, row, err);
+		st = pack_rows(dev, d, p, s, 0, n, slice, row, err);
 		if (st == LMD_OK)
 			st = gpu_upload(dev, w->memory + s * p->slice_bytes, slice, p->slice_bytes,
 					err);
 	}
+	h->free(h->ctx, slice);
+	return st;
+}
+
+/* Some rows of a slice after the other. */
+static enum lmd_status load_rows(struct gpu_dev *dev, const struct lmd_weight_desc *d,
+				 const struct plan *p, const struct lmd_weight *w, float *row,
+				 struct lmd_error *err)
+{
+	const uint32_t per = (uint32_t)(GPU_STAGE_BYTES / p->row_bytes), n = d->ref->n;
+	struct gpu_stage *stage = NULL;
+	enum lmd_status st = gpu_stage_take(dev, &stage, err), end;
+
+	for (uint64_t i = 0; st == LMD_OK && i < (uint64_t)d->ref->n_stack * n;) {
+		const uint32_t s = (uint32_t)(i / n), first = (uint32_t)(i % n),
+			       some = n - first < per ? n - first : per;
+		char *room = NULL;
+
+		st = gpu_stage_room(dev, stage, &room, err);
+		if (st != LMD_OK)
+			break;
+		memset(room, 0, (size_t)(some * p->row_bytes));
+		st = pack_rows(dev, d, p, s, first, some, room, row, err);
+		if (st == LMD_OK)
+			st = gpu_stage_send(dev, stage,
+					    w->memory + s * p->slice_bytes + first * p->row_bytes,
+					    some * p->row_bytes, err);
+		i += some;
+	}
+	if (!stage)
+		return st;
+	end = gpu_stage_end(dev, stage, st == LMD_OK ? err : NULL);
+	gpu_stage_give(dev, stage);
+	return st == LMD_OK ? end : st;
+}
+
+static enum lmd_status load(struct gpu_dev *dev, const struct lmd_weight_desc *d,
+			    const struct plan *p, struct lmd_weight *w, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	float *row = h->alloc(h->ctx, (p->cols + 256) * sizeof(float));
+	enum lmd_status st = gpu_alloc(dev, p->bytes, w->name, &w->memory, err);
+
+	if (st == LMD_OK && !row)
+		st = lmd_fail(err, LMD_NOMEM, "%s: no memory for a row of %u values", w->name, p->cols);
+	if (st == LMD_OK)
+		st = p->transpose || p->row_bytes > GPU_STAGE_BYTES ? load_slices(dev, d, p, w, row, err)
+								    : load_rows(dev, d, p, w, row, err);
 	if (st == LMD_OK && d->scale)
 		st = gpu_upload(dev, w->memory + p->scale_at, d->scale, d->n_scale * sizeof(float),
 				err);
 	if (st == LMD_OK && d->bias)
 		st = gpu_upload(dev, w->memory + p->bias_at, d->bias, d->n_bias * sizeof(float),
 				err);
-	h->free(h->ctx, slice);
 	h->free(h->ctx, row);
 	return st;
 }

@@ -45,6 +45,18 @@ static PFN_vkGetInstanceProcAddr loader(struct lmd_error *err)
 	return get;
 }
 
+int vkb_probe(const struct lmd_host *host, char *why, size_t n)
+{
+	struct lmd_error err = {0};
+
+	(void)host;
+	if (loader(&err))
+		return 1;
+	if (n)
+		(void)snprintf(why, n, "no driver: %s", err.text);
+	return 0;
+}
+
 enum lmd_status vkb_instance_open(struct vkb_instance *in, struct lmd_error *err)
 {
 	const VkApplicationInfo app = {

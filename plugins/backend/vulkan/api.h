@@ -8,6 +8,7 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
+#include "llamad/plugin.h"
 #include "llamad/status.h"
 
 #define VKB_INSTANCE_FUNCTIONS(X)                                                                  \
@@ -80,6 +81,10 @@ struct vkb_instance {
 struct vkb_functions {
 	VKB_DEVICE_FUNCTIONS(VKB_MEMBER)
 };
+
+/* The plugin's probe: is there a loader?  Returns 1 - the backend is used only when it is named: it is not
+ * yet faster than the cpu anywhere it has run - or 0, with the reason in why[0..n).  Asks no driver. */
+int vkb_probe(const struct lmd_host *host, char *why, size_t n);
 
 /* Opens libvulkan and makes an instance.  LMD_NOTFOUND with the reason if there is no library or no
  * driver. */

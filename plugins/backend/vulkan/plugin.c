@@ -4,20 +4,11 @@
 #include "llamad/plugin.h"
 #include "vkb.h"
 
-/* Used only when it is named: it is not yet faster than the cpu anywhere it has run. */
-static int probe(const struct lmd_host *host, char *why, size_t n)
-{
-	(void)host;
-	(void)why;
-	(void)n;
-	return 1;
-}
-
 static const struct lmd_factory factories[] = {{
 	.struct_size = sizeof(struct lmd_factory),
 	.kind = LMD_KIND_BACKEND,
 	.name = "vulkan",
-	.probe = probe,
+	.probe = vkb_probe,
 	.state_bytes = sizeof(struct vkb_dev),
 	.ops = &vkb_backend_ops,
 }};

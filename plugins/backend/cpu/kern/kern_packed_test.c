@@ -133,8 +133,8 @@ static unsigned check_case(const struct kern_packed *l, struct kase *c, uint64_t
 
 		check(l, c, g, (uint32_t)(lmd_rand(seed) % (most + 1)),
 		      (uint32_t)(lmd_rand(seed) % (MAX_COL - n_col + 1)), n_col);
+		check(l, c, 0, MAX_ROW, 0, n_col);
 	}
-	check(l, c, 0, MAX_ROW, 0, MAX_COL);
 	return n;
 }
 

@@ -3,6 +3,7 @@
  * Products in float with AVX-512. */
 #include <immintrin.h>
 
+#include "iq6_k_avx512.h"
 #include "kern.h"
 
 typedef __m512 vec;
@@ -25,6 +26,7 @@ static inline vec bf16(const void *p)
 #define LOAD_SOME(p, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), p)
 #define STORE(p, v)     _mm512_storeu_ps(p, v)
 #define SUM             _mm512_reduce_add_ps
+#define DECODE_IQ6_K    iq6_k_decode
 #define ISA             "avx512"
 #define FLAGS           (LMD_CPU_AVX2 | LMD_CPU_AVX512)
 #define TABLE           kern_float_avx512

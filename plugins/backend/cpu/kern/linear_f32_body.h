@@ -10,6 +10,7 @@
  *     SUM(v)                      sum of the lanes in a fixed order
  *     TILE, ALONE                 as in tiles.h
  *     ISA, FLAGS, TABLE           of the kernels
+ *     DECODE_IQ6_K(w, k, out)     decodes k values as the host does; not defined: the host does it
  *
  * Value i of a row goes to lane i mod W, whatever is computed beside it.  Few rows of x multiply
  * the weights in place.  For more rows, and for types that only the host decodes, a strip of
@@ -113,6 +114,12 @@ INLINE void decode_row(uint32_t dtype, const struct kern_product *p, const char 
 {
 	uint32_t i = 0;
 
+#ifdef DECODE_IQ6_K
+	if (dtype == LMD_DTYPE_IQ6_K) {
+		DECODE_IQ6_K((const uint8_t *)w, p->k, out);
+		return;
+	}
+#endif
 	if (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16)
 		for (; i + W <= p->k; i += W)
 			STORE(out + i, load(dtype, (const uint8_t *)w, i));

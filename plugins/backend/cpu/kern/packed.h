@@ -118,13 +118,29 @@ static inline size_t kern_packed_bytes(uint32_t dtype, uint32_t k)
 	return (n + KERN_ALIGN - 1) / KERN_ALIGN * KERN_ALIGN;
 }
 
-/* Where to prefetch while the group of row r is multiplied. */
-static inline const char *kern_packed_later(const struct kern_product *p, uint32_t r)
+/* Prefetches what is read while block b of n rows of a later group is multiplied; later: its begin, NULL:
+ * nothing.  dtype and n are constants. */
+static inline __attribute__((always_inline)) void
+kern_packed_prefetch(uint32_t dtype, const char *later, size_t b, size_t n)
+{
+	const size_t block = kern_packed_codes(dtype) + kern_packed_scale(dtype, 8) / 8;
+	const size_t step = block * n / KERN_GROUP;
+
+	if (!later)
+		return;
+	later += b * step;
+#pragma GCC unroll 32
+	for (size_t i = 0; i < step; i += 64)
+		kern_prefetch(later + i);
+}
+
+/* Where to prefetch while n groups from that of row r on are multiplied together. */
+static inline const char *kern_packed_later(const struct kern_product *p, uint32_t r, size_t n)
 {
 	const size_t n_group = (p->n_row + KERN_GROUP - 1) / KERN_GROUP;
 
 	return (const char *)kern_later(p, r / KERN_GROUP * p->w_stride, n_group * p->w_stride,
-					p->w_stride);
+					n * p->w_stride);
 }
 
 #endif /* LLAMAD_CPU_KERN_PACKED_H */

@@ -127,20 +127,18 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, size_t r, __
 INLINE void packed_pass(uint32_t dtype, const char *group, size_t r, const struct kern_product *p,
 			uint32_t c, uint32_t n_col, uint32_t at, uint32_t n, const char *later)
 {
-	const size_t nb = p->k / 32, step = kern_packed_bytes(dtype, p->k) / nb / 2;
+	const size_t nb = p->k / 32;
 	const char *scales = group + nb * kern_packed_codes(dtype);
 	__m256 sum[PASS];
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
-	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype), later += step) {
+	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype)) {
 		__m256i w[11]; /* codes, and where panel_sums() looks for them, the factors */
 		__m256 d, m;
 
-#pragma GCC unroll 16
-		for (size_t i = 0; i < step; i += 64)
-			kern_prefetch(later + i);
+		kern_packed_prefetch(dtype, later, b, 8);
 		packed_codes(dtype, group + 4 * r, w);
 		packed_factors(dtype, scales + kern_packed_scale(dtype, b), b, r, &d, &m,
 			       w + panel_sc(dtype));
@@ -177,7 +175,7 @@ INLINE void packed_half(uint32_t dtype, const struct kern_product *p, uint32_t a
 		else
 			packed_pass(dtype, group, at % 16, p, c, PASS, at, n, later);
 		c += cols;
-		later = group; /* is in the cache already */
+		later = NULL; /* the group is in the cache now */
 	}
 }
 
@@ -191,8 +189,8 @@ INLINE void packed_product(uint32_t dtype, const struct kern_product *p)
 
 			for (uint32_t r = r0; r < end; r += 8)
 				packed_half(dtype, p, r, c, n_col,
-					    c ? (const char *)p->w
-					      : kern_packed_later(p, r) + r % 16 * p->w_stride / 16);
+					    c ? NULL
+					      : kern_packed_later(p, r, 1) + r % 16 * p->w_stride / 16);
 		}
 	}
 }

@@ -4,119 +4,17 @@
  *
  * Each lane belongs to a weight row from the start, so nothing is added across lanes.  Up to eight
  * rows of x are multiplied in one pass over a group; a few more take two passes, for which the
- * group stays in the first-level cache.  For many rows of x, groups are unpacked to panels. */
+ * group stays in the first-level cache.  From four rows of x on, groups are taken in pairs.  For many
+ * rows of x, groups are unpacked to panels. */
 #ifndef LLAMAD_CPU_KERN_PACKED_AVX512_H
 #define LLAMAD_CPU_KERN_PACKED_AVX512_H
 
-#include "codes_avx512.h"
-#include "packed.h"
-#include "panel_avx512.h"
+#include "packed_pair_avx512.h"
 
-#define PASS          8u  /* largest number of rows of x in a pass */
-#define MOST_IN_PLACE 16u /* with more rows of x, groups are unpacked to panels */
-
-INLINE __m512i vector(const char *p)
+/* With more rows of x, groups are unpacked to panels. */
+INLINE uint32_t packed_most(uint32_t dtype)
 {
-	return _mm512_loadu_si512((const void *)p);
-}
-
-/* Codes of a block as bytes: vector j has values 4j to 4j+3 of the sixteen rows. */
-INLINE void packed_codes(uint32_t dtype, const char *p, __m512i q[8])
-{
-	const __m512i four = _mm512_set1_epi8(15);
-	const uint32_t bits = kern_packed_bits(dtype);
-
-#pragma GCC unroll 4
-	for (int j = 0; j < 4; j++) {
-		__m512i v = vector(p + 64 * j);
-
-		if (bits == 8) {
-			q[j] = v;
-			q[j + 4] = vector(p + 256 + 64 * j);
-			continue;
-		}
-		q[j] = _mm512_and_si512(v, four);
-		q[j + 4] = _mm512_and_si512(_mm512_srli_epi16(v, 4), four);
-		if (kern_has_iq4_codebook(dtype) || dtype == LMD_DTYPE_MXFP4) {
-			q[j] = look_up(dtype, q[j]);
-			q[j + 4] = look_up(dtype, q[j + 4]);
-		}
-	}
-#pragma GCC unroll 8
-	for (int j = 0; j < 8; j++) {
-		const __m512i fifth = _mm512_set1_epi8(0x10), top = _mm512_set1_epi8(0x30);
-		__m512i v;
-
-		if (bits == 5) {
-			v = vector(p + 256);
-			v = j < 4 ? _mm512_slli_epi16(v, 4 - j) : _mm512_srli_epi16(v, j - 4);
-			/* q | (v & fifth) */
-			q[j] = _mm512_ternarylogic_epi32(q[j], v, fifth, 0xf8);
-		}
-		if (bits == 6) {
-			v = vector(p + 256 + 64 * (j / 4));
-			v = j % 4 < 2 ? _mm512_slli_epi16(v, 4 - 2 * (j % 4))
-				      : _mm512_srli_epi16(v, 2 * (j % 4) - 4);
-			q[j] = _mm512_ternarylogic_epi32(q[j], v, top, 0xf8);
-		}
-	}
-}
-
-/* Factors of a block of sixteen rows. */
-struct factors {
-	__m512 d, m;   /* M only for types that have it */
-	__m512i sc[2]; /* of the halves */
-};
-
-INLINE __m512 sixteen_halves(const char *p)
-{
-	return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
-}
-
-INLINE __m512i sixteen_bytes(const char *p)
-{
-	return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
-}
-
-INLINE __m512i sixteen_signed(const char *p)
-{
-	return _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p));
-}
-
-/* p: kern_packed_scale() of block b. */
-INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, struct factors *f)
-{
-	const size_t i = b % 8;
-
-	f->m = _mm512_setzero_ps();
-	f->sc[0] = f->sc[1] = _mm512_setzero_si512();
-	switch (kern_packed_scales(dtype)) {
-	case KERN_SCALES_F16:
-		f->d = sixteen_halves(p);
-		return;
-	case KERN_SCALES_DM:
-		f->d = sixteen_halves(p);
-		f->m = sixteen_halves(p + 32);
-		return;
-	case KERN_SCALES_E8:
-		f->d = power(sixteen_bytes(p));
-		return;
-	case KERN_SCALES_K:
-		f->d = _mm512_mul_ps(sixteen_halves(p),
-				     _mm512_cvtepi32_ps(sixteen_signed(p + 32 + 16 * i)));
-		return;
-	case KERN_SCALES_K_DM:
-		f->d = _mm512_mul_ps(sixteen_halves(p),
-				     _mm512_cvtepi32_ps(sixteen_bytes(p + 64 + 32 * i)));
-		f->m = _mm512_mul_ps(sixteen_halves(p + 32),
-				     _mm512_cvtepi32_ps(sixteen_bytes(p + 80 + 32 * i)));
-		return;
-	case KERN_SCALES_HALVES:
-		f->d = sixteen_halves(p);
-		f->sc[0] = sixteen_signed(p + 32 + 32 * i);
-		f->sc[1] = sixteen_signed(p + 48 + 32 * i);
-		return;
-	}
+	return kern_has_halves(dtype) ? 16 : 32;
 }
 
 /* Sum of P*q over block b of sixteen rows. */
@@ -148,33 +46,25 @@ INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const voi
 			uint32_t n_col, float *const *y, uint32_t at, __mmask16 have,
 			const char *later)
 {
-	const size_t nb = k / 32, step = kern_packed_bytes(dtype, k) / nb;
+	const size_t nb = k / 32;
 	const char *scales = group + nb * kern_packed_codes(dtype);
 	__m512 sum[PASS];
 
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm512_setzero_ps();
-	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype), later += step) {
+	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype)) {
 		__m512i q[8];
 		struct factors f;
 
-#pragma GCC unroll 16
-		for (size_t i = 0; i < step; i += 64)
-			kern_prefetch(later + i);
+		kern_packed_prefetch(dtype, later, b, KERN_GROUP);
 		packed_codes(dtype, group, q);
 		packed_factors(dtype, scales + kern_packed_scale(dtype, b), b, &f);
 #pragma GCC unroll 8
 		for (uint32_t i = 0; i < n_col; i++) {
-			const char *xi = x[i];
-			__m512i s = packed_sum(dtype, q, &f, xi, k, b);
-			__m512 t = _mm512_mul_ps(f.d, all_floats(xi + KERN_Q8_D(k), b));
+			__m512i s = packed_sum(dtype, q, &f, x[i], k, b);
 
-			t = _mm512_mul_ps(t, _mm512_cvtepi32_ps(s));
-			if (kern_has_min(dtype))
-				t = _mm512_add_ps(
-					t, _mm512_mul_ps(f.m, all_floats(xi + KERN_Q8_E(k), b)));
-			sum[i] = _mm512_add_ps(sum[i], t);
+			sum[i] = _mm512_add_ps(sum[i], packed_term(dtype, &f, s, x[i], k, b));
 		}
 	}
 #pragma GCC unroll 8
@@ -212,7 +102,7 @@ INLINE void packed_group(uint32_t dtype, const struct kern_product *p, uint32_t 
 		}
 #undef PACKED_CASE
 		c += n;
-		later = group; /* is in the cache already */
+		later = NULL; /* the group is in the cache now */
 	}
 }
 
@@ -250,12 +140,19 @@ INLINE void group_panels(uint32_t dtype, const struct kern_product *p, uint32_t 
 INLINE void packed_product(uint32_t dtype, const struct panel_type *type,
 			   const struct kern_product *p)
 {
-	if (p->n_col > MOST_IN_PLACE) {
+	if (p->n_col > packed_most(dtype)) {
 		panel_product(type, p);
 		return;
 	}
-	for (uint32_t r = 0; r < p->n_row; r += 16)
-		packed_group(dtype, p, r, 0, p->n_col, kern_packed_later(p, r));
+	for (uint32_t r = 0; r < p->n_row;) {
+		const bool pair = p->n_col >= PAIR_LEAST && p->n_row - r > 16;
+
+		if (pair)
+			packed_pair(dtype, p, r);
+		else
+			packed_group(dtype, p, r, 0, p->n_col, kern_packed_later(p, r, 1));
+		r += pair ? 32 : 16;
+	}
 }
 
 /* Defines the kernel of a type and its entry in a list. */

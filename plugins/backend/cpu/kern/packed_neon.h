@@ -167,7 +167,7 @@ INLINE void packed_product(uint32_t dtype, const struct kern_product *p)
 			for (uint32_t r = r0; r < end; r += FOUR)
 				packed_quarter(dtype, p, r, c, n_col,
 					       c ? (const char *)p->w
-						 : kern_packed_later(p, r) +
+						 : kern_packed_later(p, r, 1) +
 							   r % 16 * p->w_stride / 16);
 		}
 	}

@@ -513,8 +513,10 @@ struct gpu_peer_args {
 	X(flash_128_bf16, gpu_attn_args) X(flash_128_any, gpu_attn_args) \
 	X(flash_256_f16, gpu_attn_args) X(flash_256_bf16, gpu_attn_args)
 #define GPU_AMD_KERNELS(X) GPU_TILE_KERNELS(X, mfma) GPU_TILE_KERNELS(X, wmma)
+/* Instead of some of NVIDIA's, if that was asked for (nv/wgmma16.h). */
+#define GPU_WGMMA_KERNELS(X) X(wgmma_f16, gpu_linear_args) X(wgmma_bf16, gpu_linear_args)
 /* All that not every device has. */
-#define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X)
+#define GPU_MATRIX_KERNELS(X) GPU_NV_KERNELS(X) GPU_AMD_KERNELS(X) GPU_WGMMA_KERNELS(X)
 
 /* Kernels of exact arithmetic (exact.h); products are for up to 8 rows. */
 #define GPU_EXACT_KERNELS(X) \

@@ -34,13 +34,25 @@
 #define GPU_WARP    32u
 #define GPU_UNROLL  _Pragma("unroll")
 #define GPU_LOOP    _Pragma("unroll 1") /* stays a loop, where registers are short */
-/* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes */
-extern __shared__ __align__(16) unsigned long long gpu_shared_memory[];
+/* copies and loads of fragments (nv/mma.h) need multiples of 16 bytes, those of nv/wgmma.h of 256 */
+extern __shared__ __align__(256) unsigned long long gpu_shared_memory[];
 #define GPU_SHARED(type) ((type *)(void *)gpu_shared_memory)
+
+/* Address in shared memory, as instructions take it. */
+GPU_FN uint32_t gpu_shared_address(const void *p)
+{
+	return (uint32_t)__cvta_generic_to_shared(p);
+}
 
 GPU_FN void gpu_sync(void)
 {
 	__syncthreads();
+}
+
+/* A barrier of the warp.  Shuffles are none: they do not order memory. */
+GPU_FN void gpu_sync_warp(void)
+{
+	__syncwarp();
 }
 
 GPU_FN float gpu_shfl_xor(float v, unsigned mask)
@@ -92,11 +104,19 @@ GPU_FN uint32_t gpu_count_up(uint32_t *n)
 	return atomicAdd(n, 1u);
 }
 
-/* What this thread has written before it is seen by all threads of the device that see what it
- * writes after it; and what it reads after it is no older than what it has read before. */
+/* What this thread has written before it, or has seen before it of what others wrote, is seen by all threads
+ * of the device that see what it writes after it; and what it reads after it is no older than what it has
+ * read before. */
 GPU_FN void gpu_fence(void)
 {
 	__threadfence();
+}
+
+/* In front of a barrier after which one thread tells other blocks what this block has written.  Here the
+ * fence of that thread is enough: a barrier makes it see the others' writes, and fences are cumulative (PTX
+ * ISA, "Memory Consistency Model", causality order). */
+GPU_FN void gpu_fence_before_sync(void)
+{
 }
 
 /* A word that other devices and the host write as well: what its writer has written before it is seen
@@ -184,6 +204,13 @@ GPU_FN void gpu_sync(void)
 	__syncthreads();
 }
 
+/* Lanes run together; this keeps the compiler from moving accesses. */
+GPU_FN void gpu_sync_warp(void)
+{
+	__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+	__builtin_amdgcn_wave_barrier();
+}
+
 GPU_FN float gpu_shfl_xor(float v, unsigned mask)
 {
 	return __shfl_xor(v, (int)mask, (int)GPU_WARP);
@@ -238,6 +265,12 @@ GPU_FN uint32_t gpu_count_up(uint32_t *n)
 }
 
 GPU_FN void gpu_fence(void)
+{
+	__threadfence();
+}
+
+/* The fence of one wave waits for the stores of that wave alone, and the barrier may wait for none. */
+GPU_FN void gpu_fence_before_sync(void)
 {
 	__threadfence();
 }
@@ -403,18 +436,20 @@ GPU_FN int gpu_last(uint32_t *counter, uint32_t expected, uint32_t *flag)
 		gpu_sync();
 		return 1;
 	}
-	gpu_fence();
+	gpu_fence_before_sync();
 	gpu_sync();
 	if (GPU_TID == 0) {
+		/* The fences are in the thread of the atomic: this block's writes, the first fence, the
+		 * counter, the second fence of the block that comes last, its reads. */
+		gpu_fence();
 		*flag = gpu_count_up(counter) + 1 == expected;
+		gpu_fence();
 		if (*flag)
 			*counter = 0;
 	}
 	gpu_sync();
 	last = *flag != 0;
 	gpu_sync(); /* `flag` is free again */
-	if (last)
-		gpu_fence();
 	return last;
 }
 

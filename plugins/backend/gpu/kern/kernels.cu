@@ -30,4 +30,7 @@
 #include "backend/gpu/kern/nv/flash.h"
 #include "backend/gpu/kern/nv/tile.h"
 #include "backend/gpu/kern/nv/tile16.h"
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
+#include "backend/gpu/kern/nv/wgmma16.h"
+#endif
 #endif

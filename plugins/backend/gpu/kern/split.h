@@ -197,6 +197,7 @@ GPU_FN void gpu_split_weights(uint32_t queries, uint32_t n, float *score, float 
 			sum += s[i];
 		}
 		sum = gpu_warp_sum(sum);
+		gpu_sync_warp(); /* all lanes have read stat */
 		if (lane == 0) {
 			float keep = expf(old - most);
 
