@@ -241,13 +241,13 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"STATE", "state", LMI_CTL_COL_STATE},
 		{"BACKEND", "backend", LMI_CTL_COL_TEXT},
 		{"CONTEXT", "n_ctx", LMI_CTL_COL_COUNT},
-		{"SESSIONS", "n_seq", LMI_CTL_COL_COUNT},
+		{"SESSIONS", "n_seq", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
 		{"ACTIVE", "active", LMI_CTL_COL_COUNT},
 		{"WAITING", "waiting", LMI_CTL_COL_COUNT},
 		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
-		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES},
-		{"CACHED", "cached", LMI_CTL_COL_COUNT},
-		{"PINNED", "pinned", LMI_CTL_COL_COUNT},
+		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES | LMI_CTL_COL_SPARE},
+		{"CACHED", "cached", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
+		{"PINNED", "pinned", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
 		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};
@@ -289,7 +289,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
 	.doc = "KV RESERVED is the address space of the KV cache for all sessions at their full "
-	       "length; memory is taken as it is used.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
+	       "length; memory is taken as it is used. A narrow terminal gets fewer columns; --json has all.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
 	       "operations that run on another device than their layer, with the reason.\n\nA model whose "
 	       "device was lost is listed as failed until it is loaded again, with the time until then.",
 	.opts = ps_opts,
