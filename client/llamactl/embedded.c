@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/embedded/embedded.h"
@@ -151,7 +152,10 @@ void lmi_ctl_add_second_models(const struct lmi_ctl *ctl, struct lmi_engine_opts
 {
 	const struct lmi_args *a = &ctl->args;
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s%s", strchr(o->inst.path, '/') ? "" : "./", o->inst.path);
+	struct stat sb;
+	bool folder = stat(o->inst.path, &sb) == 0 && S_ISDIR(sb.st_mode); /* of a checkpoint: look into it */
+	int n = snprintf(path, sizeof(path), "%s%s%s", strchr(o->inst.path, '/') ? "" : "./", o->inst.path,
+			 folder ? "/" : "");
 
 	o->inst.draft_path = lmi_ctl_draft_model(a);
 	if (lmi_arg_given(a, "mmproj")) {

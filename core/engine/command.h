@@ -122,6 +122,8 @@ struct lmi_engine_eval {
 #define LMI_ENGINE_GEN_SAMPLED_PROBS 8u
 /* Guess as many tokens as possible, even if that does not seem to help: for tests. */
 #define LMI_ENGINE_GEN_DRAFT_ALWAYS 16u
+/* The same, with as many branches as possible. */
+#define LMI_ENGINE_GEN_DRAFT_BRANCHES 64u
 /* fail with LMD_UNSUPPORTED unless another run can go on where this one stops */
 #define LMI_ENGINE_GEN_RESUMABLE 32u
 

@@ -51,6 +51,10 @@ struct lmi_engine_drafter {
 	 * lmi_engine_draft_model_guess or lmi_engine_nextn_guess. */
 	uint32_t (*guess)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
 			  lmd_token *out, uint32_t *trust);
+	/* After `guess` had guessed `first`: finds the next best tokens in its place, the best first, and writes
+	 * them to out[LMI_ENGINE_TREE_OTHERS]. NULL: there are none. */
+	void (*others)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, lmd_token first,
+		       lmd_token *out);
 	/* The measured time of one guessed token, with its part of what the drafter has to catch up with;
 	 * 0: unknown; negative: it guesses nothing. NULL: guesses take no time worth mentioning. */
 	double (*cost_ns)(const void *drafter, uint32_t n_tokens);

@@ -10,7 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/draft.h"
-#include "core/engine/topk.h"
+#include "core/engine/draft_tree.h"
 
 bool lmi_engine_block_create(struct lmi_engine_nextn_drafter *d)
 {
@@ -56,16 +56,14 @@ static struct lmi_engine_rows part_of(const struct lmi_engine_draft_want *w)
 					.tokens = d->block};
 }
 
-static void take(struct lmi_engine_draft_want *w, const float *out)
+static void take(struct lmi_engine_draft_want *w, float *out)
 {
 	const struct lmi_engine_nextn_drafter *d = w->drafter;
 	const uint32_t width = d->m->inst->execs[d->m->next_exec]->out_width;
 
-	while (w->n < w->most) {
-		size_t id = lmi_engine_argmax(out + (size_t)w->n * width, d->m->n_vocab, NULL);
-
-		w->out[w->n++] = d->m->map ? d->m->map[id] : (lmd_token)id;
-	}
+	for (; w->n < w->most; w->n++)
+		w->out[w->n] = lmi_engine_tree_rank(w->tree, w->n, out + (size_t)w->n * width,
+						    d->m->n_vocab, d->m->map);
 }
 
 /* Computes the blocks of some sequences and takes their guesses. Returns their number. */

@@ -14,7 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/draft.h"
 #include "core/engine/draft_model_impl.h"
-#include "core/engine/topk.h"
+#include "core/engine/draft_tree.h"
 
 /* A sequence that has to compute at most so many rows that it has not seen goes on as usual. */
 #define USUAL_ROWS (2 + LMI_ENGINE_DRAFT_MAX)
@@ -166,18 +166,15 @@ static bool compute(struct lmi_engine_draft_model *m, uint32_t n_part)
 	return false;
 }
 
-static lmd_token most_likely(const struct lmi_engine_draft_model *m, uint32_t part)
-{
-	return (lmd_token)lmi_engine_argmax(
-		m->inst->slot[0].out + (size_t)part * m->inst->execs[m->exec]->out_width, m->n_vocab, NULL);
-}
-
 /* Takes the token that follows the last row of a sequence. */
 static void take(struct lmi_engine_draft_want *w, uint32_t part)
 {
 	struct model_drafter *d = w->drafter;
+	struct lmi_inst *inst = d->m->inst;
+	float *logits = inst->slot[0].out + (size_t)part * inst->execs[d->m->exec]->out_width;
 
-	w->out[w->n] = d->tokens[w->n_tokens + w->n] = most_likely(d->m, part);
+	w->out[w->n] = d->tokens[w->n_tokens + w->n] =
+		lmi_engine_tree_rank(w->tree, w->n, logits, d->m->n_vocab, NULL);
 	w->n++;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/token_index.h"
 
@@ -92,6 +93,26 @@ static uint32_t guess(void *drafter, const lmd_token *tokens, uint32_t n, uint32
 	return n_other ? n_other : n_out;
 }
 
+/* In the texts of the request; a guess that came from another one has next best ones here as well. */
+static void others(void *drafter, const lmd_token *tokens, uint32_t n, lmd_token first, lmd_token *out)
+{
+	const struct lookup *l = drafter;
+	lmd_token avoid[1 + LMI_ENGINE_TREE_OTHERS] = {first};
+
+	for (uint32_t i = 0; i < LMI_ENGINE_TREE_OTHERS; i++) {
+		uint32_t length = 1;
+		lmd_token b, a = lmi_engine_token_index_other(&l->in_sequence, tokens, n, tokens, n, avoid,
+							      1 + i, &length);
+
+		b = lmi_engine_token_index_other(&l->in_hint, l->hint, l->n_hint, tokens, n, avoid, 1 + i,
+						 &length);
+		out[i] = b >= 0 ? b : a;
+		if (out[i] < 0)
+			return;
+		avoid[1 + i] = out[i];
+	}
+}
+
 static void destroy(void *drafter)
 {
 	struct lookup *l = drafter;
@@ -150,5 +171,5 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 }
 
 const struct lmi_engine_drafter lmi_engine_drafter_lookup = {
-	.name = "lookup", .create = create, .guess = guess, .destroy = destroy,
+	.name = "lookup", .create = create, .guess = guess, .others = others, .destroy = destroy,
 	.restart = restart};

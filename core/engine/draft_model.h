@@ -12,6 +12,7 @@
 
 struct lmi_tokenizer;
 struct lmi_engine_draft_model;
+struct lmi_engine_tree; /* draft_tree.h */
 
 /* Opens opts->draft_path for a target that was opened with the same options; tok: the target's
  * tokenizer. LMD_UNSUPPORTED: its vocabulary differs, or its sequences cannot be shortened. Error
@@ -33,6 +34,10 @@ struct lmi_engine_draft_want {
 	void *drafter; /* of lmi_engine_drafter_model, or of lmi_engine_drafter_nextn */
 	const lmd_token *tokens; /* [n_tokens] as in struct lmi_engine_drafter */
 	uint32_t n_tokens, most;
+	/* where the next best tokens beside each guess are noted; NULL: nowhere. With those of them that are
+	 * guesses as well, out has most_all tokens at most */
+	struct lmi_engine_tree *tree;
+	uint32_t most_all;
 	lmd_token *out; /* [most] the guesses */
 	uint32_t n;	/* their number */
 	uint32_t part, n_added; /* used while guessing */

@@ -22,7 +22,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/draft.h"
-#include "core/engine/topk.h"
+#include "core/engine/draft_tree.h"
 
 #define N_KEEP LMI_ENGINE_NEXTN_KEEP
 /* What older times count for beside a new one. */
@@ -300,11 +300,12 @@ static bool guess_once(struct lmi_engine_nextn *m, uint32_t exec, uint32_t slot,
 	for (uint32_t i = 0; i < n; i++) {
 		struct lmi_engine_draft_want *w = v[i];
 		struct lmi_engine_nextn_drafter *d = w->drafter;
-		size_t id = lmi_engine_argmax(t->out + (size_t)i * m->inst->execs[exec]->out_width,
-					      m->n_vocab, NULL);
 
 		row += m->rows[i].n;
-		w->out[w->n++] = m->map ? m->map[id] : (lmd_token)id;
+		w->out[w->n] = lmi_engine_tree_rank(
+			w->tree, w->n, t->out + (size_t)i * m->inst->execs[exec]->out_width, m->n_vocab,
+			m->map);
+		w->n++;
 		memcpy(d->last, t->hidden + (size_t)(row - 1) * m->own_width,
 		       m->own_width * sizeof(*d->last));
 	}

@@ -214,7 +214,8 @@ START_TEST(the_answers_are_the_same)
 			cmd[i].draft = below(&rnd, 3) ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_ANY;
 			cmd[i].n_draft = 1 + below(&rnd, LMI_ENGINE_DRAFT_MAX);
 			if (below(&rnd, 4))
-				cmd[i].flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+				cmd[i].flags |= below(&rnd, 2) ? LMI_ENGINE_GEN_DRAFT_ALWAYS
+							       : LMI_ENGINE_GEN_DRAFT_BRANCHES;
 			ck_assert_int_eq(lmi_engine_generate(e, &cmd[i], NULL), LMD_OK);
 		}
 		story_run(e, have, N_JOB);
@@ -228,10 +229,13 @@ START_TEST(the_answers_are_the_same)
 		}
 	}
 	st = story_check_idle(e);
-	printf("%s, draft %d: %llu of %llu guesses were right, %llu draft steps with %llu rows, %llu preempted\n",
+	printf("%s, draft %d: %llu of %llu guesses were right, %llu beside the chain, %llu draft steps with %llu "
+	       "rows, %llu preempted\n",
 	       machines[_i].backend, machines[_i].draft, (unsigned long long)st.n_accepted,
-	       (unsigned long long)st.n_drafted, (unsigned long long)st.n_draft_step,
-	       (unsigned long long)st.n_draft_row, (unsigned long long)st.n_preempted);
+	       (unsigned long long)st.n_drafted, (unsigned long long)st.n_branch,
+	       (unsigned long long)st.n_draft_step, (unsigned long long)st.n_draft_row,
+	       (unsigned long long)st.n_preempted);
+	ck_assert_uint_gt(st.n_branch, 10);
 	ck_assert(st.n_accepted > 700 && st.n_drafted > st.n_accepted + 100);
 	ck_assert(!machines[_i].kv_tokens || st.n_preempted);
 	ck_assert_uint_eq(st.step_allocs, 0);

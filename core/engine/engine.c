@@ -17,6 +17,7 @@
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
 #include "core/engine/draft_nextn.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/lookup_file.h"
 #include "core/engine/saved.h"
@@ -252,6 +253,8 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	if (st == LMD_OK && e->tok && !e->inst->draft && !e->inst->nextn &&
 	    o->inst.n_draft_candidates)
 		lmi_engine_pair_draft(e, &o->inst);
+	if (st == LMD_OK && (e->inst->draft || e->inst->nextn))
+		lmi_engine_tree_open(e->inst);
 	if (st == LMD_OK && e->tok && e->inst->desc.driver == LMD_DRIVER_AUTOREGRESSIVE)
 		st = lmi_engine_history_create(&e->inst->history, err);
 	if (st == LMD_OK && o->inst.lookup_path && e->tok)
@@ -635,6 +638,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_forced = c->n_forced,
 		.n_drafted = c->n_drafted,
 		.n_accepted = c->n_accepted,
+		.n_branch = c->n_moved,
 		.n_draft_step = c->n_draft_step,
 		.n_draft_row = c->n_draft_row,
 		.n_waiting = c->n_waiting,

@@ -410,6 +410,7 @@ struct lmi_engine_stats {
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	/* tokens that were guessed and computed, and how many of them were right; see speculate.h */
 	uint64_t n_drafted, n_accepted;
+	uint64_t n_branch; /* steps after which a guess beside the chain was right */
 	uint64_t n_draft_step, n_draft_row; /* steps of the draft model, and their rows */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];

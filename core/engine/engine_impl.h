@@ -26,25 +26,10 @@
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
 		n_on_device, n_short, n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
-		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row;
+		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row, n_moved;
 	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
 		n_cached[LMD_MAX_GROUP];
-};
-
-/* Tokens that were chosen for a part and have yet to be reported: more than one if guesses were
- * right. */
-struct lmi_engine_choice {
-	bool on_device; /* the device chooses the token */
-	bool chained;	/* the scheduler knows the token's row already */
-	const float *logits; /* NULL: nothing is chosen here, or from these: */
-	const int32_t *best; /* [n_best] ids of the best candidates; NULL: from the logits */
-	const float *best_logits; /* [n_best] */
-	bool is_short;       /* only they are copied */
-	uint32_t n_row;	     /* rows of logits */
-	uint32_t n;	     /* tokens */
-	enum lmd_status status; /* of the last token */
-	lmd_token tokens[1 + LMI_ENGINE_DRAFT_MAX];
 };
 
 /* Sequences wait for their masks at most this part of the last step's time, and at most this time,

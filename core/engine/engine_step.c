@@ -15,6 +15,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
 #include "core/engine/draft_nextn.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/tail.h"
 
@@ -53,6 +54,8 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 	};
 	for (int k = 0; k < 4 && !planned->encode; k++)
 		p->rows[i].pos[k] = lmi_engine_seq_pos(q, k);
+	if (q->session->gen && planned->n_out > 1)
+		p->rows[i].tree = lmi_engine_gen_tree(q->session->gen);
 	if (!q->session->gen || planned->n_out != 1)
 		return;
 	if (e->inst->execs[p->plan]->samples)
@@ -63,6 +66,17 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 			  p->n_out <= lmi_engine_best_rows(e->inst->best) &&
 			  lmi_engine_gen_is_short(q->session->gen, lmi_engine_best_n(e->inst->best));
 	p->choice[i].is_short = p->rows[i].best;
+}
+
+/* Guesses have branches only if the rows of all parts can be masked; otherwise they are chains. */
+static void check_trees(const struct lmi_engine *e, struct lmi_engine_pending *p)
+{
+	bool can = lmi_engine_tree_serves(e->inst, p->plan);
+
+	for (uint32_t i = 0; i < p->n_part; i++)
+		can &= p->planned[i].n <= LMI_ENGINE_TREE_ROWS && !p->planned[i].encode;
+	for (uint32_t i = 0; i < p->n_part && !can; i++)
+		p->rows[i].tree = NULL;
 }
 
 /* Lets a sequence go on with the token that the device chooses for it in the step, before the host
@@ -174,6 +188,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 	p->bound_ns = step.bound_ns;
 	for (uint32_t i = 0; i < step.n_part; i++)
 		fill_part(e, p, i, begin_ns);
+	check_trees(e, p);
 	e->inst->step_class = class_of(p);
 	set_only(e, slot);
 	lmi_inst_hold(e->inst);
@@ -236,8 +251,43 @@ static enum lmd_status find_best(struct lmi_engine *e, struct lmi_engine_pending
 	return st;
 }
 
-static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot)
+/* Moves the row of a guess beside the chain that was right to its place: its keys and values, and its hidden row
+ * hidden[width]; NULL: it has none. */
+static enum lmd_status move_row(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t part,
+				float *hidden, struct lmd_error *err)
 {
+	const struct lmi_engine_choice *c = &p->choice[part];
+	const struct lmi_engine_rows *r = &p->rows[part];
+	uint32_t known = r->n - r->n_out, width = lmi_inst_hidden_width(e->inst);
+
+	if (!p->session[part] || !c->moved)
+		return LMD_OK;
+	if (hidden)
+		memcpy(hidden + (size_t)(known + c->moved_to) * width,
+		       hidden + (size_t)(known + c->moved) * width, width * sizeof(*hidden));
+	e->count.n_moved++;
+	return lmi_engine_tree_move(e->inst, r->kv_seq, r->first + known + c->moved,
+				    r->first + known + c->moved_to, err);
+}
+
+static enum lmd_status move_rows(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot,
+				 struct lmd_error *err)
+{
+	float *hidden = e->inst->slot[slot].hidden;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < p->n_part && st == LMD_OK; i++) {
+		st = move_row(e, p, i, hidden, err);
+		if (hidden)
+			hidden += (size_t)p->planned[i].n * lmi_inst_hidden_width(e->inst);
+	}
+	return st;
+}
+
+static enum lmd_status hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot,
+				struct lmd_error *err)
+{
+	enum lmd_status st;
 	const struct lmi_engine_exec *x = e->inst->execs[p->plan];
 	const float *all = e->inst->slot[slot].out, *rows = all;
 
@@ -248,6 +298,9 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	lmi_engine_results_choose(
 		e, p, x, all,
 		e->inst->slot[slot].samples ? lmi_engine_tail_tokens(e->inst->tail, slot) : NULL);
+	st = move_rows(e, p, slot, err);
+	if (st != LMD_OK)
+		return st;
 	lmi_sched_commit(e->sched, true, p->kept);
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		lmi_engine_results_report(e, p, x, i, rows, all);
@@ -255,6 +308,7 @@ static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_
 	}
 	if (e->inst->slot[slot].hidden)
 		lmi_engine_results_feed(e, p, e->inst->slot[slot].hidden);
+	return LMD_OK;
 }
 
 void lmi_engine_break(struct lmi_engine *e, const struct lmd_error *why)
@@ -330,8 +384,8 @@ static void finish(struct lmi_engine *e)
 	if (st == LMD_OK)
 		atomic_fetch_add(&e->progress, 1);
 	if (st == LMD_OK)
-		hand_out(e, p, slot);
-	else
+		st = hand_out(e, p, slot, &err);
+	if (st != LMD_OK)
 		lmi_sched_commit(e->sched, false, NULL);
 	if (st != LMD_OK && st != LMD_CANCELLED) /* cut short: the cancelling command is in the
 						  * queue */

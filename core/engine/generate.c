@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/constrain_impl.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/logprobs.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
@@ -438,28 +439,60 @@ static enum lmd_status choose_one(struct lmi_engine_gen *g, const struct lmi_eng
 	return st;
 }
 
-uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
-			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
-			       lmd_token *tokens, enum lmd_status *st)
+/* Follows a token to the row of the guess that it is; returns 0 if it is none. The tokens on the way there
+ * are then those after the known ones. */
+static uint32_t follow(const struct lmi_engine_seq *q, struct lmi_engine_choice *c, uint32_t row)
 {
-	uint32_t n = 0;
+	lmd_token *guesses = q->tokens + q->n_tokens, token = c->tokens[c->n - 1];
+	uint32_t next = lmi_engine_tree_next(c->tree, guesses, c->n_row - 1, row, token);
+
+	if (next && next != row + 1) {
+		c->moved = next;
+		c->moved_to = row + 1;
+		guesses[row] = token; /* guesses before that row are of no use any more */
+	}
+	return next;
+}
+
+/* Tells the drafters what became of their guesses. */
+static void learn(struct lmi_engine_gen *g, const struct lmi_engine_choice *c, bool stopped)
+{
+	uint32_t n = c->n_row - 1, n_chain = c->tree && c->tree->n_chain < n ? c->tree->n_chain : n;
+	uint32_t n_right = c->moved ? c->moved_to - 1 : c->n - 1;
+	bool ended = (stopped && !c->moved) || c->status != LMD_OK;
+
+	if (!g->speculation)
+		return;
+	lmi_engine_speculation_learn(g->speculation, n_chain, n_right, ended);
+	lmi_engine_speculation_learn_others(g->speculation, n - n_chain, c->moved != 0, n_right,
+					    n_right < n_chain && !ended ? c->tokens[n_right] : -1);
+}
+
+void lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			   struct lmi_engine_choice *c, uint32_t n_logits, bool exact)
+{
+	uint32_t row = 0;
 	bool stopped = false;
 
 	g->next_chosen = 0;
+	c->n = c->moved = 0;
 	do {
-		*st = choose_one(g, q, logits, n_logits, g->logprobs ? &g->logprobs[n] : NULL,
-				 &tokens[n]);
-		logits += n_logits;
-		if (*st != LMD_OK || ++n == n_row || tokens[n - 1] != q->tokens[q->n_tokens + n - 1])
+		c->status = choose_one(g, q, c->logits + (size_t)row * n_logits, n_logits,
+				       g->logprobs ? &g->logprobs[c->n] : NULL, &c->tokens[c->n]);
+		if (c->status != LMD_OK)
 			break;
-		advance(g, tokens[n - 1]);
+		c->n++;
+		row = follow(q, c, row);
+		if (!row)
+			break;
+		advance(g, c->tokens[c->n - 1]);
 		g->n_ahead++;
 		stopped = !exact && !lmi_engine_gen_find_next(g, q, n_logits);
 	} while (!stopped);
-	n += *st != LMD_OK;
-	if (g->speculation)
-		lmi_engine_speculation_learn(g->speculation, n_row - 1, n - 1, stopped);
-	return n;
+	c->n += c->status != LMD_OK;
+	learn(g, c, stopped);
+	if (c->moved_to >= c->n) /* its row is computed again */
+		c->moved = 0;
 }
 
 bool lmi_engine_gen_is_short(const struct lmi_engine_gen *g, uint32_t n)
@@ -602,6 +635,11 @@ uint32_t lmi_engine_gen_guess(struct lmi_engine_gen *g, struct lmi_engine_seq *q
 void lmi_engine_gen_remember(struct lmi_engine_gen *g, const struct lmi_engine_seq *q)
 {
 	lmi_engine_speculation_remember(g->speculation, q->tokens, q->n_tokens, g->n_out);
+}
+
+const struct lmi_engine_tree *lmi_engine_gen_tree(const struct lmi_engine_gen *g)
+{
+	return g->speculation ? lmi_engine_speculation_tree(g->speculation) : NULL;
 }
 
 void *lmi_engine_gen_nextn(const struct lmi_engine_gen *g)

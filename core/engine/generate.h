@@ -10,6 +10,8 @@
 #include "core/engine/speculate.h"
 #include "core/text/tokenizer.h"
 
+struct lmi_engine_tree; /* draft_tree.h */
+
 struct lmi_engine_constraint;
 struct lmi_engine;
 struct lmi_engine_gen;
@@ -49,14 +51,31 @@ struct lmi_engine_gen_step {
 	enum lmi_engine_finish finish; /* NONE: continue */
 	bool is_full; /* the context has no room for the token: shift it */
 };
-/* Chooses the next tokens: one for each row of logits, up to the first that differs from what was
- * guessed, that is from the tokens after the sequence's known ones; -1 if none is to be generated.
- * Stops early if finding what the constraint allows after a token takes time; `exact` finds it
- * nevertheless. Returns the number of tokens, at least 1; *st belongs to the last one. Uses nothing
- * that it shares with other generations, so it may run beside theirs. */
-uint32_t lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
-			       const float *logits, uint32_t n_logits, uint32_t n_row, bool exact,
-			       lmd_token *tokens, enum lmd_status *st);
+/* Tokens that were chosen for a part and have yet to be reported: more than one if guesses were
+ * right. */
+struct lmi_engine_choice {
+	bool on_device; /* the device chooses the token */
+	bool chained;	/* the scheduler knows the token's row already */
+	const float *logits; /* NULL: nothing is chosen here, or from these: */
+	const int32_t *best; /* [n_best] ids of the best candidates; NULL: from the logits */
+	const float *best_logits; /* [n_best] */
+	bool is_short;       /* only they are copied */
+	uint32_t n_row;	     /* rows of logits */
+	const struct lmi_engine_tree *tree; /* of the guesses; NULL: one chain */
+	/* row `moved` of them, a guess beside the chain, takes the place of row moved_to; 0: none does */
+	uint32_t moved, moved_to;
+	uint32_t n;	     /* tokens */
+	enum lmd_status status; /* of the last token */
+	lmd_token tokens[1 + LMI_ENGINE_DRAFT_MAX];
+};
+
+/* Chooses the next tokens from the rows of logits of a choice, from one to the next as long as the token is
+ * among the guesses that follow, which are the tokens after the sequence's known ones; -1 if none is to be
+ * generated. Stops early if finding what the constraint allows after a token takes time; `exact` finds it
+ * nevertheless. Sets tokens, n >= 1, status, and what is moved. Uses nothing that it shares with other
+ * generations, so it may run beside theirs. */
+void lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			   struct lmi_engine_choice *c, uint32_t n_logits, bool exact);
 /* Are n best candidates of a row of logits all that it needs to choose its next token? */
 bool lmi_engine_gen_is_short(const struct lmi_engine_gen *g, uint32_t n);
 /* Chooses the next token from them, as lmi_engine_gen_choose does from the row. */
@@ -97,6 +116,8 @@ void lmi_engine_gen_watch(struct lmi_engine_gen *g, const struct lmi_engine_seq 
 			  const struct lmi_engine_step_times *times);
 /* Would it have guessed the last time if the host's work cost nothing? */
 bool lmi_engine_gen_is_keen(const struct lmi_engine_gen *g);
+/* Returns the branches of its last guess; NULL: it has none. */
+const struct lmi_engine_tree *lmi_engine_gen_tree(const struct lmi_engine_gen *g);
 /* Returns its drafter of lmi_engine_drafter_nextn, or NULL. */
 void *lmi_engine_gen_nextn(const struct lmi_engine_gen *g);
 /* Returns how many tokens of the prompt are where they were. */

@@ -110,6 +110,8 @@ struct lmi_engine_exec {
 	/* the plan with collectives, if a device of the group has refused it; weights may refer to its
 	 * operands. NULL: none */
 	struct lmi_engine_exec *refused;
+	/* the same plan with LMD_PLAN_TREE, one of the instance's; NULL: guesses have no branches (draft_tree.h) */
+	struct lmi_engine_exec *tree;
 };
 
 /* What one submitted step owns until it is finished, besides its block. */
@@ -276,6 +278,7 @@ struct lmi_inst {
 	struct lmi_engine_draft_model *draft; /* draft_model.h; NULL: none */
 	struct lmi_engine_nextn *nextn; /* draft_nextn.h; NULL: none */
 	uint32_t draft_device; /* of the plan of the draft layers */
+	uint8_t *tree_row;     /* one row of all caches, while it is moved; NULL: guesses have no branches */
 	bool draft_dropped; /* new generations do not use `draft`; the submitting thread's */
 	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */

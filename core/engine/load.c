@@ -285,6 +285,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_engine_tower_close(inst->tower);
 	lmi_engine_nextn_close(inst->nextn);
+	lmi_free(inst->tree_row);
 	lmi_engine_history_destroy(inst->history);
 	lmi_engine_lookup_file_close(inst->lookup_file);
 	lmi_inst_hold(inst);

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
 #include "core/engine/draft_nextn.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/logprobs.h"
 
@@ -264,7 +265,10 @@ static void add_drafts(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t 
 static void guess(struct lmi_engine *e, struct lmi_engine_seq *q, bool chains, bool runs)
 {
 	struct lmi_engine_step_times times = {
-		.n_row = lmi_engine_n_computable(e), .ns = step_ns, .arg = e->sched};
+		.n_row = lmi_engine_n_computable(e),
+		.ns = step_ns,
+		.arg = e->sched,
+		.branches = lmi_engine_tree_serves(e->inst, lmi_sched_plan(e->sched, q->handle))};
 	uint32_t room = event_room(e), most = lmi_kv_n_spare_states(e->inst->kv);
 	struct lmi_engine_draft_want want;
 
@@ -330,9 +334,12 @@ void lmi_engine_results_draft(struct lmi_engine *e)
 	else
 		lmi_engine_draft_model_guess(e->inst->draft, e->want, e->n_want);
 	for (uint32_t i = 0; i < e->n_want; i++) {
+		struct lmi_engine_draft_want *w = &e->want[i];
 		uint32_t room = event_room(e);
 
-		add_drafts(e, e->want_of[i], e->want[i].n < room ? e->want[i].n : room);
+		if (w->tree)
+			w->n = lmi_engine_tree_finish(w->tree, w->out, w->n, w->most_all);
+		add_drafts(e, e->want_of[i], w->n < room ? w->n : room);
 	}
 	e->n_want = 0;
 }
@@ -509,8 +516,7 @@ static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width, 
 		c->status = lmi_engine_gen_choose_best(p->session[part]->gen, c->best, c->best_logits,
 						       n_best, &c->tokens[0]);
 	} else {
-		c->n = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width,
-					     c->n_row, exact, c->tokens, &c->status);
+		lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c, width, exact);
 	}
 	p->kept[part] = p->planned[part].n - c->n_row + c->n;
 	c->logits = NULL;
@@ -554,6 +560,8 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 		if (chooses && p->choice[i].on_device)
 			take_choice(&p->choice[i], *tokens, x->out_width);
 		p->choice[i].n_row = p->planned[i].n_out;
+		p->choice[i].tree = p->rows[i].tree;
+		p->choice[i].moved = 0;
 		p->kept[i] = p->planned[i].n;
 		n += p->choice[i].logits != NULL;
 		rows += (size_t)p->planned[i].n_out * x->out_width;

@@ -19,15 +19,15 @@
 #include "core/base/alloc.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_tree.h"
 
 /* A guess is right with this probability, as if so many tokens had been examined. */
 #define PRIOR	   0.7
 #define PRIOR_N	   2.0
 /* What older guesses count for beside a new one. */
 #define KEEP	   0.96
-#define GAIN_LEAST 1.05
-/* For guesses that take time themselves: measured times vary, and a mistake costs more. */
-#define GAIN_LEAST_COSTLY 1.2
+/* So is one of the next best tokens in place of a wrong one. */
+#define PRIOR_OTHER 0.3
 /* How many tokens pass before a guess is tried that does not seem to help. */
 #define PAUSE_MIN 16u
 #define PAUSE_MAX 128u
@@ -41,13 +41,18 @@
 /* So many tokens before an answer are remembered with it, so that its beginning is found. */
 #define N_BEFORE 8u
 
+/* How many guesses were examined lately, and how many of them were right. */
+struct record {
+	double tested, right;
+};
+
 /* A drafter and what its guesses were worth. */
 struct source {
 	const struct lmi_engine_drafter *ops;
 	void *drafter;
-	struct {
-		double tested, right;
-	} trust[LMI_ENGINE_DRAFT_N_TRUST];
+	struct record trust[LMI_ENGINE_DRAFT_N_TRUST];
+	/* of the next best tokens, when neither the guess nor better ones were right */
+	struct record other[LMI_ENGINE_DRAFT_N_TRUST][LMI_ENGINE_TREE_OTHERS];
 	uint32_t pause, n_paused; /* length of a pause; tokens of this one */
 };
 
@@ -55,12 +60,13 @@ struct lmi_engine_speculation {
 	struct source sources[MAX_DRAFTER];
 	uint32_t n_source;
 	uint32_t most; /* of the command */
-	bool always;
+	bool always, always_branches;
 	uint32_t turn; /* with `always`: guesses so far */
 	uint32_t last, last_trust; /* who made the last guess */
 	uint32_t n_drafted, n_accepted;
 	struct lmi_engine_history *history; /* that gets the answer; NULL: none */
 	uint64_t tenant;
+	struct lmi_engine_tree tree; /* of the last guess */
 	bool rests; /* the last time, no guess was worth its time */
 	bool keen;  /* one would have been if the host's time were free */
 	/* what a source would have guessed as the token number `at`; at 0: nothing */
@@ -90,8 +96,9 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 	x->ops = ops;
 	x->pause = PAUSE_MIN;
 	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
-		x->trust[i].tested = PRIOR_N;
-		x->trust[i].right = PRIOR * PRIOR_N;
+		x->trust[i] = (struct record){PRIOR_N, PRIOR * PRIOR_N};
+		for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS; k++)
+			x->other[i][k] = (struct record){PRIOR_N, PRIOR_OTHER * PRIOR_N};
 	}
 	s->n_source++;
 	return LMD_OK;
@@ -129,7 +136,8 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "speculation: no memory");
 	s->most = cmd->n_draft < LMI_ENGINE_DRAFT_MAX ? cmd->n_draft : LMI_ENGINE_DRAFT_MAX;
-	s->always = cmd->flags & LMI_ENGINE_GEN_DRAFT_ALWAYS;
+	s->always = cmd->flags & (LMI_ENGINE_GEN_DRAFT_ALWAYS | LMI_ENGINE_GEN_DRAFT_BRANCHES);
+	s->always_branches = cmd->flags & LMI_ENGINE_GEN_DRAFT_BRANCHES;
 	s->history = o.caches && draft & LMI_ENGINE_DRAFT_LOOKUP ? sources->history : NULL;
 	s->tenant = cmd->tenant;
 	if (cmd->drafter)
@@ -145,31 +153,6 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	}
 	*out = s;
 	return LMD_OK;
-}
-
-/* Returns how many of n tokens are worth their rows, the time of guessing them, cost_ns each, and
- * host_ns; 0: none. *gain: how much faster they make the step. */
-static uint32_t choose_length(double p, uint32_t n, double cost_ns, double host_ns,
-			      const struct lmi_engine_step_times *t, double *gain)
-{
-	double now = t->ns(t->arg, t->n_row), sum = 0, power = 1;
-	uint32_t length = 0;
-
-	*gain = cost_ns > 0 ? GAIN_LEAST_COSTLY : GAIN_LEAST;
-	for (uint32_t i = 1; i <= n; i++) {
-		double step_ns = t->ns(t->arg, t->n_row + i), more;
-		double ns = (step_ns > 0 ? step_ns : now) + i * cost_ns + host_ns;
-
-		power *= p;
-		sum += power;
-		/* unknown times are measured by trying */
-		more = (t->n_row + sum) / t->n_row * (now > 0 && ns > now ? now / ns : 1);
-		if (more > *gain) {
-			*gain = more;
-			length = i;
-		}
-	}
-	return length;
 }
 
 /* A guess does not seem to help. Is it to be tried anyway after so many tokens? cost_ns: of one guessed token. */
@@ -194,24 +177,74 @@ static bool is_probe(struct source *x, double cost_ns, const struct lmi_engine_s
 
 /* What one drafter offers. */
 struct offer {
-	uint32_t n; /* tokens; of a drafter that costs time: at most, not yet guessed */
-	uint32_t trust, length;
+	uint32_t n; /* tokens of a chain; of a drafter that costs time: at most, not yet guessed */
+	uint32_t trust;
+	uint32_t length; /* guesses that are worth it, with those beside the chain */
 	double gain, cost_ns;
 	lmd_token guess[LMI_ENGINE_DRAFT_MAX];
+	struct lmi_engine_tree tree;
 };
+
+static double chance(const struct record *r)
+{
+	return r->right / r->tested;
+}
+
+/* Guesses as much as possible: for tests. */
+static void choose_all(struct offer *o, const struct lmi_engine_tree_chances *c, uint32_t most)
+{
+	uint32_t n = c->n_others && o->n > 1 ? (o->n + 1) / 2 : o->n;
+
+	lmi_engine_tree_clear_shape(&o->tree);
+	o->length = o->tree.n_chain = n;
+	for (uint32_t i = 0; i < n && i < c->n_beside; i++)
+		while (o->length < most && o->tree.n_other[i] < c->n_others) {
+			o->tree.n_other[i]++;
+			o->length++;
+		}
+}
+
+/* Chooses how much of an offer is guessed. */
+static void choose_length(struct lmi_engine_speculation *s, const struct source *x, struct offer *o,
+			  uint32_t most, bool branches, const struct lmi_engine_step_times *times)
+{
+	struct lmi_engine_tree_chances c = {.chain = chance(&x->trust[o->trust]), .n_chain = o->n};
+	struct lmi_engine_tree idle;
+	double gain;
+
+	for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS; k++)
+		c.other[k] = chance(&x->other[o->trust][k]);
+	if (branches && !x->ops->guess) {
+		c.n_beside = o->n;
+		c.n_others = LMI_ENGINE_TREE_OTHERS;
+	}
+	while (branches && x->ops->guess && c.n_others < LMI_ENGINE_TREE_OTHERS &&
+	       o->tree.other[0][c.n_others] >= 0) {
+		c.n_beside = 1;
+		c.n_others++;
+	}
+	o->length = lmi_engine_tree_choose(&o->tree, &c, most, o->cost_ns, times->host_ns, times, &o->gain);
+	s->keen |= lmi_engine_tree_choose(&idle, &c, most, o->cost_ns, 0, times, &gain) != 0;
+	if (s->always_branches)
+		choose_all(o, &c, most);
+	else if (s->always)
+		o->length = o->tree.n_chain = o->n;
+}
 
 static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_token *tokens,
 		uint32_t n_tokens, uint32_t most, const struct lmi_engine_step_times *times,
 		struct offer *o)
 {
-	double cost_ns = 0, p, gain;
+	bool branches = times->branches && (!s->always || s->always_branches);
 
 	o->trust = 0;
+	o->cost_ns = 0;
+	lmi_engine_tree_clear(&o->tree);
 	if (x->ops->cost_ns) {
-		cost_ns = x->ops->cost_ns(x->drafter, n_tokens);
-		o->n = cost_ns < 0			      ? 0
-		       : cost_ns > 0 || most < FIRST_LENGTH ? most
-							    : FIRST_LENGTH;
+		o->cost_ns = x->ops->cost_ns(x->drafter, n_tokens);
+		o->n = o->cost_ns < 0			      ? 0
+		       : o->cost_ns > 0 || most < FIRST_LENGTH ? most
+							      : FIRST_LENGTH;
 		/* guesses that take time are compared with a step without them */
 		if (!s->always && !(times->ns(times->arg, times->n_row) > 0))
 			o->n = 0;
@@ -220,13 +253,10 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 		for (uint32_t i = 0; i < o->n; i++)
 			if (o->guess[i] < 0) /* the row of a picture */
 				o->n = i;
+		if (branches && o->n && x->ops->others)
+			x->ops->others(x->drafter, tokens, n_tokens, o->guess[0], o->tree.other[0]);
 	}
-	p = x->trust[o->trust].right / x->trust[o->trust].tested;
-	o->cost_ns = cost_ns;
-	o->length = choose_length(p, o->n, cost_ns, times->host_ns, times, &o->gain);
-	s->keen |= choose_length(p, o->n, cost_ns, 0, times, &gain) != 0;
-	if (s->always)
-		o->length = o->n;
+	choose_length(s, x, o, most, branches, times);
 }
 
 /* Returns the drafter that helps most, or one that is tried anyway; NULL: none. */
@@ -250,7 +280,9 @@ static struct source *choose(struct lmi_engine_speculation *s, struct offer *off
 	for (uint32_t i = 0; i < s->n_source; i++) {
 		if (!offers[i].n || !is_probe(&s->sources[i], offers[i].cost_ns, times))
 			continue;
+		lmi_engine_tree_clear_shape(&offers[i].tree);
 		offers[i].length = offers[i].n < N_PROBE ? offers[i].n : N_PROBE;
+		offers[i].tree.n_chain = offers[i].length;
 		return &s->sources[i];
 	}
 	return NULL;
@@ -281,31 +313,34 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	s->last = (uint32_t)(x - s->sources);
 	o = &offers[s->last];
 	s->last_trust = o->trust;
+	s->tree = o->tree;
 	if (!x->ops->guess && o->length) {
 		*want = (struct lmi_engine_draft_want){.drafter = x->drafter,
 						       .tokens = tokens,
 						       .n_tokens = n_tokens,
-						       .most = o->length,
+						       .most = s->tree.n_chain,
+						       .most_all = o->length,
+						       .tree = times->branches ? &s->tree : NULL,
 						       .out = tokens + n_tokens};
 		return 0;
 	}
-	for (uint32_t i = 0; i < o->length; i++)
+	for (uint32_t i = 0; i < s->tree.n_chain; i++)
 		tokens[n_tokens + i] = o->guess[i];
-	return o->length;
+	return lmi_engine_tree_finish(&s->tree, tokens + n_tokens, s->tree.n_chain, o->length);
 }
 
 /* Notes whether so many tokens of n were right. */
-static void learn(struct source *x, uint32_t trust, uint32_t n_tested, uint32_t n_right)
+static void learn(struct record *r, uint32_t n_tested, uint32_t n_right)
 {
-	x->trust[trust].tested = x->trust[trust].tested * KEEP + n_tested;
-	x->trust[trust].right = x->trust[trust].right * KEEP + n_right;
+	r->tested = r->tested * KEEP + n_tested;
+	r->right = r->right * KEEP + n_right;
 }
 
 /* Compares what would have been guessed with the token that came. */
 static void examine(struct lmi_engine_speculation *s, const lmd_token *tokens, uint32_t n_tokens)
 {
 	if (s->idea.at && s->idea.at < n_tokens)
-		learn(&s->sources[s->idea.source], s->idea.trust, 1,
+		learn(&s->sources[s->idea.source].trust[s->idea.trust], 1,
 		      tokens[s->idea.at] == s->idea.token);
 	s->idea.at = 0;
 }
@@ -320,7 +355,7 @@ void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_to
 		most = s->most;
 	for (uint32_t i = 0; i < s->n_source && most; i++) {
 		struct source *x = &s->sources[i];
-		struct offer o = {0};
+		struct offer o;
 
 		ask(s, x, tokens, n_tokens, most, times, &o);
 		if (o.n && x->ops->guess) {
@@ -359,7 +394,31 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 	s->n_accepted += n_accepted;
 	if (!n)
 		return;
-	learn(x, s->last_trust, n_accepted + (n_accepted < n && !ended), n_accepted);
+	learn(&x->trust[s->last_trust], n_accepted + (n_accepted < n && !ended), n_accepted);
+}
+
+void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint32_t n, bool right,
+					 uint32_t i, lmd_token token)
+{
+	struct record *r = s->sources[s->last].other[s->last_trust];
+
+	s->n_drafted += n;
+	s->n_accepted += right;
+	if (token < 0 || i >= s->tree.n_chain)
+		return;
+	for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS && s->tree.other[i][k] >= 0; k++) {
+		learn(&r[k], 1, s->tree.other[i][k] == token);
+		if (s->tree.other[i][k] == token)
+			break;
+	}
+}
+
+const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s)
+{
+	for (uint32_t i = 0; i < s->tree.n_chain; i++)
+		if (s->tree.n_other[i])
+			return &s->tree;
+	return NULL;
 }
 
 void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,

@@ -15,6 +15,7 @@ struct lmi_engine_draft_want; /* draft_model.h */
 struct lmi_engine_history;    /* answer_history.h */
 struct lmi_engine_lookup_file; /* lookup_file.h */
 struct lmi_engine_nextn;       /* draft_nextn.h */
+struct lmi_engine_tree;	       /* draft_tree.h */
 
 /* What an engine has for its drafters; each may be NULL. */
 struct lmi_engine_draft_sources {
@@ -44,11 +45,12 @@ struct lmi_engine_step_times {
 	/* this sequence's share of the host's work on a step, which would be hidden without a guess:
 	 * the device would go on by itself; 0: it would not */
 	double host_ns;
+	bool branches; /* guesses may have branches */
 };
 
 /* Guesses at most `most` tokens, as many as are expected to make the generation faster, and writes
  * them after tokens[n_tokens]. Returns their number. If the draft model or draft layers are to guess them, fills in *want
- * and returns 0; otherwise want->drafter is NULL. */
+ * and returns 0: lmi_engine_tree_finish follows, if it has a tree. Otherwise want->drafter is NULL. */
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
 				      const struct lmi_engine_step_times *times,
@@ -66,6 +68,13 @@ void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_to
  * ended: the next one was not examined. */
 void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 				  uint32_t n_accepted, bool ended);
+
+/* Tells of the last guess how many tokens beside the chain were computed, whether one of them was right, and which
+ * token was chosen in place of token i of the chain; -1: none was. */
+void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint32_t n, bool right,
+					 uint32_t i, lmd_token token);
+/* Returns the branches of the last guess; NULL: it has none. */
+const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s);
 
 /* The generation has ended; the last n_out of tokens[n_tokens] are its answer, which later generations of
  * the tenant look up. s may be NULL. */

@@ -198,8 +198,8 @@ END_TEST
 #define N_BIN  16
 #define N_DRAW 4000
 
-/* Counts the second and third tokens of sampled answers. */
-static void draw(struct lmi_engine *e, uint64_t seed, int64_t n_top, bool guesses, uint32_t *bin)
+/* Counts the second and third tokens of sampled answers. flags: how to guess; 0: not at all */
+static void draw(struct lmi_engine *e, uint64_t seed, int64_t n_top, uint32_t flags, uint32_t *bin)
 {
 	struct lmi_sampler_arg k = {"k", LMD_PARAM_INT, {.i = n_top}};
 	const struct lmi_sampler_spec chain[] = {{.name = "top_k", .args = &k, .n_args = 1},
@@ -213,9 +213,9 @@ static void draw(struct lmi_engine *e, uint64_t seed, int64_t n_top, bool guesse
 		cmd.specs = chain;
 		cmd.n_specs = 2;
 		cmd.seed = seed + i;
-		cmd.draft = guesses ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_OFF;
-		cmd.n_draft = 2;
-		cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+		cmd.draft = flags ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_OFF;
+		cmd.n_draft = flags == LMI_ENGINE_GEN_DRAFT_BRANCHES ? 6 : 2;
+		cmd.flags |= flags;
 		s = story_generate(e, &cmd);
 		ck_assert_uint_eq(s.n_tokens, 4);
 		bin[s.tokens[1] % N_BIN]++;
@@ -244,15 +244,21 @@ START_TEST(sampled_answers_have_the_same_distribution)
 
 	o.inst.draft_path = env.path;
 	e = story_engine(&o);
-	draw(plain, 0, N_BIN, false, a);
-	draw(e, 1u << 30, N_BIN, true, b);
+	draw(plain, 0, N_BIN, 0, a);
+	draw(e, 1u << 30, N_BIN, LMI_ENGINE_GEN_DRAFT_ALWAYS, b);
 	lmi_engine_stats(e, &st);
 	printf("chi-square %.1f, %llu of %llu guesses were right\n", chi_square(a, b),
 	       (unsigned long long)st.n_accepted, (unsigned long long)st.n_drafted);
 	ck_assert(st.n_accepted > 100 && st.n_drafted > 1000);
 	ck_assert_double_lt(chi_square(a, b), 60);
+	draw(e, 1u << 31, N_BIN, LMI_ENGINE_GEN_DRAFT_BRANCHES, b);
+	lmi_engine_stats(e, &st);
+	printf("with branches: chi-square %.1f, a guess beside the chain was right %llu times\n",
+	       chi_square(a, b), (unsigned long long)st.n_branch);
+	ck_assert_uint_gt(st.n_branch, 300);
+	ck_assert_double_lt(chi_square(a, b), 60);
 	/* the test notices another distribution */
-	draw(e, 1u << 30, N_BIN / 2, true, b);
+	draw(e, 1u << 30, N_BIN / 2, LMI_ENGINE_GEN_DRAFT_ALWAYS, b);
 	ck_assert_double_gt(chi_square(a, b), 60);
 	lmi_engine_fini(e);
 	lmi_engine_fini(plain);

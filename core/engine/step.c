@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/engine/best.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/picture.h"
 #include "core/engine/tail.h"
 
@@ -77,6 +78,24 @@ static void fill_hidden(const struct lmi_engine_slot *slot, const struct lmi_eng
 		memcpy(to + width, p->hidden[1], (p->n - 1) * width * sizeof(*to));
 }
 
+/* Returns the place of a row in the sequence: that of its token. Guesses beside each other have the same. */
+static uint32_t place_of(const struct lmi_engine_rows *p, uint32_t i)
+{
+	uint32_t known = p->n - p->n_out;
+
+	return p->first + (p->tree && i > known ? known + lmi_engine_tree_depth(p->tree, i - known) : i);
+}
+
+/* Which rows of its sequence in this step a row sees. */
+static uint64_t sees(const struct lmi_engine_rows *p, uint32_t i)
+{
+	uint32_t known = p->n - p->n_out;
+
+	if (!p->tree || i <= known)
+		return (2ull << i) - 1;
+	return lmi_engine_tree_sees(p->tree, i - known) << known | ((1ull << known) - 1);
+}
+
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
 		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
@@ -94,7 +113,9 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 		} else {
 			s->token[t] = p->tokens[row];
 		}
-		fill_positions(s, p, row, t);
+		fill_positions(s, p, place_of(p, i), t);
+		if (s->tree)
+			s->tree[t] = sees(p, i);
 		s->seq_of[t] = (int32_t)part;
 		if (s->lora_slot)
 			s->lora_slot[t] = row >= p->lora_from ? p->lora_slot : 0;
@@ -132,7 +153,9 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 		struct lmi_kv_span v = {0, 0};
 
 		if (!p->encode)
-			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
+			v = lmi_kv_interval(inst->kv, g, place_of(p, i), p->first + p->n);
+		if (p->tree)
+			v.hi = (int32_t)(p->first + i + 1);
 		if (p->n_picture)
 			see_picture(p, p->first + i, &v);
 		if (v.lo < (int32_t)p->kv_from)
@@ -595,6 +618,17 @@ static uint32_t count_rows(const struct lmi_engine_rows *parts, uint32_t n_part)
 	return n_row;
 }
 
+static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part,
+					uint32_t n_row)
+{
+	bool masks = false;
+
+	for (uint32_t i = 0; i < n_part; i++)
+		masks |= parts[i].tree != NULL;
+	return lmi_engine_exec_for(masks ? inst->execs[exec]->tree : inst->execs[exec], n_row);
+}
+
 /* Records the end of the step on the devices; also after a failure: what was submitted must be
  * complete before the slot is used again. */
 static void record(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot)
@@ -623,7 +657,7 @@ void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 {
 	struct lmi_engine_slot *t = &inst->slot[slot];
 	uint32_t n_row = count_rows(parts, n_part);
-	struct lmi_engine_exec *e = lmi_engine_exec_for(inst->execs[exec], n_row);
+	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part, n_row);
 	enum lmd_status st;
 
 	if (!inst->n_running++)

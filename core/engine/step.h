@@ -14,6 +14,8 @@
 
 #include "core/engine/instance.h"
 
+struct lmi_engine_tree;
+
 /* The rows of one sequence in a step. */
 struct lmi_engine_rows {
 	uint32_t kv_seq;	 /* its seq slot in the kv */
@@ -23,6 +25,10 @@ struct lmi_engine_rows {
 	const uint32_t *mark;	 /* [n_mark] */
 	bool encode;		 /* rows of the encoder: they go to CROSS groups */
 	const lmd_token *tokens; /* of the sequence from its row 0, at least first + n; or NULL: */
+	/* the last n_out - 1 rows are guesses with branches, which see the rows of their own branch; NULL:
+	 * rows follow each other. Only for plans that can mask rows, in steps no part of which has more than
+	 * LMI_ENGINE_TREE_ROWS (draft_tree.h) */
+	const struct lmi_engine_tree *tree;
 	const struct lmi_engine_seq_picture *pictures; /* [n_picture] in place of tokens below 0 */
 	uint32_t n_picture;
 	const float *ext;	 /* external rows of the sequence from its row 0 */

@@ -67,9 +67,10 @@ static uint32_t match(const lmd_token *text, uint32_t at, const lmd_token *token
 	return k;
 }
 
-uint32_t lmi_engine_token_index_find(const struct lmi_engine_token_index *x, const lmd_token *text,
-				     uint32_t n_text, const lmd_token *tokens, uint32_t n,
-				     uint32_t *length)
+/* Finds the best place after which none of avoid[n_avoid] follows. */
+static uint32_t find(const struct lmi_engine_token_index *x, const lmd_token *text, uint32_t n_text,
+		     const lmd_token *tokens, uint32_t n, const lmd_token *avoid, uint32_t n_avoid,
+		     uint32_t *length)
 {
 	uint32_t best = LMI_ENGINE_NO_PLACE;
 	uint32_t at;
@@ -78,10 +79,14 @@ uint32_t lmi_engine_token_index_find(const struct lmi_engine_token_index *x, con
 		return best;
 	at = x->head[hash(x, tokens[n - 2], tokens[n - 1])];
 	for (uint32_t i = 0; i < PLACES_MAX && at; i++, at = x->prev[at - 1]) {
-		uint32_t k;
+		uint32_t k = 0;
 
 		if (at == n_text)
 			continue; /* nothing follows */
+		while (k < n_avoid && text[at] != avoid[k])
+			k++;
+		if (k < n_avoid)
+			continue;
 		k = match(text, at - 1, tokens, n);
 		if (k > *length) {
 			*length = k;
@@ -89,4 +94,20 @@ uint32_t lmi_engine_token_index_find(const struct lmi_engine_token_index *x, con
 		}
 	}
 	return best;
+}
+
+uint32_t lmi_engine_token_index_find(const struct lmi_engine_token_index *x, const lmd_token *text,
+				     uint32_t n_text, const lmd_token *tokens, uint32_t n,
+				     uint32_t *length)
+{
+	return find(x, text, n_text, tokens, n, NULL, 0, length);
+}
+
+lmd_token lmi_engine_token_index_other(const struct lmi_engine_token_index *x, const lmd_token *text,
+				       uint32_t n_text, const lmd_token *tokens, uint32_t n,
+				       const lmd_token *avoid, uint32_t n_avoid, uint32_t *length)
+{
+	uint32_t at = find(x, text, n_text, tokens, n, avoid, n_avoid, length);
+
+	return at == LMI_ENGINE_NO_PLACE ? -1 : text[at + 1];
 }

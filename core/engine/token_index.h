@@ -38,4 +38,9 @@ uint32_t lmi_engine_token_index_find(const struct lmi_engine_token_index *x, con
 				     uint32_t n_text, const lmd_token *tokens, uint32_t n,
 				     uint32_t *length);
 
+/* Returns the token that follows such a place, if it is none of avoid[n_avoid]; -1 if there is none. */
+lmd_token lmi_engine_token_index_other(const struct lmi_engine_token_index *x, const lmd_token *text,
+				       uint32_t n_text, const lmd_token *tokens, uint32_t n,
+				       const lmd_token *avoid, uint32_t n_avoid, uint32_t *length);
+
 #endif /* LLAMAD_CORE_ENGINE_TOKEN_INDEX_H */

@@ -13,7 +13,7 @@ chatglm,phi3,qwen,qwen2-tied,qwen3-tied,apertus,openelm,glm4-image,gemma,gemma2,
 gemma3n,gemma4,olmo2,exaone4,falcon-7b,gptneox-parallel,phi2,stablelm,command-r,plamo,\
 gpt2,starcoder2,bloom,mpt,jais,nemotron,olmo,llama4,grok,dbrx,olmoe,qwen2moe,qwen3moe,\
 phimoe,arctic,deepseek,bailingmoe,hunyuan-moe,gpt-oss,deepseek2,minicpm3,deepseek32,\
-deepseek4,minimax-m3,mamba,mamba2,rwkv6,rwkv7,arwkv7,jamba,falcon-h1,lfm2,qwen3next,kimi-linear,\
+deepseek4,minimax-m3-dense,mamba,mamba2,rwkv6,rwkv7,arwkv7,jamba,falcon-h1,lfm2,qwen3next,kimi-linear,\
 bert-mean,nomic-bert,t5
 lacks='q4_0_rot.* cache [0-9]*: type [0-9]*; this device stores '
 gains='with a gain.* (DoRA), which this backend does not apply; '
@@ -40,6 +40,16 @@ many_rows() {
 if command -v python3 >/dev/null; then
 	for device in warp=32 warp=64 warp=32,mma=2; do
 		many_rows $device "q4_0 q8_0 q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 f16 bf16"
+	done
+	# a single row: heads of 128 and 256 columns that share no keys, and rows of F16 that are no whole vectors
+	LLAMAD_FAKE_GPU=count=$dir/count
+	for shape in "256 --heads 2 --kv-heads 2" "256 --heads 1 --kv-heads 1" "100 --heads 1 --kv-heads 1"; do
+		# shellcheck disable=SC2086 # options
+		python3 "$src/bench/make_model" "$dir/row.gguf" --type f16 --layers 1 --vocab 300 --ffn 100 \
+			--width $shape >"$dir/out" 2>&1 || exit 99
+		call debug diff "$dir/row.gguf" --tokens 5 --backend cuda --against ref --nmse 1e-6 \
+			--plugin-dir "$plugins"
+		holds "width $shape: values of a row: $(cat "$dir/err")" test $got -eq 0
 	done
 	LLAMAD_GPU=wgmma=1
 	export LLAMAD_GPU

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Guesses with branches: their shape, the walk along the right ones, and rows of a step whose logits are those of
+ * their own branch alone, also after the row of a guess beside the chain was moved. That answers stay the same:
+ * draft_nextn_test, speculate_test and speculate_law_test. */
+#include "core/engine/draft_tree.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/speculate.h"
+#include "core/engine/step.h"
+#include "tests/generation_fixture.h"
+#include "tests/lmd_check.h"
+#include "tests/tiny_model.h"
+
+#define N_OTHER LMI_ENGINE_TREE_OTHERS
+
+static struct story_env env;
+
+static void setup(void)
+{
+	story_env_init(&env, "draft_tree");
+}
+
+static void teardown(void)
+{
+	story_env_fini(&env);
+}
+
+static uint32_t below(uint64_t *rnd, uint32_t n)
+{
+	return (uint32_t)(lmd_rand(rnd) % n);
+}
+
+/* ---- rows ---- */
+
+/* Guesses with branches as a list of parents: the plain form. Row 0 is the last known token. */
+struct plain {
+	uint32_t n;
+	uint32_t parent[1 + LMI_ENGINE_DRAFT_MAX];
+	lmd_token token[1 + LMI_ENGINE_DRAFT_MAX];
+};
+
+/* Fills both forms. All guesses after the same token differ. */
+static void make(struct lmi_engine_tree *t, lmd_token *guesses, struct plain *p, uint64_t *rnd)
+{
+	uint32_t n_chain = 1 + below(rnd, 7), room = LMI_ENGINE_DRAFT_MAX - n_chain;
+
+	lmi_engine_tree_clear(t);
+	p->n = 1;
+	for (uint32_t i = 0; i < n_chain; i++, p->n++) {
+		guesses[i] = p->token[p->n] = (lmd_token)(10 * i + 1 + below(rnd, 3));
+		p->parent[p->n] = p->n - 1;
+	}
+	for (uint32_t i = 0; i < n_chain; i++)
+		for (uint32_t k = below(rnd, N_OTHER + 1); k && room; k--, room--, p->n++) {
+			lmd_token other = (lmd_token)(10 * i + 5 + t->n_other[i]);
+
+			t->other[i][t->n_other[i]++] = p->token[p->n] = other;
+			p->parent[p->n] = i;
+		}
+	ck_assert_uint_eq(lmi_engine_tree_finish(t, guesses, n_chain, LMI_ENGINE_DRAFT_MAX), p->n - 1);
+	ck_assert_mem_eq(guesses, p->token + 1, (p->n - 1) * sizeof(*guesses));
+}
+
+START_TEST(rows_follow_their_branch)
+{
+	uint64_t rnd = lmd_seed("draft tree rows", 3);
+
+	for (int round = 0; round < 2000; round++) {
+		lmd_token guesses[LMI_ENGINE_DRAFT_MAX];
+		struct lmi_engine_tree t;
+		struct plain p;
+
+		make(&t, guesses, &p, &rnd);
+		for (uint32_t r = 0; r < p.n; r++) {
+			uint64_t sees = 1;
+			uint32_t depth = 0;
+
+			for (uint32_t a = r; a; a = p.parent[a], depth++)
+				sees |= 1ull << a;
+			ck_assert_uint_eq(lmi_engine_tree_depth(&t, r), depth);
+			ck_assert(lmi_engine_tree_sees(&t, r) == sees);
+			for (lmd_token token = 0; token < 80; token++) {
+				uint32_t want = 0;
+
+				for (uint32_t k = r + 1; k < p.n; k++)
+					if (p.parent[k] == r && p.token[k] == token)
+						want = k;
+				ck_assert_uint_eq(lmi_engine_tree_next(&t, guesses, p.n - 1, r, token), want);
+			}
+		}
+		/* the step had room for fewer */
+		for (uint32_t n = 0; n < p.n - 1; n++)
+			for (uint32_t r = 0; r <= n; r++)
+				for (lmd_token token = 0; token < 80; token++)
+					ck_assert_uint_le(lmi_engine_tree_next(&t, guesses, n, r, token), n);
+	}
+}
+END_TEST
+
+START_TEST(a_chain)
+{
+	static const lmd_token guesses[] = {7, 8, 9};
+
+	for (uint32_t r = 0; r < 4; r++) {
+		ck_assert_uint_eq(lmi_engine_tree_depth(NULL, r), r);
+		ck_assert(lmi_engine_tree_sees(NULL, r) == (2ull << r) - 1);
+		for (lmd_token token = 0; token < 12; token++)
+			ck_assert_uint_eq(lmi_engine_tree_next(NULL, guesses, 3, r, token),
+					  r < 3 && token == guesses[r] ? r + 1 : 0);
+	}
+	ck_assert(lmi_engine_tree_sees(NULL, 63) == UINT64_MAX);
+}
+END_TEST
+
+START_TEST(only_known_tokens_are_guesses)
+{
+	struct lmi_engine_tree t;
+	lmd_token out[LMI_ENGINE_DRAFT_MAX] = {1, 2};
+
+	lmi_engine_tree_clear(&t);
+	t.n_other[0] = 2;
+	t.n_other[1] = 2;
+	t.n_other[2] = 1; /* beside a token that was not guessed */
+	t.other[0][0] = 5;
+	t.other[1][0] = 6;
+	t.other[1][1] = 7;
+	t.other[2][0] = 8;
+	ck_assert_uint_eq(lmi_engine_tree_finish(&t, out, 2, 4), 4);
+	ck_assert_int_eq(out[2], 5);
+	ck_assert_int_eq(out[3], 6);
+	ck_assert(t.n_other[0] == 1 && t.n_other[1] == 1 && t.n_other[2] == 0);
+}
+END_TEST
+
+START_TEST(the_next_best_tokens)
+{
+	float logits[130], again[130];
+	static const lmd_token map[130] = {[64] = 1000, [3] = 1001, [129] = 1002};
+	struct lmi_engine_tree t;
+
+	for (int i = 0; i < 130; i++)
+		logits[i] = (float)-i - 1;
+	logits[64] = 9;
+	logits[3] = 8;
+	logits[129] = 7;
+	memcpy(again, logits, sizeof(logits));
+	lmi_engine_tree_clear(&t);
+	ck_assert_int_eq(lmi_engine_tree_rank(&t, 2, logits, 130, NULL), 64);
+	ck_assert(t.other[2][0] == 3 && t.other[2][1] == 129 && t.other[1][0] == -1);
+	ck_assert_int_eq(lmi_engine_tree_rank(&t, 0, again, 130, map), 1000);
+	ck_assert(t.other[0][0] == 1001 && t.other[0][1] == 1002);
+	again[0] = 1;
+	ck_assert_int_eq(lmi_engine_tree_rank(NULL, 0, again, 1, NULL), 0);
+	ck_assert_int_eq(lmi_engine_tree_rank(&t, 1, again, 1, NULL), 0); /* there are no others */
+	ck_assert(t.other[1][0] == -1 && t.other[1][1] == -1);
+}
+END_TEST
+
+/* ---- the shape ---- */
+
+static double step_price(const void *row, uint32_t n_row)
+{
+	return 100 + *(const double *)row * n_row;
+}
+
+/* Tokens expected of guesses of a shape. */
+static double expected(const struct lmi_engine_tree *t, const struct lmi_engine_tree_chances *c)
+{
+	double sum = 0, reach = 1;
+
+	for (uint32_t i = 0; i < t->n_chain; i++, reach *= c->chain) {
+		double miss = reach * (1 - c->chain);
+
+		sum += reach * c->chain;
+		for (uint32_t k = 0; k < t->n_other[i]; k++, miss *= 1 - c->other[k - 1])
+			sum += miss * c->other[k];
+	}
+	return sum;
+}
+
+/* The most that any shape of n guesses is expected to bring. */
+static double most_of(struct lmi_engine_tree *t, const struct lmi_engine_tree_chances *c, uint32_t i,
+		      uint32_t n)
+{
+	double best = 0;
+
+	if (i == t->n_chain)
+		return n ? 0 : expected(t, c);
+	for (uint32_t k = 0; k <= n && k <= c->n_others && (!k || i < c->n_beside); k++) {
+		t->n_other[i] = (uint8_t)k;
+		best = fmax(best, most_of(t, c, i + 1, n - k));
+	}
+	t->n_other[i] = 0;
+	return best;
+}
+
+START_TEST(no_shape_is_better)
+{
+	uint64_t rnd = lmd_seed("draft tree shape", 4);
+	uint32_t n_branched = 0, n_off = 0;
+
+	for (int round = 0; round < 3000; round++) {
+		double row = below(&rnd, 40) / 2.0, gain, best = 1.05;
+		const struct lmi_engine_step_times times = {.n_row = 1, .ns = step_price, .arg = &row};
+		struct lmi_engine_tree_chances c = {.chain = (1 + below(&rnd, 99)) / 100.0,
+						    .n_chain = 1 + below(&rnd, 5)};
+		uint32_t most = c.n_chain + below(&rnd, 4), n, sum;
+		struct lmi_engine_tree t, u;
+
+		for (uint32_t k = 0; k < N_OTHER; k++)
+			c.other[k] = below(&rnd, 80) / 100.0;
+		/* the best first, and none before the chain's */
+		c.other[0] = fmin(c.other[0], c.chain / (1 - c.chain));
+		c.other[1] = fmin(c.other[1], c.other[0] / (1 - c.other[0]));
+		c.n_beside = below(&rnd, 2) ? c.n_chain : below(&rnd, 2);
+		c.n_others = below(&rnd, N_OTHER + 1);
+		lmi_engine_tree_clear(&t);
+		n = lmi_engine_tree_choose(&t, &c, most, 0, 0, &times, &gain);
+		sum = t.n_chain;
+		for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_MAX; i++) {
+			sum += t.n_other[i];
+			n_branched += t.n_other[i] != 0;
+			ck_assert(!t.n_other[i] || (i < t.n_chain && i < c.n_beside));
+			ck_assert_uint_le(t.n_other[i], c.n_others);
+		}
+		n_off += !n;
+		ck_assert_uint_eq(sum, n);
+		ck_assert_uint_le(n, most);
+		ck_assert_uint_le(t.n_chain, c.n_chain);
+		for (uint32_t k = 1; k <= most; k++)
+			for (uint32_t chain = 1; chain <= k && chain <= c.n_chain; chain++) {
+				lmi_engine_tree_clear(&u);
+				u.n_chain = chain;
+				best = fmax(best, (1 + most_of(&u, &c, 0, k - chain)) *
+							  step_price(&row, 1) / step_price(&row, 1 + k));
+			}
+		ck_assert_double_eq_tol(best, gain, 1e-9);
+		if (n)
+			ck_assert_double_eq_tol(gain,
+						(1 + expected(&t, &c)) * step_price(&row, 1) /
+							step_price(&row, 1 + n),
+						1e-9);
+	}
+	printf("%u tokens with others beside them, nothing guessed %u times\n", n_branched, n_off);
+	ck_assert(n_branched > 500 && n_off > 100);
+}
+END_TEST
+
+/* ---- logits ---- */
+
+#define N_KNOWN 6
+
+static struct lmi_engine_rows known_rows(const lmd_token *tokens)
+{
+	return (struct lmi_engine_rows){.n = N_KNOWN, .n_out = 1, .tokens = tokens};
+}
+
+/* Computes the next rows of a sequence, which have yet to be committed. Returns the logits of those put out. */
+static const float *run(struct lmi_inst *inst, const struct lmi_engine_rows *r)
+{
+	struct lmd_error err;
+
+	ck_assert(lmi_kv_reserve(inst->kv, r->kv_seq, r->n, NULL, 0));
+	ck_assert_msg(lmi_engine_step_run(inst, 0, r, 1, NULL, &err) == LMD_OK, "%s", err.text);
+	return inst->slot[0].out;
+}
+
+static const float *compute(struct lmi_inst *inst, const struct lmi_engine_rows *r)
+{
+	const float *logits = run(inst, r);
+
+	lmi_kv_commit(inst->kv, r->kv_seq, r->n);
+	return logits;
+}
+
+static void expect_near(const float *have, const float *want)
+{
+	for (uint32_t i = 0; i < LMT_VOCAB; i++)
+		ck_assert_float_eq_tol(have[i], want[i], 1e-3f);
+}
+
+static const char *const backends[] = {"ref", "cpu", "emu"};
+
+/* Each row of a branched step has the logits that it has when its branch is computed alone, and so has the row
+ * after one that was moved. _i: backend */
+START_TEST(logits_are_those_of_the_branch)
+{
+	uint64_t rnd = env.seed + (uint64_t)_i;
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_inst *inst;
+	struct lmd_error err;
+
+	o.inst.backend = backends[_i];
+	o.inst.n_out = 1 + LMI_ENGINE_DRAFT_MAX;
+	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+	lmi_engine_tree_open(inst);
+	ck_assert(lmi_engine_tree_serves(inst, 0));
+	for (int round = 0; round < 12; round++) {
+		static float have[(1 + LMI_ENGINE_DRAFT_MAX) * LMT_VOCAB], after[LMT_VOCAB];
+		lmd_token tokens[N_KNOWN + LMI_ENGINE_DRAFT_MAX], path[N_KNOWN + 3 + LMI_ENGINE_DRAFT_MAX];
+		struct lmi_engine_rows r = known_rows(tokens), alone;
+		struct lmi_engine_tree t;
+		struct plain p;
+		uint32_t moved, to;
+
+		make(&t, tokens + N_KNOWN, &p, &rnd);
+		for (uint32_t i = 0; i < N_KNOWN; i++)
+			tokens[i] = (lmd_token)below(&rnd, 95);
+		r.kv_seq = lmi_kv_open(inst->kv);
+		r.n = N_KNOWN - 1; /* the last token is part of the next step */
+		(void)compute(inst, &r);
+		r.first = N_KNOWN - 1;
+		r.n = r.n_out = p.n;
+		r.tree = &t;
+		moved = p.n - 1 > t.n_chain ? p.n - 1 : 0;
+		memcpy(have, run(inst, &r), p.n * LMT_VOCAB * sizeof(float));
+		to = N_KNOWN - 1 + lmi_engine_tree_depth(&t, moved);
+		if (moved)
+			ck_assert_msg(lmi_engine_tree_move(inst, r.kv_seq, r.first + moved, to, &err) == LMD_OK,
+				      "%s", err.text);
+		lmi_kv_commit(inst->kv, r.kv_seq, moved ? to - r.first + 1 : p.n);
+		for (uint32_t row = 0; row < p.n; row++) {
+			uint32_t depth = lmi_engine_tree_depth(&t, row);
+
+			memcpy(path, tokens, N_KNOWN * sizeof(*path));
+			for (uint32_t a = row, d = depth; a; a = p.parent[a], d--)
+				path[N_KNOWN + d - 1] = p.token[a];
+			alone = known_rows(path);
+			alone.kv_seq = lmi_kv_open(inst->kv);
+			alone.n = N_KNOWN + depth;
+			expect_near(have + row * LMT_VOCAB, compute(inst, &alone));
+			if (row == moved && moved) { /* one more token on that branch */
+				path[alone.n] = 33;
+				alone.first = alone.n;
+				alone.n = 1;
+				memcpy(after, compute(inst, &alone), sizeof(after));
+			}
+			lmi_kv_close(inst->kv, alone.kv_seq);
+		}
+		if (moved) {
+			memcpy(path + N_KNOWN, p.token + 1, t.n_chain * sizeof(*path));
+			path[to] = p.token[moved];
+			path[to + 1] = 33;
+			alone = (struct lmi_engine_rows){.kv_seq = r.kv_seq,
+							 .first = to + 1,
+							 .n = 1,
+							 .n_out = 1,
+							 .tokens = path};
+			expect_near(compute(inst, &alone), after);
+		}
+		lmi_kv_close(inst->kv, r.kv_seq);
+	}
+	lmi_inst_close(inst);
+}
+END_TEST
+
+/* Models whose rows do not see all rows before them guess without branches. */
+START_TEST(not_all_models_have_branches)
+{
+	static const enum lmt_tiny kinds[] = {LMT_WINDOW, LMT_STATE, LMT_HYBRID};
+
+	for (size_t i = 0; i < LMD_LEN(kinds); i++) {
+		struct lmi_engine_opts o = story_opts(&env, 1);
+		struct lmi_inst *inst;
+		struct lmd_error err;
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s.%zu", env.path, i);
+		lmt_tiny_write(kinds[i], env.seed, path);
+		o.inst.path = path;
+		ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+		lmi_engine_tree_open(inst);
+		ck_assert(!lmi_engine_tree_serves(inst, 0));
+		lmi_inst_close(inst);
+		(void)remove(path);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("draft_tree");
+	TCase *t = tcase_create("shape");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_test(t, rows_follow_their_branch);
+	tcase_add_test(t, a_chain);
+	tcase_add_test(t, only_known_tokens_are_guesses);
+	tcase_add_test(t, the_next_best_tokens);
+	tcase_add_test(t, no_shape_is_better);
+	suite_add_tcase(s, t);
+	t = tcase_create("steps");
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, logits_are_those_of_the_branch, 0, LMD_LEN(backends));
+	tcase_add_test(t, not_all_models_have_branches);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
