@@ -204,6 +204,48 @@ START_TEST(beside_a_generation)
 }
 END_TEST
 
+/* Guesses with branches of a draft model without adapters, in a batch of sequences with one and without. _i: backend */
+START_TEST(guesses_change_nothing)
+{
+	enum { N = 3 };
+	static struct story want[N], have[N];
+	struct lmi_engine_opts o = opts(backends[_i]);
+	struct lmi_engine_stats st;
+	struct lmi_engine *e;
+
+	o.inst.draft_path = env.path;
+	e = story_engine(&o);
+	bind_file(e, 1, 1);
+	for (int guesses = 0; guesses < 2; guesses++) {
+		struct story *s = guesses ? have : want;
+
+		memset(s, 0, sizeof(want));
+		for (uint32_t i = 0; i < N; i++) {
+			struct lmi_engine_generate cmd = story_command(i + 1, prompt, 20 + i, 100);
+
+			cmd.seq.adapter = i == 1 ? 0 : SLOT;
+			cmd.draft = guesses ? LMI_ENGINE_DRAFT_MODEL : LMI_ENGINE_DRAFT_OFF;
+			cmd.n_draft = 9;
+			cmd.flags |= LMI_ENGINE_GEN_DRAFT_BRANCHES;
+			ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+		}
+		story_run(e, s, N);
+	}
+	lmi_engine_stats(e, &st);
+	printf("%s: %llu of %llu guesses were right, %llu beside the chain\n", backends[_i],
+	       (unsigned long long)st.n_accepted, (unsigned long long)st.n_drafted,
+	       (unsigned long long)st.n_branch);
+	ck_assert_uint_gt(st.n_accepted, 30);
+	ck_assert_uint_gt(st.n_branch, 0);
+	for (uint32_t i = 0; i < N; i++) {
+		ck_assert_uint_eq(want[i].n_tokens, 100);
+		ck_assert_uint_eq(have[i].n_tokens, 100);
+		ck_assert_mem_eq(have[i].tokens, want[i].tokens, 100 * sizeof(lmd_token));
+	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
 START_TEST(a_used_slot_does_not_change)
 {
 	struct lmi_engine_opts o = opts("ref");
@@ -475,6 +517,7 @@ int main(void)
 	tcase_add_loop_test(c, a_slot_has_what_was_bound_last, 0, (int)LMD_LEN(backends));
 	tcase_add_test(c, rows_belong_to_the_files);
 	tcase_add_loop_test(c, beside_a_generation, 0, (int)LMD_LEN(backends));
+	tcase_add_loop_test(c, guesses_change_nothing, 0, (int)LMD_LEN(backends));
 	tcase_add_test(c, a_used_slot_does_not_change);
 	tcase_add_loop_test(c, memory_has_a_bound, 0, 2);
 	tcase_add_test(c, a_lost_device);
