@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """guesses.py BUILD MODEL.gguf [ROUNDS [PROMPTS]]: what guesses by look-up are worth, and whether answers stay the same.
 
-A private daemon with one thread generates greedy answers with guesses and without, in turns: edits of a piece of code,
-JSON by a schema, and prose. Prints the tokens and the steps that computed them, which are exact, and the processor
+A private daemon with one thread generates greedy answers with guesses and without, in turns: edits of pieces of code,
+JSON by a schema, and prose. The prompts of edits are those to which a model as small as SmolLM2-135M answers with the
+code, more or less edited; it answers the request "in prose" without any code. Prints the tokens and the steps that computed them, which are exact, and the processor
 time per token of the daemon, so that other load of the machine matters little: the medians of ROUNDS rounds, and
 their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1 if any two answers differ."""
 import json
@@ -39,6 +40,57 @@ def largest(values):
             result = value
     return result
 """
+LIST = """struct list {
+	struct item *head;
+	int size;
+};
+
+int list_add(struct list *list, int value)
+{
+	struct item *item = malloc(sizeof(*item));
+
+	if (!item)
+		return -1;
+	item->value = value;
+	item->next = list->head;
+	list->head = item;
+	list->size++;
+	return 0;
+}
+
+int list_sum(const struct list *list)
+{
+	int sum = 0;
+
+	for (struct item *i = list->head; i; i = i->next)
+		sum += i->value;
+	return sum;
+}
+"""
+SHAPES = """function area(shape) {
+  if (shape.kind === "circle") {
+    return Math.PI * shape.radius * shape.radius;
+  }
+  if (shape.kind === "square") {
+    return shape.side * shape.side;
+  }
+  return 0;
+}
+
+function total(shapes) {
+  let sum = 0;
+  for (const shape of shapes) {
+    sum += area(shape);
+  }
+  return sum;
+}
+"""
+
+
+def edit(request, code, shown="{}"):
+    return ["-p", request + "\n\n" + shown.format(code), "--prediction", code, "-n", "260"]
+
+
 SCHEMA = {"type": "array", "minItems": 6, "maxItems": 6, "items": {
     "type": "object", "additionalProperties": False,
     "required": ["name", "country", "population", "is_capital"],
@@ -46,9 +98,13 @@ SCHEMA = {"type": "array", "minItems": 6, "maxItems": 6, "items": {
                    "population": {"type": "integer", "minimum": 0, "maximum": 99999999},
                    "is_capital": {"type": "boolean"}}}}
 TASKS = {
-    "code edit": ["-p", "Repeat this code and change nothing but the name count, which becomes total.\n\n" + CODE,
-                  "--prediction", CODE, "-n", "220"],
-    "code, no prediction": ["-p", "Repeat this code without any change.\n\n" + CODE, "-n", "220"],
+    "edit: docstrings": edit("Add a docstring to each function of this code and change nothing else.", CODE),
+    "edit: a name in C": edit("Repeat this code with the name value changed to number.", LIST),
+    "edit: quotes in JavaScript": edit("Repeat this code, but use double quotes as single quotes.", SHAPES),
+    "edit: a name in JavaScript": edit("Repeat this code and rename sum to result.", SHAPES),
+    "edit: the same, in a block": edit("Repeat this code and rename sum to result.", SHAPES, "```\n{}```"),
+    "edit in prose": edit("Repeat this code and change nothing but the name count, which becomes total.", CODE),
+    "code, without a prediction": ["-p", "Repeat this code without any change.\n\n" + CODE, "-n", "220"],
     "JSON by a schema": ["-p", "List six large cities of Europe.", "-n", "300", "-j", json.dumps(SCHEMA)],
     "prose": ["-p", "Tell me how rivers shape the land.", "-n", "220"],
 }

@@ -158,6 +158,8 @@ static void log_last(struct lmi_daemon *d, const char *what)
 	const char *hash;
 	uint64_t n = lmi_store_audit_last(d->audit_log, &hash);
 
+	if (!n)
+		return; /* a new log */
 	LMI_DAEMON_LOG(d, LMD_LOG_INFO, "audit log: %s record %llu; hash=%s", what,
 		       (unsigned long long)n, hash);
 }

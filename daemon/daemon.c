@@ -128,8 +128,8 @@ static void print_next(const struct lmi_daemon *d)
 		return;
 	fprintf(stderr,
 		"try, in another terminal:\n"
-		"  llamactl%s%s add mine /path/of/model.gguf\n"
-		"  llamactl%s%s generate mine -p \"Why is the sky blue?\"\n"
+		"  llamactl%s%s run smollm2                       (downloads the model by name)\n"
+		"  llamactl%s%s add mine /path/of/model.gguf      (then: run mine)\n"
 		"Ctrl-C ends llamad.\n",
 		option, url, option, url);
 }

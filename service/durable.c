@@ -329,14 +329,41 @@ void lmi_svc_durable_drop(struct lmi_svc_stream *s)
 
 /* ---- all of them ---- */
 
-void lmi_svc_durables_tick(struct lmi_service *svc)
+/* Returns until when tokens may wait to be written: no reader needs them before. A reader that is due takes what
+ * was written before, so that there is one write for each reply. */
+static uint64_t waits_until(const struct lmi_svc_durable *d)
+{
+	uint64_t most = d->submitted_ns + d->svc->limits.hold_default * LMI_NS_PER_MS, due;
+
+	if (!d->stream || !d->generation || d->ending || d->failed || d->suspended || d->closes ||
+	    !d->taken.n)
+		return 0;
+	due = lmi_svc_stream_wakeup_due(d->stream);
+	return due < most ? due : most;
+}
+
+void lmi_svc_durables_tick(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_durable *next;
 
 	for (struct lmi_svc_durable *d = svc->durables; d; d = next) {
 		next = d->next;
-		lmi_svc_durable_submit(d);
+		if (waits_until(d) <= now)
+			lmi_svc_durable_submit(d);
 	}
+}
+
+uint64_t lmi_svc_durables_deadline(const struct lmi_service *svc)
+{
+	uint64_t when = UINT64_MAX;
+
+	for (const struct lmi_svc_durable *d = svc->durables; d; d = d->next) {
+		uint64_t until = d->records.n && !d->job_runs ? waits_until(d) : 0;
+
+		if (until > svc->now && until < when)
+			when = until;
+	}
+	return when;
 }
 
 void lmi_svc_durables_check_keys(struct lmi_service *svc, uint64_t now)

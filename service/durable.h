@@ -5,8 +5,9 @@
  *
  * Each has a file in the folder journal_dir, whose records (journal.h) are its request, what was
  * decided before it ran, its tokens, and its end.  An event of the engine becomes a record first.
- * Records are written by the queue `journals`, all that have come since the last write at once, and
- * become items of the stream after write(2) has returned: what a client has seen is in the file.
+ * Records are written by the queue `journals`, all that have come since the last write at once. Tokens
+ * wait for that as long as no reader needs them, at most hold_default.  They become items of the stream
+ * after write(2) has returned: what a client has seen is in the file.
  * Nothing is synced to the disk, so that a crash of the machine may lose the latest tokens.
  *
  * At the next start the records become the items of a stream with the same id, by the same function
@@ -76,6 +77,7 @@ struct lmi_svc_durable {
 	char *path;
 	int fd;         /* -1: not open; used by the job while it runs */
 	uint64_t at;    /* offset of the first byte of `records` */
+	uint64_t submitted_ns; /* when records were last submitted to be written */
 	uint64_t bytes; /* of the file and `records` */
 	struct lmi_wire_buf records; /* to be written */
 	struct lmi_wire_buf scratch;
@@ -117,8 +119,10 @@ void lmi_svc_durable_leave(struct lmi_svc_generation *g);
 /* The stream is dropped: its file is removed, unless the daemon is being stopped. */
 void lmi_svc_durable_drop(struct lmi_svc_stream *s);
 
-/* Submits what is to be written. */
-void lmi_svc_durables_tick(struct lmi_service *svc);
+/* Submits what is to be written now. */
+void lmi_svc_durables_tick(struct lmi_service *svc, uint64_t now);
+/* Returns when something is to be written that may wait until then. */
+uint64_t lmi_svc_durables_deadline(const struct lmi_service *svc);
 /* Gives up the streams of API keys that no longer exist. */
 void lmi_svc_durables_check_keys(struct lmi_service *svc, uint64_t now);
 

@@ -147,7 +147,7 @@ static void write_done(void *arg)
 	d->writing.n = 0;
 	if (d->generation && d->generation->head_waits && !d->generation->request.reply)
 		lmi_svc_gen_finish(d->generation, svc->now, &d->generation->stop_end);
-	lmi_svc_durable_submit(d);
+	/* the tick submits what has come meanwhile */
 }
 
 static void close_done(void *arg)
@@ -193,6 +193,8 @@ void lmi_svc_durable_submit(struct lmi_svc_durable *d)
 	}
 	d->job_runs = true;
 	d->svc->n_job++;
+	if (write)
+		d->submitted_ns = d->svc->now;
 }
 
 /* ---- records ---- */

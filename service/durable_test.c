@@ -3,6 +3,7 @@
  * Durable streams: their files and who owns them, their bounds, and stopping and starting.  Crashes are in
  * durable_crash_test.c. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,6 +40,37 @@ START_TEST(undisturbed)
 	ck_assert_uint_eq(n_files(), 0);
 	ck_assert_uint_eq(fx.svc->n_durable, 0);
 	ck_assert_uint_eq(fx.svc->durable_bytes, 0);
+}
+END_TEST
+
+/* Tokens that no reader needs yet are written together: one write for each reply. */
+START_TEST(one_write_for_a_reply)
+{
+	uint64_t after = 0, at = 0, n_reply = 0, n_write = 0;
+	struct lmi_wire_id id;
+
+	start();
+	id = begin(&fx_user, "a", 60);
+	while (fx.svc->streams.first && !fx.svc->streams.first->read_out) {
+		struct lmi_wire_request q = fx_next(&id, after);
+
+		q.u.next.has_hold_ms = true;
+		q.u.next.hold_ms = 10;
+		fx_answer_fini(&fx.a);
+		fx_ask(&fx, &fx_user, &q, &fx.a);
+		for (int i = 0; i < 1000 && !fx.a.n; i++) {
+			tick();
+			n_write += fx.svc->durables->at != at;
+			at = fx.svc->durables->at;
+		}
+		ck_assert_msg(fx.a.n && !fx.a.failed, "%s", fx.a.err.text);
+		ck_assert_int_gt(fx.a.r.u.next.last, (int64_t)after);
+		after = (uint64_t)fx.a.r.u.next.last;
+		n_reply++;
+	}
+	printf("60 tokens: %u replies, %u writes\n", (unsigned)n_reply, (unsigned)n_write);
+	ck_assert_uint_lt(n_reply, 20);
+	ck_assert_uint_le(n_write, n_reply + 3); /* and the request, the first token and the end */
 }
 END_TEST
 
@@ -339,6 +371,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, undisturbed);
+	tcase_add_test(t, one_write_for_a_reply);
 	tcase_add_test(t, faster_than_the_file);
 	tcase_add_test(t, stop_and_start);
 	tcase_add_test(t, removed_key);

@@ -148,7 +148,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_idempotency_keys_expire(&svc->idempotency_keys, now);
 	lmi_svc_usage_tick(svc, now);
 	lmi_svc_users_tick(svc, now);
-	lmi_svc_durables_tick(svc);
+	lmi_svc_durables_tick(svc, now);
 	lmi_svc_event_ring_tick(svc, now);
 }
 
@@ -164,6 +164,8 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc)
 	end = lmi_svc_usage_deadline(svc);
 	when = end < when ? end : when;
 	end = lmi_svc_event_ring_deadline(svc);
+	when = end < when ? end : when;
+	end = lmi_svc_durables_deadline(svc);
 	when = end < when ? end : when;
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
 		end = lmi_svc_stream_deadline(s);

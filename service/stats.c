@@ -84,10 +84,23 @@ static double n_cached(const struct lmi_engine_stats *s)
 static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 			    const struct lmi_wire_label *label, struct lmi_wire_metric *out)
 {
+	struct lmi_engine_cache_bytes kv, states;
+	struct lmi_engine_info info;
 	struct lmi_engine_stats s;
 
 	lmi_engine_stats(res->engine, &s);
+	lmi_engine_info(res->engine, &info);
+	lmi_engine_cache_bytes(res->engine, &kv, &states);
 	const struct metric m[] = {
+		{"llamad_model_weight_bytes", false, (double)info.weight_bytes},
+		{"llamad_model_vocabulary_bytes", false, (double)info.vocab_bytes},
+		{"llamad_model_activation_bytes", false, (double)info.scratch_bytes},
+		{"llamad_model_kv_bytes", false, (double)kv.reserved},
+		{"llamad_model_kv_used_bytes", false, (double)kv.used},
+		{"llamad_model_kv_peak_bytes", false, (double)kv.peak},
+		{"llamad_model_state_bytes", false, (double)states.reserved},
+		{"llamad_model_state_used_bytes", false, (double)states.used},
+		{"llamad_model_state_peak_bytes", false, (double)states.peak},
 		{"llamad_model_sequences_active", false, s.n_active},
 		{"llamad_model_sequences_waiting", false, s.n_waiting},
 		{"llamad_model_steps_total", true, (double)s.n_step},

@@ -159,6 +159,20 @@ enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_
 	return st;
 }
 
+struct lmi_engine_device_row lmt_device_row(struct lmi_engine_devices *set, const char *name)
+{
+	struct lmi_engine_device_row *rows = NULL, found = {0};
+	uint32_t n = 0;
+
+	if (lmi_engine_devices_list(set, &rows, &n, NULL) != LMD_OK)
+		return found;
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(rows[i].name, name))
+			found = rows[i];
+	lmi_free(rows);
+	return found;
+}
+
 const char *lmt_parity_models(void)
 {
 	static char dir[4096]; /* freed at the end of the test program */

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_TESTS_ENGINE_FIXTURE_H
 #define LLAMAD_TESTS_ENGINE_FIXTURE_H
 
+#include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/plugin/host_services.h"
 
@@ -32,6 +33,9 @@ enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd
 /* Opens, evaluates, closes. */
 enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_engine_eval *cmd,
 			      struct lmt_rows *out, struct lmd_error *err);
+
+/* The device of that name; a name that is not there gives an empty row. */
+struct lmi_engine_device_row lmt_device_row(struct lmi_engine_devices *set, const char *name);
 
 /* A plain sequence of tokens. */
 struct lmi_engine_input_seq lmt_tokens(const lmd_token *v, uint32_t n);

@@ -53,8 +53,8 @@ enum lmd_status lmi_client_fail_unreachable(const char *url, bool is_default, st
 	(void)lmi_default_socket_path(first, sizeof(first), LMI_DEFAULT_SOCKET_SYSTEM, 0, NULL);
 	if (is_default && strcmp(url + strlen(IPC), first))
 		return lmd_fail(err, LMD_IO,
-				IPC "%s does not exist, and no server is listening on %.300s; is "
-				    "llamad running?",
+				"no daemon is running: no server is listening at " IPC "%s or %.300s; start one "
+				"with `sudo systemctl start llamad`, or your own with `llamad`",
 				first, url);
 	return lmd_fail(err, LMD_IO, "%.400s: no server is listening; is llamad running?", url);
 }

@@ -51,8 +51,9 @@ has '"event": *"records_dropped".*refused requests have no record'
 has '"event": *"rm",.*"subject": *"nothing", *"detail": *"model .nothing. does not exist'
 has '"event": *"daemon_stop"'
 holds "the secret is in the audit log" sh -c '! grep -q -e "$1" "$2"' sh "$secret" "$dir/log.jsonl"
-prints daemon_stop audit tail -n 1 --state-dir "$dir/state"
-holds "audit tail -n 1 prints more" [ "$(wc -l <"$dir/out")" = 1 ]
+prints 'Z  daemon_stop *daemon  ' audit tail -n 1 --state-dir "$dir/state"
+holds "audit tail -n 1 prints titles and a row" [ "$(wc -l <"$dir/out")" = 2 ]
+prints '"hash": ' audit tail -n 1 --json --state-dir "$dir/state"
 
 # the chain goes on after a restart, and a change is found
 start

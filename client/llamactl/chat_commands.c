@@ -354,7 +354,7 @@ static const struct command {
 	enum lmd_status (*run)(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err);
 	bool needs_template;
 } commands[] = {
-	{"help", "", "show this", cmd_help, false},
+	{"help", "", "show this list", cmd_help, false},
 	{"set", "[NAME VALUE]",
 	 "set temp, top_p, seed, predict and others; or on or off: verbose (tokens per second), "
 	 "markdown, reasoning",

@@ -148,6 +148,11 @@ static void on_tail(void *arg, const char *line, size_t n)
 
 static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 {
+	static const struct lmi_ctl_column cols[] = {
+		{"RECORD", "seq", LMI_CTL_COL_COUNT},	  {"TIME", "time", LMI_CTL_COL_TEXT},
+		{"EVENT", "event", LMI_CTL_COL_TEXT},	  {"PRINCIPAL", "principal", LMI_CTL_COL_TEXT},
+		{"SUBJECT", "subject", LMI_CTL_COL_TEXT}, {"DETAIL", "detail", LMI_CTL_COL_TEXT},
+	};
 	struct tail t = {.n_max = (uint32_t)lmi_arg_int(&ctl->args, "lines")};
 	enum lmd_status st;
 	json_t *list;
@@ -155,11 +160,15 @@ static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 	t.v = lmi_alloc(t.n_max, sizeof(*t.v));
 	if (!t.v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u records", t.n_max);
-	list = begin_list(&ctl->args);
+	list = json_array();
 	st = print_log(&ctl->args, on_tail, &t, err);
 	for (uint32_t i = t.n < t.n_max ? 0 : t.n - t.n_max; i < t.n; i++)
 		put_line(list, t.v[i % t.n_max].text ? t.v[i % t.n_max].text : "", t.v[i % t.n_max].n);
-	end_list(list);
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_ctl_remote_print(list);
+	else if (st == LMD_OK)
+		lmi_ctl_remote_table(list, cols, LMD_LEN(cols));
+	json_decref(list);
 	for (uint32_t i = 0; i < t.n_max; i++)
 		lmi_free(t.v[i].text);
 	lmi_free(t.v);
@@ -223,8 +232,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_audit_export = {
 
 const struct lmi_cli_cmd lmi_ctl_cmd_audit_tail = {
 	.name = "audit tail",
-	.brief = "Print the latest records of the audit log",
-	.doc = "As audit export, but only the latest records.\n\nWith --json: a list of the records.",
+	.brief = "Show the latest records of the audit log",
+	.doc = "Prints a table without the hashes, and checks the records as audit verify does.\n\nWith "
+	       "--json: a list of the records.",
 	.opts = tail_opts,
 	.n_opts = LMD_LEN(tail_opts),
 	.run = tail,

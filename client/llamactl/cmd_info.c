@@ -4,12 +4,15 @@
  * is read. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/meta_text.h"
 #include "client/llamactl/daemon_model.h"
 #include "client/llamactl/model_choice.h"
+#include "client/llamactl/own_models.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
@@ -245,13 +248,13 @@ static bool find_shape(const char *word, struct lmi_hub_shape *s)
 
 /* ---- the command ---- */
 
-static enum lmd_status info_file(struct lmi_ctl *ctl, struct lmd_error *err)
+static enum lmd_status info_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
 	struct lmi_model *m = NULL;
 	struct totals t;
 	enum lmd_status st;
 
-	st = lmi_ctl_open_model(ctl, &m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_ctl_open_model(ctl, &m, path, LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
 	t = count(lmi_model_view(m));
@@ -263,12 +266,33 @@ static enum lmd_status info_file(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Describes a model of the user's own store. */
+static enum lmd_status info_own(struct lmi_ctl *ctl, const char *name, struct lmd_error *err)
+{
+	char *path = NULL;
+	bool own;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
+
+	if (st == LMD_OK)
+		st = lmi_ctl_own_model_path(ctl, name, &path, err);
+	if (st == LMD_OK)
+		st = info_file(ctl, path, err);
+	free(path);
+	return st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *word = lmi_arg_pos(&ctl->args, 0);
 	struct lmi_hub_shape s;
-	enum lmd_status st =
-		lmi_ctl_is_named(ctl, word) ? lmi_ctl_named_info(ctl, err) : info_file(ctl, err);
+	enum lmd_status st;
+
+	if (lmi_ctl_is_named(ctl, word))
+		st = lmi_ctl_named_info(ctl, err);
+	else if (lmi_ctl_is_file_argument(word) || !access(word, F_OK))
+		st = info_file(ctl, word, err);
+	else
+		st = info_own(ctl, word, err);
 
 	if (st == LMD_OK || !find_shape(word, &s))
 		return st;
@@ -291,7 +315,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_info = {
 	.doc = "FILE is a GGUF file, the first file of a set NAME-00001-of-0000N.gguf, a Hugging "
 	       "Face folder, or a model in the format of a plugin. Only "
 	       "the header is read; it is checked just as when the model is loaded.\n\nInstead "
-	       "of a file, FILE may be the name of a model of a running daemon, or a well-known "
+	       "of a file, FILE may be the name of a model of `llamactl list`, or a well-known "
 	       "name such as llama3.1:8b, whose sizes are printed. With --json "
 	       "sizes are in bytes.",
 	.opts = opts,

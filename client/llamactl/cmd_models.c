@@ -9,6 +9,7 @@
 
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/own_models.h"
+#include "client/llamactl/ps_memory.h"
 #include "client/llamactl/remote.h"
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
@@ -240,22 +241,25 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"STATE", "state", LMI_CTL_COL_STATE},
 		{"BACKEND", "backend", LMI_CTL_COL_TEXT},
 		{"CONTEXT", "n_ctx", LMI_CTL_COL_COUNT},
-		{"SESSIONS", "n_seq", LMI_CTL_COL_COUNT},
+		{"SESSIONS", "n_seq", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
 		{"ACTIVE", "active", LMI_CTL_COL_COUNT},
 		{"WAITING", "waiting", LMI_CTL_COL_COUNT},
 		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
-		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES},
-		{"CACHED", "cached", LMI_CTL_COL_COUNT},
-		{"PINNED", "pinned", LMI_CTL_COL_COUNT},
+		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES | LMI_CTL_COL_SPARE},
+		{"CACHED", "cached", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
+		{"PINNED", "pinned", LMI_CTL_COL_COUNT | LMI_CTL_COL_SPARE},
 		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};
 
 	json_t *reply;
-	enum lmd_status st = lmi_ctl_remote_call(ctl, "ps", NULL, &reply, err);
+	enum lmd_status st;
 	size_t i;
 	json_t *model;
 
+	if (lmi_arg_flag(&ctl->args, "memory"))
+		return lmi_ctl_ps_memory(ctl, err);
+	st = lmi_ctl_remote_call(ctl, "ps", NULL, &reply, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
@@ -274,15 +278,22 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
+static const struct lmi_opt ps_opts[] = {
+	{.name = "memory",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Show the memory of each model by what it holds: weights, vocabulary, values of steps, the KV cache "
+		"and recurrent states, the last two as reserved, in use now, and the most that was in use."},
+	LMI_OPT_JSON};
+
 const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
 	.doc = "KV RESERVED is the address space of the KV cache for all sessions at their full "
-	       "length; memory is taken as it is used.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
+	       "length; memory is taken as it is used. A narrow terminal gets fewer columns; --json has all.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
 	       "operations that run on another device than their layer, with the reason.\n\nA model whose "
 	       "device was lost is listed as failed until it is loaded again, with the time until then.",
-	.opts = json_opts,
-	.n_opts = LMD_LEN(json_opts),
+	.opts = ps_opts,
+	.n_opts = LMD_LEN(ps_opts),
 	.run = ps,
 };
 

@@ -185,8 +185,12 @@ static enum lmd_status serve(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	char name[LMI_HUB_NAME_MAX + 1];
 	struct words w = {.n = 0};
-	enum lmd_status st = prepare_model(ctl, name, err);
+	enum lmd_status st;
 
+	if (!lmi_ctl_has_llamad())
+		return lmd_fail(err, LMD_NOTFOUND, "llamad is not installed: it is neither beside llamactl nor in PATH "
+						   "(Debian: sudo apt install llamad)");
+	st = prepare_model(ctl, name, err);
 	if (st == LMD_OK)
 		st = build_words(ctl, &w, name, err);
 	if (st == LMD_OK) {

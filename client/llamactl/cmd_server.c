@@ -49,6 +49,16 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
+static void show_list(const json_t *list)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v)
+		printf("%s%s", i ? ", " : "", json_string_value(v));
+	puts(json_array_size(list) ? "" : "none");
+}
+
 /* Prints one member per line; the suffix of a number's name tells its unit. */
 static void show_members(const json_t *o)
 {
@@ -67,6 +77,10 @@ static void show_members(const json_t *o)
 		printf("%-16.*s ", name, key);
 		if (json_is_string(v))
 			printf("%s\n", json_string_value(v));
+		else if (json_is_boolean(v))
+			puts(json_is_true(v) ? "yes" : "no");
+		else if (json_is_array(v))
+			show_list(v);
 		else if (ends_with(key, "_ms"))
 			printf("%s\n", lmi_ctl_show_ms(text, sizeof(text), json_integer_value(v)));
 		else if (!strcmp(key, "memory_limit") && !json_integer_value(v))

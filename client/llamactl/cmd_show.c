@@ -42,8 +42,10 @@ static void print_number(const json_t *v)
 }
 
 /* The parameters that the model or the configuration sets. */
-static void print_parameters(const json_t *info, const char *before)
+/* Returns how many there are. */
+static uint32_t print_parameters(const json_t *info, const char *before)
 {
+	uint32_t n = 0;
 	json_t *v;
 	size_t i;
 
@@ -55,7 +57,9 @@ static void print_parameters(const json_t *info, const char *before)
 			continue;
 		printf("%s%s ", before, !strcmp(name, "temp") ? "temperature" : name);
 		print_number(json_object_get(v, "value"));
+		n++;
 	}
+	return n;
 }
 
 static enum lmd_status print_modelfile(const json_t *info, const char *name, struct lmd_error *err)
@@ -72,7 +76,7 @@ static enum lmd_status print_modelfile(const json_t *info, const char *name, str
 				"stand in a Modelfile",
 				name);
 	printf("FROM %s\n", name);
-	print_parameters(info, "PARAMETER ");
+	(void)print_parameters(info, "PARAMETER ");
 	if (*text_of(info, "system")) {
 		printf("SYSTEM ");
 		print_value(text_of(info, "system"));
@@ -103,7 +107,8 @@ static void print_text(const json_t *info)
 	print_row("embedding", info, "n_embd");
 	print_row("vocabulary", info, "n_vocab");
 	printf("\nParameters that differ from llamad's defaults\n");
-	print_parameters(info, "  ");
+	if (!print_parameters(info, "  "))
+		printf("  none\n");
 	if (*text_of(info, "modelfile"))
 		printf("\nModelfile\n%s\n", text_of(info, "modelfile"));
 	else if (*text_of(info, "system"))
@@ -165,7 +170,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	else if (lmi_arg_flag(&ctl->args, "system"))
 		printf("%s\n", text_of(reply, "system"));
 	else if (lmi_arg_flag(&ctl->args, "parameters"))
-		print_parameters(reply, "");
+		(void)print_parameters(reply, "");
 	else
 		print_text(reply);
 	json_decref(reply);

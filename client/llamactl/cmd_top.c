@@ -126,6 +126,7 @@ static void print_json(const struct lmi_ctl_top_sample *s, const json_t *rates)
 struct screen {
 	bool on; /* standard input and output are a terminal */
 	struct termios before;
+	char *last; /* the latest report; NULL: none */
 };
 
 static void screen_open(struct screen *s)
@@ -204,7 +205,7 @@ static bool wait_for(const struct screen *s, int64_t ms, bool *quit)
 
 /* ---- the command ---- */
 
-static enum lmd_status show(const struct screen *screen, bool json, bool first,
+static enum lmd_status show(struct screen *screen, bool json, bool first,
 			    const struct lmi_ctl_top_sample *s, const json_t *rates,
 			    struct lmd_error *err)
 {
@@ -224,15 +225,18 @@ static enum lmd_status show(const struct screen *screen, bool json, bool first,
 		free(text);
 		return lmd_fail(err, LMD_NOMEM, "no memory for the screen");
 	}
-	if (screen->on)
-		screen_draw(text);
-	else
+	if (!screen->on) {
 		printf("%s%s", first ? "" : "\n", text);
-	free(text);
+		free(text);
+		return LMD_OK;
+	}
+	screen_draw(text);
+	free(screen->last);
+	screen->last = text;
 	return LMD_OK;
 }
 
-static enum lmd_status show_again(struct lmi_ctl *ctl, const struct screen *screen,
+static enum lmd_status show_again(struct lmi_ctl *ctl, struct screen *screen,
 				  struct lmd_error *err)
 {
 	int64_t count = lmi_arg_int(&ctl->args, "count"), ms = lmi_arg_int(&ctl->args, "interval");
@@ -277,6 +281,9 @@ static enum lmd_status top(struct lmi_ctl *ctl, struct lmd_error *err)
 		screen_open(&screen);
 	st = show_again(ctl, &screen, err);
 	screen_close(&screen);
+	if (screen.last)
+		fputs(screen.last, stdout); /* stays on the usual screen */
+	free(screen.last);
 	return st;
 }
 

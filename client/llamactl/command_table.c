@@ -130,6 +130,13 @@ static const struct lmi_cli_hint hints[] = {
 	{"quit", "shutdown"},
 };
 
+/* Of ollama, llama.cpp, vLLM and others. */
+static const struct lmi_cli_spelling spellings[] = {
+	{"temperature", "temp"},     {"n-predict", "predict"},   {"num-predict", "predict"},
+	{"max-tokens", "predict"},   {"typical-p", "typical"},	 {"repetition-penalty", "repeat-penalty"},
+	{"system-prompt", "system"},
+};
+
 const struct lmi_cli_program lmi_ctl_program = {
 	.name = "llamactl",
 	.cmds = cmds,
@@ -138,4 +145,6 @@ const struct lmi_cli_program lmi_ctl_program = {
 	.n_opts = LMD_LEN(common_opts),
 	.hints = hints,
 	.n_hints = LMD_LEN(hints),
+	.spellings = spellings,
+	.n_spellings = LMD_LEN(spellings),
 };

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/model_choice.h"
 #include "client/llamactl/signatures.h"
 #include "client/llamactl/texts.h"
 #include "core/base/alloc.h"
@@ -147,6 +148,18 @@ static enum lmd_status parse(struct lmi_ctl *ctl, int argc, char **argv, struct 
 	return st;
 }
 
+/* Says what to do about the name of a model where the command takes a file. */
+static void hint_at_list(const struct lmi_ctl *ctl, enum lmd_status st, struct lmd_error *err)
+{
+	const struct lmi_cli_cmd *c = ctl->args.cmd;
+	const char *word = ctl->args.n_pos ? lmi_arg_pos(&ctl->args, 0) : "";
+	size_t n = strlen(err->text);
+
+	if (st == LMD_NOTFOUND && *word && c && c->args && !strncmp(c->args, "FILE", 4) &&
+	    !strncmp(err->text, word, strlen(word)) && !lmi_ctl_is_file_argument(word))
+		(void)snprintf(err->text + n, sizeof(err->text) - n, " (a file is needed: `llamactl list` has those of models)");
+}
+
 int lmi_ctl_main(int argc, char **argv)
 {
 	struct lmi_ctl ctl = {0};
@@ -161,6 +174,7 @@ int lmi_ctl_main(int argc, char **argv)
 		ctl.usage = st == LMD_INVALID;
 		if (st == LMD_OK)
 			st = run(&ctl, &err);
+		hint_at_list(&ctl, st, &err);
 	}
 	st = close_stdout(st, &err);
 	rc = st == LMD_OK ? LMI_CTL_EXIT_DONE

@@ -6,6 +6,11 @@
 refused 2 '^llamactl: a command is missing'
 refused 2 "unknown command 'versoin' (did you mean 'version'?)" versoin
 refused 2 "unknown option '--jsno' (did you mean '--json'?)" version --jsno
+refused 2 "unknown option '--temprature' (did you mean '--temperature'?)" run x --temprature 1
+refused 2 "option '--temp': 9 is above 5" run x --temperature 9
+refused 2 "option '--temp': 9 is above 5" chat x --temperature=9
+refused 2 "option '--predict': -2 is below -1" generate x --max-tokens -2
+refused 2 "unknown option '--max-tokens'" version --max-tokens 2
 refused 2 "unknown option '-q'" version -q
 refused 2 "unexpected argument 'x'" version x
 refused 2 "option '--log' needs a value" --log
@@ -37,6 +42,13 @@ ctl --emit-man >"$dir/out"
 holds "the manual has --deterministic once" [ "$(grep -c 'fB.-.-deterministic' "$dir/out")" = 1 ]
 holds "the manual says where the options of bench are" sh -c 'sed -n "/^\.SS \"bench \(FILE\|MODEL\)/,/^\.SS/p" "$1" |
 	grep -q "^Further options: see .*ENGINE OPTIONS"' - "$dir/out"
+
+refused 1 'smollm2: cannot open.*: .llamactl list. has' bench smollm2
+# llamactl may be there alone
+mkdir "$dir/alone"
+cp "$build/llamactl" "$dir/alone/llamactl"
+PATH=/nonexistent "$dir/alone/llamactl" serve x 2>"$dir/err"
+holds "serve without llamad says what is missing" grep -q 'llamad is not installed' "$dir/err"
 
 # every command describes itself, and rejects an unknown option by its name
 ctl help --all | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"

@@ -170,7 +170,7 @@ static void check_connection(struct lmi_ctl_health *h, bool *answers)
 	if (!lmi_ctl_has_daemon(h->ctl)) {
 		f = lmi_ctl_health_add(h, LMI_CTL_HEALTH_NOTE, "daemon",
 				       "none runs; `llamactl run` and `llamactl chat` need none");
-		lmi_ctl_health_type(f, "llamactl serve MODEL");
+		lmi_ctl_health_type(f, lmi_ctl_has_llamad() ? "llamactl serve MODEL" : "sudo apt install llamad");
 		return;
 	}
 	st = lmi_ctl_client(h->ctl, &c, &err);

@@ -93,8 +93,9 @@ void lmi_ctl_help_program(FILE *f)
 	const struct lmi_cli_cmd *const *c = lmi_ctl_program.cmds;
 
 	fputs("Usage: llamactl COMMAND [OPTION]... [ARGUMENT]...\n\n"
-	      "  llamactl run model.gguf -p \"Why is the sky blue?\"     without a daemon\n"
-	      "  llamactl add mine model.gguf && llamactl generate mine -p \"Why?\"\n",
+	      "  llamactl run smollm2                            download a model and chat\n"
+	      "  llamactl run model.gguf \"Why is the sky blue?\"  get one answer, from a file\n"
+	      "  llamactl serve smollm2                          serve it at 127.0.0.1:8080\n",
 	      f);
 	for (const struct lmi_ctl_cmd_group *g = lmi_ctl_llamactl_groups; g->title; c += g++->n) {
 		fprintf(f, "\n%s:\n", g->title);

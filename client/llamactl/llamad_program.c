@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,6 +28,25 @@ void lmi_ctl_find_llamad(char *out, size_t size)
 	(void)snprintf(out, size, "%.*s/llamad", slash ? (int)(slash - exe) : 0, exe);
 	if (access(out, X_OK))
 		(void)snprintf(out, size, "llamad");
+}
+
+bool lmi_ctl_has_llamad(void)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+
+	lmi_ctl_find_llamad(file, sizeof(file));
+	if (strchr(file, '/'))
+		return true;
+	for (; path && *path; path += *path == ':') {
+		int n = (int)strcspn(path, ":");
+
+		(void)snprintf(file, sizeof(file), "%.*s/llamad", n, path);
+		if (n && !access(file, X_OK))
+			return true;
+		path += n;
+	}
+	return false;
 }
 
 static int spawn(const char *const *argv, int fd, pid_t *pid)

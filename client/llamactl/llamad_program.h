@@ -9,6 +9,8 @@
 
 /* Writes the path of llamad: beside this program, or the name alone, which PATH then finds. */
 void lmi_ctl_find_llamad(char *out, size_t size);
+/* Returns whether it is there; the package llamactl does not need the package llamad. */
+bool lmi_ctl_has_llamad(void);
 
 /* Runs a program without input. Writes at most size - 1 bytes of its standard output and standard
  * error, the last ones if there are more, and a terminating zero. Returns its exit status, 128 + N

@@ -73,9 +73,10 @@ static void put_command(FILE *f, const struct lmi_cli_cmd *c)
 }
 
 static const struct lmi_cli_roff_item examples[] = {
-	{"llamactl run model.gguf -p \"Why is the sky blue?\"\n"
-	 "llamactl run model.gguf -i",
-	 "Run a model from a file without a daemon, once and as a conversation:"},
+	{"llamactl run smollm2\n"
+	 "llamactl run model.gguf \"Why is the sky blue?\"",
+	 "Have a conversation with a model that is downloaded by name, and get one answer from a file:"},
+	{"llamactl serve smollm2 --port 8080", "Serve it over HTTP:"},
 	{"llamad &\n"
 	 "llamactl add mine /srv/models/model.gguf\n"
 	 "llamactl generate mine -p \"Why is the sky blue?\"",

@@ -49,6 +49,10 @@ refused 2 'not one of' generate tiny -p Hello --class urgent
 prints '"finish": "deadline"' generate tiny -p Hello --raw --ignore-eos --timeout 1ms --json
 prints '^memory_limit  *none$' status
 prints 'KV RESERVED' ps
+prints '^tiny ' ps --memory
+does ps --memory --json
+holds "the memory of the model: $(cat "$dir/out")" \
+	[ "$(grep -c -e '"kv_used_bytes": 0' -e '"kv_peak_bytes": [1-9]' -e '"vocabulary_bytes": [1-9]' "$dir/out")" = 3 ]
 
 # the engine's log names the model as the registry does
 does load tiny

@@ -59,14 +59,16 @@ enum lmi_ctl_column_kind {
 	LMI_CTL_COL_TIME,   /* milliseconds as 3m12s; negative: "never" */
 	LMI_CTL_COL_DIGEST, /* the first 12 digits */
 	LMI_CTL_COL_STATE,  /* state of a model: lmi_ctl_show_state */
-	LMI_CTL_COL_PATH    /* shortened in the middle if the table is wider than the terminal */
+	LMI_CTL_COL_PATH,   /* shortened in the middle if the table is wider than the terminal */
+	LMI_CTL_COL_SPARE = 16 /* added to another one: left out if the table is wider */
 };
 struct lmi_ctl_column {
 	const char *title, *member;
 	enum lmi_ctl_column_kind kind;
 };
 /* Prints rows with titles, as wide as needed; control characters become ?. If rows are wider than
- * `columns` (0: no limit), the column of kind LMI_CTL_COL_PATH is shortened so that they fit. */
+ * `columns` (0: no limit), spare columns are left out, the last ones first, and the column of kind
+ * LMI_CTL_COL_PATH is shortened so that they fit. */
 void lmi_ctl_table_print(FILE *out, int columns, const json_t *rows,
 			 const struct lmi_ctl_column *cols, size_t n_cols);
 /* Does so on standard output, with the width of the terminal. */

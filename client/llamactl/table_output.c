@@ -117,15 +117,20 @@ static void list_text(char out[CELL], const json_t *list)
 	}
 }
 
+static enum lmi_ctl_column_kind kind_of(const struct lmi_ctl_column *c)
+{
+	return c->kind & ~(unsigned)LMI_CTL_COL_SPARE;
+}
+
 static void cell(char out[CELL], const json_t *row, const struct lmi_ctl_column *c)
 {
 	const json_t *v = json_object_get(row, c->member);
 	const char *s = json_string_value(v);
 
 	out[0] = 0;
-	if (json_is_integer(v) && c->kind == LMI_CTL_COL_BYTES)
+	if (json_is_integer(v) && kind_of(c) == LMI_CTL_COL_BYTES)
 		lmi_ctl_show_bytes(out, CELL, json_integer_value(v));
-	else if (json_is_integer(v) && c->kind == LMI_CTL_COL_TIME)
+	else if (json_is_integer(v) && kind_of(c) == LMI_CTL_COL_TIME)
 		lmi_ctl_show_ms(out, CELL, json_integer_value(v));
 	else if (json_is_integer(v))
 		(void)snprintf(out, CELL, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
@@ -133,11 +138,11 @@ static void cell(char out[CELL], const json_t *row, const struct lmi_ctl_column 
 		(void)snprintf(out, CELL, "%.6g", json_real_value(v));
 	else if (json_is_array(v))
 		list_text(out, v);
-	else if (s && c->kind == LMI_CTL_COL_DIGEST)
+	else if (s && kind_of(c) == LMI_CTL_COL_DIGEST)
 		(void)snprintf(out, CELL, "%.12s", !strncmp(s, "sha256:", 7) ? s + 7 : s);
 	else if (s)
 		(void)snprintf(out, CELL, "%s",
-			       c->kind == LMI_CTL_COL_STATE ? lmi_ctl_show_state(s) : s);
+			       kind_of(c) == LMI_CTL_COL_STATE ? lmi_ctl_show_state(s) : s);
 	if (!out[0])
 		(void)snprintf(out, CELL, "-");
 	for (char *p = out; *p; p++)
@@ -156,56 +161,86 @@ static void put(FILE *out, const char *s, int w, bool right, bool last)
 		fprintf(out, "%*s", right ? 2 : pad + 2, "");
 }
 
-/* Shrinks the path's column by the number of columns by which rows are too wide. */
-static void fit_path(int w[COLS], int terminal, const struct lmi_ctl_column *cols, size_t n_cols)
-{
-	int all = 2 * ((int)n_cols - 1);
+/* Columns that are printed, with their widths. */
+struct layout {
+	const struct lmi_ctl_column *cols[COLS];
+	int w[COLS];
+	size_t n;
+};
 
-	for (size_t c = 0; c < n_cols; c++)
-		all += w[c];
-	for (size_t c = 0; c < n_cols && terminal && all > terminal; c++) {
-		if (cols[c].kind != LMI_CTL_COL_PATH || w[c] <= PATH_MIN)
+static int width_of_all(const struct layout *l)
+{
+	int all = 2 * ((int)l->n - 1);
+
+	for (size_t c = 0; c < l->n; c++)
+		all += l->w[c];
+	return all;
+}
+
+/* Leaves spare columns out, the last ones first, until rows fit. */
+static void drop_spare(struct layout *l, int terminal)
+{
+	for (size_t c = l->n; c-- && width_of_all(l) > terminal;) {
+		if (!(l->cols[c]->kind & LMI_CTL_COL_SPARE))
 			continue;
-		w[c] -= all - terminal;
-		if (w[c] < PATH_MIN)
-			w[c] = PATH_MIN;
+		l->n--;
+		memmove(&l->cols[c], &l->cols[c + 1], (l->n - c) * sizeof(l->cols[0]));
+		memmove(&l->w[c], &l->w[c + 1], (l->n - c) * sizeof(l->w[0]));
+	}
+}
+
+/* Shrinks the path's column by the number of columns by which rows are too wide. */
+static void fit_path(struct layout *l, int terminal)
+{
+	int all = width_of_all(l);
+
+	for (size_t c = 0; c < l->n && all > terminal; c++) {
+		if (kind_of(l->cols[c]) != LMI_CTL_COL_PATH || l->w[c] <= PATH_MIN)
+			continue;
+		l->w[c] -= all - terminal;
+		if (l->w[c] < PATH_MIN)
+			l->w[c] = PATH_MIN;
 		return;
 	}
 }
 
 static bool is_number(const struct lmi_ctl_column *c)
 {
-	return c->kind == LMI_CTL_COL_COUNT || c->kind == LMI_CTL_COL_BYTES ||
-	       c->kind == LMI_CTL_COL_TIME;
+	return kind_of(c) == LMI_CTL_COL_COUNT || kind_of(c) == LMI_CTL_COL_BYTES ||
+	       kind_of(c) == LMI_CTL_COL_TIME;
 }
 
 void lmi_ctl_table_print(FILE *out, int columns, const json_t *rows,
 			 const struct lmi_ctl_column *cols, size_t n_cols)
 {
 	char text[CELL], shown[CELL];
-	int w[COLS];
+	struct layout l = {.n = n_cols};
 	size_t i;
 	json_t *row;
 
 	for (size_t c = 0; c < n_cols; c++) {
-		w[c] = width(cols[c].title);
+		l.cols[c] = &cols[c];
+		l.w[c] = width(cols[c].title);
 		json_array_foreach(rows, i, row)
 		{
 			cell(text, row, &cols[c]);
-			if (width(text) > w[c])
-				w[c] = width(text);
+			if (width(text) > l.w[c])
+				l.w[c] = width(text);
 		}
 	}
-	fit_path(w, columns, cols, n_cols);
-	for (size_t c = 0; c < n_cols; c++)
-		put(out, cols[c].title, w[c], is_number(&cols[c]), c + 1 == n_cols);
+	if (columns) {
+		drop_spare(&l, columns);
+		fit_path(&l, columns);
+	}
+	for (size_t c = 0; c < l.n; c++)
+		put(out, l.cols[c]->title, l.w[c], is_number(l.cols[c]), c + 1 == l.n);
 	fputc('\n', out);
 	json_array_foreach(rows, i, row)
 	{
-		for (size_t c = 0; c < n_cols; c++) {
-			cell(text, row, &cols[c]);
-			put(out, lmi_ctl_show_shortened(shown, sizeof(shown), text, w[c]), w[c],
-			    is_number(&cols[c]), c + 1 == n_cols);
+		for (size_t c = 0; c < l.n; c++) {
+			cell(text, row, l.cols[c]);
+			put(out, lmi_ctl_show_shortened(shown, sizeof(shown), text, l.w[c]), l.w[c],
+			    is_number(l.cols[c]), c + 1 == l.n);
 		}
 		fputc('\n', out);
 	}

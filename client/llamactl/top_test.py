@@ -66,8 +66,10 @@ def screen(keys, status):
     t.type(keys)
     end = t.end()
     check(f"{keys}: exit status", end == status, end)
-    check(f"{keys}: the usual screen is back, and nothing was echoed", CLOSE in t.seen and
-          t.seen.split(CLOSE)[1] in (b"", b"\r\n"), t.seen[-80:])
+    after = t.seen.split(CLOSE)[1] if CLOSE in t.seen else b""
+    check(f"{keys}: the latest report stays on the usual screen", after.count(b"DEVICE ") == 1 and LEAVE not in after,
+          after)
+    check(f"{keys}: nothing was echoed", after.startswith(b"llamad "), after)
 
 
 def narrow():

@@ -30,6 +30,7 @@ static _Atomic uint64_t n_alloc, n_live, live_bytes, peak_bytes;
 static _Atomic uint64_t fail_in;
 static _Atomic bool fail_sticky, failed;
 static _Thread_local uint64_t thread_allocs;
+static _Thread_local int64_t thread_bytes;
 
 static bool must_fail(void)
 {
@@ -58,6 +59,14 @@ static void count(uint64_t bytes)
 	while (live > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, live))
 		;
 	thread_allocs++;
+	thread_bytes += (int64_t)bytes;
+}
+
+static void uncount(uint64_t bytes)
+{
+	atomic_fetch_sub(&live_bytes, bytes);
+	atomic_fetch_sub(&n_live, 1);
+	thread_bytes -= (int64_t)bytes;
 }
 
 /* Gives the same answer when a block is freed as when it was allocated. */
@@ -157,8 +166,7 @@ void *lmi_realloc(void *p, size_t n, size_t item_bytes)
 		if (!q)
 			return NULL;
 		count(bytes);
-		atomic_fetch_sub(&live_bytes, old);
-		atomic_fetch_sub(&n_live, 1);
+		uncount(old);
 		return q + HEAD;
 	}
 	q = lmi_alloc(n, item_bytes);
@@ -176,8 +184,7 @@ void lmi_free(void *p)
 	if (!p)
 		return;
 	memcpy(&bytes, (char *)p - HEAD, sizeof(bytes));
-	atomic_fetch_sub(&live_bytes, bytes);
-	atomic_fetch_sub(&n_live, 1);
+	uncount(bytes);
 	if (is_large(bytes))
 		(void)munmap((char *)p - HEAD, (size_t)bytes + HEAD); /* drop whatever was mapped */
 	else
@@ -209,6 +216,11 @@ void lmi_alloc_reset_peak(void)
 uint64_t lmi_alloc_thread_count(void)
 {
 	return thread_allocs;
+}
+
+int64_t lmi_alloc_thread_bytes(void)
+{
+	return thread_bytes;
 }
 
 void lmi_alloc_fail_nth(uint64_t nth, bool ever_after)

@@ -43,6 +43,9 @@ void lmi_alloc_reset_peak(void);
  * compares the count before and after. */
 uint64_t lmi_alloc_thread_count(void);
 
+/* Returns how many bytes the calling thread has allocated, less those that it has freed. */
+int64_t lmi_alloc_thread_bytes(void);
+
 /* For tests: makes the nth allocation from now (1 = the next) fail; with `ever_after` all later
  * ones fail as well. 0 disables it. Process-wide. */
 void lmi_alloc_fail_nth(uint64_t nth, bool ever_after);

@@ -30,6 +30,7 @@ START_TEST(heap)
 {
 	struct lmi_alloc_stats s0, s;
 	uint64_t mine = lmi_alloc_thread_count();
+	int64_t bytes = lmi_alloc_thread_bytes();
 	unsigned char *p, *q;
 
 	lmi_alloc_stats(&s0);
@@ -46,12 +47,14 @@ START_TEST(heap)
 	ck_assert_uint_eq(s.n_live, s0.n_live + 1);
 	ck_assert_uint_eq(s.live_bytes, s0.live_bytes + 600);
 	ck_assert_uint_eq(lmi_alloc_thread_count(), mine + 2);
+	ck_assert_int_eq(lmi_alloc_thread_bytes(), bytes + 600);
 	lmi_alloc_fail_nth(1, false);
 	ck_assert_ptr_null(lmi_realloc(q, 300, 3));
 	ck_assert(lmi_alloc_did_fail());
 	lmi_alloc_fail_nth(0, false);
 	ck_assert_uint_eq(q[0], 7); /* unchanged */
 	lmi_free(q);
+	ck_assert_int_eq(lmi_alloc_thread_bytes(), bytes);
 	lmi_free(NULL);
 	ck_assert_ptr_null(lmi_alloc(0, 8));
 	ck_assert_ptr_null(lmi_alloc(8, 0));

@@ -171,9 +171,10 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 		*j->end = job;
 		j->end = &job->next;
 		j->n_waiting++;
-		(void)pthread_cond_signal(&j->filled);
 	}
 	(void)pthread_mutex_unlock(&j->lock);
+	if (st == LMD_OK) /* without the lock, which the woken thread takes at once */
+		(void)pthread_cond_signal(&j->filled);
 	if (st == LMD_CANCELLED)
 		return lmd_fail(err, st, "%s: the queue is closed", j->name);
 	return st == LMD_OK ? st

@@ -158,6 +158,18 @@ static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *n
 	return NULL;
 }
 
+/* Returns the value of a long option that is spelled as in another program, or NULL. */
+static struct lmi_opt_value *find_spelling(const struct lmi_args *a, const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < a->prog->n_spellings; i++) {
+		const struct lmi_cli_spelling *s = &a->prog->spellings[i];
+
+		if (strlen(s->theirs) == n && !memcmp(s->theirs, name, n))
+			return find_option(a, s->ours, strlen(s->ours));
+	}
+	return NULL;
+}
+
 /* The command's name for messages; "" before it is known. */
 static const char *command_name(const struct parser *p)
 {
@@ -178,6 +190,12 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 	for (uint32_t i = 0; i < p->a->n_value; i++)
 		if (p->a->value[i].opt->name && p->a->value[i].opt->doc)
 			lmi_cli_suggest_consider(&s, p->a->value[i].opt->name);
+	for (uint32_t i = 0; i < p->a->prog->n_spellings; i++) {
+		const struct lmi_cli_spelling *x = &p->a->prog->spellings[i];
+
+		if (find_option(p->a, x->ours, strlen(x->ours)))
+			lmi_cli_suggest_consider(&s, x->theirs);
+	}
 	if (s.best)
 		return lmd_fail(p->err, LMD_INVALID,
 				"unknown option '--%s' (did you mean '--%s'?); see %s%s%s --help",
@@ -254,6 +272,8 @@ static enum lmd_status long_option(struct parser *p, const char *word)
 	struct lmi_opt_value *v = n ? find_option(p->a, name, n) : NULL;
 	char spelled[64];
 
+	if (!v && n)
+		v = find_spelling(p->a, name, n);
 	if (!v)
 		return p->a->cmd || !n ? unknown_option(p, name, n) : early_option(p, word, n);
 	snprintf(spelled, sizeof(spelled), "--%s", v->opt->name);

@@ -73,6 +73,11 @@ struct lmi_cli_hint {
 	const char *word, *instead; /* "show", "info NAME" */
 };
 
+/* A long option as another program spells it, for commands that have the option `ours`. */
+struct lmi_cli_spelling {
+	const char *theirs, *ours; /* "temperature", "temp" */
+};
+
 struct lmi_cli_program {
 	const char *name;
 	const struct lmi_cli_cmd *const *cmds; /* NULL: a program without commands and arguments */
@@ -81,6 +86,8 @@ struct lmi_cli_program {
 	uint32_t n_opts;
 	const struct lmi_cli_hint *hints; /* [n_hints] */
 	uint32_t n_hints;
+	const struct lmi_cli_spelling *spellings; /* [n_spellings] */
+	uint32_t n_spellings;
 };
 
 /* Returns the command with exactly this name, or NULL. */

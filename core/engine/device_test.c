@@ -148,15 +148,8 @@ END_TEST
 
 static struct lmi_engine_device_row find_row(struct lmi_engine_devices *set, const char *name)
 {
-	struct lmi_engine_device_row *rows = NULL, found = {0};
-	struct lmd_error err = {0};
-	uint32_t n = 0;
+	struct lmi_engine_device_row found = lmt_device_row(set, name);
 
-	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, &err), LMD_OK);
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(rows[i].name, name))
-			found = rows[i];
-	lmi_free(rows);
 	ck_assert_str_eq(found.name, name);
 	return found;
 }

@@ -59,6 +59,11 @@ struct lmi_engine_drafter {
 	 * 0: unknown; negative: it guesses nothing. NULL: guesses take no time worth mentioning. */
 	double (*cost_ns)(const void *drafter, uint32_t n_tokens);
 	void (*destroy)(void *drafter); /* may be NULL */
+	/* What guesses of each trust level count as at first: how many were examined, and how many of them were
+	 * right. Zeroed: what the engine takes for any. */
+	struct {
+		double tested, right;
+	} prior[LMI_ENGINE_DRAFT_N_TRUST];
 	/* The sequence begins again with other tokens, which the next call of guess has. Engine's
 	 * thread; allocates nothing. */
 	void (*restart)(void *drafter);

@@ -83,11 +83,14 @@ static enum lmd_status check_opts(const struct lmi_engine_opts *o, struct lmd_er
 static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = e->inst;
+	int64_t before = lmi_alloc_thread_bytes(), bytes;
 	enum lmd_status st =
 		lmi_tokenizer_open(&e->tok, inst->registry, inst->host, inst->model->tok, err);
 
 	if (st == LMD_OK)
 		st = lmi_sampler_vocab_init(&e->vocab, e->tok, err);
+	bytes = lmi_alloc_thread_bytes() - before;
+	e->vocab_bytes = bytes > 0 ? (uint64_t)bytes : 0;
 	if (st == LMD_OK)
 		st = lmi_chat_create(&e->chat, inst->model, e->tok, err);
 	if (st == LMD_OK)
@@ -317,6 +320,7 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch};
 	out->vocab_digest = e->vocab_digest;
+	out->vocab_bytes = e->vocab_bytes;
 	out->draft_number = e->draft_number;
 	add_bytes(i, out);
 	if (i->nextn) {
@@ -653,6 +657,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		out->n_page[g] = c->n_page[g];
 		out->n_free[g] = c->n_free[g];
 		out->n_cached[g] = c->n_cached[g];
+		out->n_peak[g] = c->n_peak[g];
 	}
 	lmi_engine_grammar_cache_stats_get(&e->compiled, &out->grammars);
 }

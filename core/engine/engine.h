@@ -287,6 +287,7 @@ struct lmi_engine_info {
 	/* bytes: weights with the files they lie in, sequences, and the values of all plans so
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
+	uint64_t vocab_bytes; /* of the tokenizer and the pieces of its tokens; 0: there is none */
 	uint64_t devices; /* bit i: uses device i of opts.devices */
 	/* name of the draft model, whose bytes are part of the above, or LMI_ENGINE_DRAFT_OWN; NULL:
 	 * none */
@@ -415,6 +416,7 @@ struct lmi_engine_stats {
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */
+	uint32_t n_peak[LMD_MAX_GROUP];	  /* the most that were not free after a turn */
 	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
 	uint64_t n_on_device;  /* how many of n_generated were chosen by a device */
 	uint64_t n_short;      /* how many were chosen from the best candidates alone */
@@ -426,5 +428,15 @@ struct lmi_engine_stats {
 };
 /* As of the last completed turn; any thread. */
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);
+
+struct lmi_engine_cache_bytes {
+	uint64_t reserved; /* what there is room for; memory of a host is taken as it is used */
+	uint64_t used;	   /* what sequences have now */
+	uint64_t peak;	   /* the most that they had; groups of caches at their own time */
+};
+/* Bytes of keys and values, and of the states of recurrent layers, without those of a draft model. As of the last
+ * completed turn; any thread. */
+void lmi_engine_cache_bytes(struct lmi_engine *e, struct lmi_engine_cache_bytes *kv,
+			    struct lmi_engine_cache_bytes *states);
 
 #endif /* LLAMAD_CORE_ENGINE_ENGINE_H */

@@ -29,7 +29,7 @@ struct lmi_engine_counters {
 		n_bounded, n_over_bound, n_drafted, n_accepted, n_draft_step, n_draft_row, n_moved;
 	_Atomic uint32_t n_waiting, n_active, n_plan, n_pinned;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
-		n_cached[LMD_MAX_GROUP];
+		n_cached[LMD_MAX_GROUP], n_peak[LMD_MAX_GROUP];
 };
 
 /* Sequences wait for their masks at most this part of the last step's time, and at most this time,
@@ -71,6 +71,7 @@ struct lmi_engine {
 	uint32_t n_suppressed;
 	struct lmi_sampler_scalars sampling; /* those that the model's file recommends */
 	uint8_t vocab_digest[LMI_SHA256_BYTES];
+	uint64_t vocab_bytes;
 	uint64_t draft_number; /* of the candidate that is the draft model; 0: none of them. The
 				* submitting thread's */
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */

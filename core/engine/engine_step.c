@@ -437,6 +437,8 @@ static void publish(struct lmi_engine *e)
 		e->count.n_page[g] = k.n_page[g];
 		e->count.n_free[g] = k.n_free[g];
 		e->count.n_cached[g] = k.n_cached[g];
+		if (k.n_page[g] - k.n_free[g] > e->count.n_peak[g])
+			e->count.n_peak[g] = k.n_page[g] - k.n_free[g];
 	}
 }
 

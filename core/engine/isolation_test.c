@@ -227,7 +227,9 @@ static bool tells(const struct lmd_error *err, int signal)
 	char text[40];
 
 	(void)snprintf(text, sizeof(text), "ended by signal %d", signal);
-	return strstr(err->text, text) || (LMI_SANITIZED && strstr(err->text, "ended with status 1"));
+	if (LMI_SANITIZED && (strstr(err->text, "ended with status 1") || strstr(err->text, "ended with status 66")))
+		return true; /* of AddressSanitizer and of ThreadSanitizer */
+	return strstr(err->text, text);
 }
 
 static const struct {

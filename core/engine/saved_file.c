@@ -144,10 +144,29 @@ static enum lmd_status corrupt(struct lmd_error *err, const char *path, const ch
 	return lmd_fail(err, LMD_CORRUPT, "%s: %s", lmi_file_base_name(path), why);
 }
 
+/* Refuses a state file of llama.cpp, which begins with one of these numbers and a version (its public header).
+ * What comes after the tokens is laid out as that program's version wants. */
+static enum lmd_status refuse_llama_cpp(const uint8_t *b, const char *path, struct lmd_error *err)
+{
+	static const char *const names[] = {"ggla", "ggsn", "ggsq"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (b[0] == names[i][3] && b[1] == names[i][2] && b[2] == names[i][1] && b[3] == names[i][0])
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: a state file of llama.cpp (%s, version %u), whose rows only that "
+					"program can read; send the text again",
+					lmi_file_base_name(path), names[i], lmi_get_le32(b + 4));
+	return LMD_OK;
+}
+
 /* Checks the fixed part alone. */
 static enum lmd_status get_head(struct lmi_engine_saved_head *out, const uint8_t *b,
 				const struct lmi_file *f, const char *path, struct lmd_error *err)
 {
+	enum lmd_status st = refuse_llama_cpp(b, path, err);
+
+	if (st != LMD_OK)
+		return st;
 	if (memcmp(b + AT_MAGIC, magic, sizeof(magic)) != 0)
 		return corrupt(err, path, "not a saved session");
 	if (lmi_get_le32(b + AT_VERSION) != LMI_ENGINE_SAVED_VERSION)

@@ -197,6 +197,19 @@ START_TEST(a_head_that_lies)
 }
 END_TEST
 
+/* The head that llama_state_save_file of llama.cpp writes: LLAMA_SESSION_MAGIC 0x6767736e, a version, tokens. */
+START_TEST(a_file_of_llama_cpp)
+{
+	struct lmi_engine_saved_head h;
+	char b[400] = {0x6e, 0x73, 0x67, 0x67, 9};
+	struct lmd_error err;
+
+	write_bytes(other, b, sizeof(b));
+	ck_assert_int_eq(lmi_engine_saved_read_head(other, &h, NULL, &err), LMD_UNSUPPORTED);
+	ck_assert_msg(strstr(err.text, "llama.cpp (ggsn, version 9)") != NULL, "%s", err.text);
+}
+END_TEST
+
 START_TEST(what_does_not_fit)
 {
 	static const char *const reasons[] = {"another model (smollm2)", "other adapters",
@@ -236,6 +249,7 @@ int main(void)
 	tcase_add_test(t, a_changed_byte);
 	tcase_add_test(t, a_cut_or_longer_file);
 	tcase_add_test(t, a_head_that_lies);
+	tcase_add_test(t, a_file_of_llama_cpp);
 	tcase_add_test(t, what_does_not_fit);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -39,20 +39,6 @@ static void teardown(void)
 	story_env_fini(&env);
 }
 
-static struct lmi_engine_device_row row_of(struct lmi_engine_devices *set, const char *name)
-{
-	struct lmi_engine_device_row *rows = NULL, found = {0};
-	uint32_t n = 0;
-
-	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, NULL), LMD_OK);
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(rows[i].name, name))
-			found = rows[i];
-	lmi_free(rows);
-	ck_assert_str_eq(found.name, name);
-	return found;
-}
-
 /* What is opened beside the model. */
 static const struct {
 	const char *model, *mmproj, *draft; /* NULL: the usual model; none; none */
@@ -115,7 +101,8 @@ START_TEST(second_instances_are_part_of_the_fit)
 	ck_assert_uint_le(sum, with.budget);
 	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
 	ck_assert_uint_eq(e->inst->n_ctx, n_with);
-	row = row_of(set, "emu0");
+	row = lmt_device_row(set, "emu0");
+	ck_assert_str_eq(row.name, "emu0");
 	used = row.memory_total - row.memory_free;
 	printf("%d: context %u of %u, estimated %llu (tower %llu, draft %llu), claimed %llu, took %llu\n", _i, n_with,
 	       n_without, (unsigned long long)sum, (unsigned long long)with.tower,
@@ -124,7 +111,7 @@ START_TEST(second_instances_are_part_of_the_fit)
 	ck_assert_msg(used >= sum * 97 / 100 && used <= sum * 103 / 100 + n_inst * (1u << 20),
 		      "estimated %llu, took %llu", (unsigned long long)sum, (unsigned long long)used);
 	lmi_engine_fini(e);
-	ck_assert_uint_eq(row_of(set, "emu0").memory_models, 0);
+	ck_assert_uint_eq(lmt_device_row(set, "emu0").memory_models, 0);
 	lmi_engine_devices_destroy(set);
 }
 END_TEST

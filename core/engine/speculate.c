@@ -96,7 +96,9 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 	x->ops = ops;
 	x->pause = PAUSE_MIN;
 	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
-		x->trust[i] = (struct record){PRIOR_N, PRIOR * PRIOR_N};
+		x->trust[i] = ops->prior[i].tested > 0
+				      ? (struct record){ops->prior[i].tested, ops->prior[i].right}
+				      : (struct record){PRIOR_N, PRIOR * PRIOR_N};
 		for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS; k++)
 			x->other[i][k] = (struct record){PRIOR_N, PRIOR_OTHER * PRIOR_N};
 	}

@@ -215,21 +215,25 @@ static bool begins_with(struct lmd_str s, struct lmd_str prefix)
 	return s.len >= prefix.len && !memcmp(s.ptr, prefix.ptr, prefix.len);
 }
 
-/* Each tag must begin with a trigger, and each trigger must begin a tag. */
-static void check_triggers(struct lmi_gr_tags *t, const struct triggered *g)
+/* Says what is wrong with a tag or a trigger. */
+static void fail_at(struct lmi_gr_tags *t, const char *before, struct lmd_str text, const char *after)
 {
 	char shown[LMI_GR_TAGS_NAME_BYTES];
 
+	lmi_grammar_builder_fail(t->b, LMD_INVALID, "%s '%s'%s", before,
+				 lmi_printable(shown, sizeof(shown), text.ptr, text.len), after);
+}
+
+/* Each tag must begin with a trigger, and each trigger must begin a tag. */
+static void check_triggers(struct lmi_gr_tags *t, const struct triggered *g)
+{
 	for (uint32_t i = 0; i < g->n_tag; i++) {
 		bool found = false;
 
 		for (uint32_t k = 0; k < g->n_trigger; k++)
 			found |= begins_with(g->tag[i].begin, g->stop[k].text);
 		if (!found)
-			lmi_grammar_builder_fail(
-				t->b, LMD_INVALID, "the tag '%s' begins with none of the triggers",
-				lmi_printable(shown, sizeof(shown), g->tag[i].begin.ptr,
-					      g->tag[i].begin.len));
+			fail_at(t, "the tag", g->tag[i].begin, " begins with none of the triggers");
 	}
 	for (uint32_t k = 0; k < g->n_trigger; k++) {
 		bool found = false;
@@ -237,10 +241,7 @@ static void check_triggers(struct lmi_gr_tags *t, const struct triggered *g)
 		for (uint32_t i = 0; i < g->n_tag; i++)
 			found |= begins_with(g->tag[i].begin, g->stop[k].text);
 		if (!found)
-			lmi_grammar_builder_fail(
-				t->b, LMD_INVALID, "no tag begins with the trigger '%s'",
-				lmi_printable(shown, sizeof(shown), g->stop[k].text.ptr,
-					      g->stop[k].text.len));
+			fail_at(t, "no tag begins with the trigger", g->stop[k].text, "");
 	}
 }
 

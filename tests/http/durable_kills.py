@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 
+import restarts
 from restarts import WAIT_S, Daemon, Fault, check, send
 
 TOKENS = 250
@@ -128,8 +129,8 @@ def main():
     build, folder = sys.argv[1:3]
     kills, streams, seed = (int(v) for v in sys.argv[3:6])
     rnd = random.Random(seed)
-    # streams that began without their client hearing of it stay
-    daemon = Daemon(build, folder, "[limits]\ndurable_streams = 1000\n")
+    # streams that began without their client hearing of it stay, and none makes way for others
+    daemon = Daemon(build, folder, "[limits]\ndurable_streams = 1000\nhttp_resume_number = 256\n")
     daemon.start()
     try:
         check(not daemon.ctl("add", "tiny", f"{folder}/tiny.gguf").returncode, "add")
@@ -174,10 +175,4 @@ def main():
             daemon.process.kill()
 
 
-try:
-    main()
-except Fault as e:
-    print("FAULT:", e)
-    with open(f"{sys.argv[2]}/log", encoding="utf-8") as text:
-        print(text.read()[-3000:])
-    sys.exit(1)
+restarts.run(main, sys.argv[2])

@@ -19,7 +19,8 @@ import sys
 import threading
 import time
 
-from restarts import WAIT_S, Daemon, Fault, check, send
+import restarts
+from restarts import WAIT_S, Daemon, check, send
 
 CLIENTS = 12
 CONF = "[limits]\nmodels = 1\ndurable_streams = 1000\n"
@@ -104,7 +105,7 @@ class Client(threading.Thread):
                 text = r.read()
                 check(r.status in (429, 503), f"{r.status}: {text[:300]}")
                 self.load.add("refused")
-                time.sleep(0.05)
+                time.sleep(0.1)
             except (OSError, http.client.HTTPException, ValueError) as e:
                 check(n_start % 2 or self.load.n_start != n_start, f"{kind}: {e!r}, but the daemon runs")
                 self.load.add("lost with the daemon")
@@ -117,6 +118,7 @@ class Client(threading.Thread):
         try:
             while self.load.runs():
                 self.ask()
+                time.sleep(self.rnd.uniform(0, 0.3))  # reads the answer; nothing depends on its length
         except Exception as e:
             self.load.fault = self.load.fault or e
 
@@ -163,13 +165,13 @@ def run(daemon, seconds, rnd):
     clients = [Client(load, rnd.random()) for _ in range(CLIENTS)]
     for c in clients:
         c.start()
-    next_end, sizes = seconds / 8, []
+    pace, next_end, sizes = min(seconds, 120), min(seconds, 120) / 8, []
     while load.runs():
         time.sleep(min(1, seconds / 20))  # the pace of the test
         past = time.monotonic() - begin
         if past < seconds / 2 and past > next_end:
             restart(load, rnd)
-            next_end = time.monotonic() - begin + rnd.uniform(0.05, 0.15) * seconds
+            next_end = time.monotonic() - begin + rnd.uniform(0.05, 0.15) * pace
         elif rnd.random() < 0.2:
             daemon.ctl("unload", rnd.choice(MODELS))  # refused while it is in use
             load.add("unloads")
@@ -203,10 +205,4 @@ def main():
             daemon.process.kill()
 
 
-try:
-    main()
-except Fault as e:
-    print("FAULT:", e)
-    with open(f"{sys.argv[2]}/log", encoding="utf-8") as text:
-        print(text.read()[-3000:])
-    sys.exit(1)
+restarts.run(main, sys.argv[2])

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 WAIT_S = 120
@@ -73,3 +74,14 @@ def send(daemon, method, target, body=None, headers=()):
     r = conn.getresponse()
     r.keeps = conn
     return r
+
+
+def run(main, folder):
+    """Runs the test; after a fault prints it with the end of the daemon's log and exits with 1."""
+    try:
+        main()
+    except Fault as e:
+        print("FAULT:", e)
+        with open(f"{folder}/log", encoding="utf-8") as text:
+            print(text.read()[-3000:])
+        sys.exit(1)

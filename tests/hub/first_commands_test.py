@@ -10,21 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 BUILD, SRC, DIR = (os.path.abspath(p) for p in sys.argv[1:])
-sys.path.insert(0, f"{SRC}/tests")
+sys.path[:0] = [f"{SRC}/tests", f"{SRC}/tests/hub"]
+from stand_in import PATIENCE, wait_for, wait_until  # noqa: E402
 from tally import check, finish  # noqa: E402
-
-PATIENCE = 120  # seconds; nothing waits so long unless it hangs
-
-
-def wait_for(ready, what):
-    end = time.monotonic() + PATIENCE
-    while not ready():
-        if time.monotonic() > end:
-            sys.exit(f"FAIL: {what} does not appear")
-        time.sleep(0.05)  # asks again; nothing depends on its length
 
 
 def read(path):
@@ -49,8 +39,8 @@ class Server:
         with open(f"{DIR}/log", "wb") as log:
             self.process = subprocess.Popen(["sh", "-c", f"exec {command}"], stderr=log, env=ENV,
                                             cwd=f"{DIR}/cwd", stdin=subprocess.DEVNULL)
-        wait_for(lambda: self.process.poll() is not None or
-                 re.search(r"ready on http://\S+\n", read(f"{DIR}/log")), "the address")
+        wait_until(lambda: self.process.poll() is not None or
+                 re.search(r"ready on http://\S+\n", read(f"{DIR}/log")), "the address does not appear")
         m = re.search(r"ready on (http://\S+)\n", read(f"{DIR}/log"))
         check(command, m, read(f"{DIR}/log"))
         self.url = m.group(1) if m else "http://127.0.0.1:1"
@@ -85,7 +75,7 @@ with open(f"{DIR}/catalogue", "w") as f:
     f.write("smollm2 hf:u/tiny-GGUF\n")
 hub = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", f"{DIR}/hub", f"{DIR}/port"])
 try:
-    wait_for(lambda: os.path.exists(f"{DIR}/port"), "the port")
+    wait_for(f"{DIR}/port")
     ENV = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "HF_TOKEN": "",
            "HF_ENDPOINT": "http://127.0.0.1:" + read(f"{DIR}/port"),
            "LLAMAD_CATALOGUE": f"{DIR}/catalogue", "STATE_DIRECTORY": f"{DIR}/state",
