@@ -62,10 +62,16 @@ static bool describe(const struct gpu_driver *d, int i, struct lmd_device_info *
 	return true;
 }
 
+int gpu_probe(const struct lmd_host *host, char *why, size_t n)
+{
+	(void)host;
+	return gpu_driver_find(&gpu_vendor, why, n);
+}
+
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			  char *why, size_t n)
 {
-	const struct gpu_driver *d = gpu_driver_load(why, n);
+	const struct gpu_driver *d = gpu_driver_load(&gpu_vendor, why, n);
 	uint32_t found = 0;
 	int count = 0, code;
 
@@ -99,7 +105,7 @@ static enum lmd_status find_device(struct gpu_dev *dev, uint32_t index, struct l
 	char why[160] = "";
 	int count = 0, warp = 0, processors = 0, code;
 
-	dev->drv = gpu_driver_load(why, sizeof(why));
+	dev->drv = gpu_driver_load(&gpu_vendor, why, sizeof(why));
 	if (!dev->drv)
 		return lmd_fail(err, LMD_NOTFOUND, "%s: %s", gpu_vendor.name, why);
 	code = dev->drv->device_count(&count);

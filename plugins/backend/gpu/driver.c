@@ -11,6 +11,7 @@
 
 static struct {
 	pthread_once_t found_once, started_once;
+	_Atomic(const struct gpu_vendor *) vendor; /* the only one of the process */
 	struct gpu_driver driver;
 	bool found, started;
 	char why[160];
@@ -47,10 +48,10 @@ static void *open_library(const char *const *sonames)
 	return NULL;
 }
 
-static bool look_up(void *lib)
+static bool look_up(void *lib, const struct gpu_vendor *v)
 {
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		const char *name = gpu_vendor.hip ? symbols[i].hip : symbols[i].cuda;
+		const char *name = v->hip ? symbols[i].hip : symbols[i].cuda;
 		void *p = name ? dlsym(lib, name) : NULL;
 
 		if (name && !p && !symbols[i].optional) {
@@ -67,13 +68,14 @@ static bool look_up(void *lib)
 /* The library stays open: drivers do not survive being closed. */
 static void find(void)
 {
-	void *lib = open_library(gpu_vendor.sonames);
+	const struct gpu_vendor *v = loaded.vendor;
+	void *lib = open_library(v->sonames);
 
 	if (lib)
-		loaded.found = look_up(lib);
+		loaded.found = look_up(lib, v);
 	else
 		(void)snprintf(loaded.why, sizeof(loaded.why), "no driver: %s cannot be opened",
-			       gpu_vendor.sonames[0]);
+			       v->sonames[0]);
 }
 
 static void start(void)
@@ -90,17 +92,18 @@ static void start(void)
 			       gpu_driver_code(&loaded.driver, code));
 }
 
-int gpu_driver_probe(const struct lmd_host *host, char *why, size_t n)
+bool gpu_driver_find(const struct gpu_vendor *v, char *why, size_t n)
 {
-	(void)host;
+	loaded.vendor = v;
 	(void)pthread_once(&loaded.found_once, find);
 	if (!loaded.found && n)
 		(void)snprintf(why, n, "%s", loaded.why);
-	return loaded.found ? 1 : 0;
+	return loaded.found;
 }
 
-const struct gpu_driver *gpu_driver_load(char *why, size_t n)
+const struct gpu_driver *gpu_driver_load(const struct gpu_vendor *v, char *why, size_t n)
 {
+	loaded.vendor = v;
 	(void)pthread_once(&loaded.started_once, start);
 	if (n)
 		(void)snprintf(why, n, "%s", loaded.why);

@@ -138,13 +138,12 @@ struct gpu_vendor {
 
 extern const struct gpu_vendor gpu_vendor; /* of this plugin */
 
-/* The plugin's probe: opens the library, once in a process, and does not start the driver.  Returns 1 -
- * these backends are chosen by themselves only when they have run on hardware (docs/backends.md) - or 0,
- * with the reason in why[0..n). */
-int gpu_driver_probe(const struct lmd_host *host, char *why, size_t n);
-/* Opens the library and starts the driver, once in a process.  Returns NULL, with the reason in
- * why[0..n), if there is no driver. */
-const struct gpu_driver *gpu_driver_load(char *why, size_t n);
+/* Opens the library of the vendor, the same one at each call, once in a process; does not start the driver.
+ * Returns false, with the reason in why[0..n), if there is none. */
+bool gpu_driver_find(const struct gpu_vendor *v, char *why, size_t n);
+/* As gpu_driver_find, and starts the driver.  Returns NULL, with the reason in why[0..n), if there is no
+ * driver. */
+const struct gpu_driver *gpu_driver_load(const struct gpu_vendor *v, char *why, size_t n);
 /* Name of a code, for messages. */
 const char *gpu_driver_code(const struct gpu_driver *d, int code);
 

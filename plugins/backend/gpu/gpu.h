@@ -55,6 +55,10 @@ struct gpu_dev {
 };
 
 extern const struct lmd_backend_ops gpu_backend_ops;
+/* The plugin's probe: opens the driver's library, once in a process, and does not start the driver.  Returns
+ * 1 - these backends are chosen by themselves only when they have run on hardware (docs/backends.md) - or 0,
+ * with the reason in why[0..n). */
+int gpu_probe(const struct lmd_host *host, char *why, size_t n);
 
 /* Appends what there is to know of a device to its name in name[0..n); bus: its address, or "". */
 void gpu_describe(const struct gpu_driver *d, int dev, const char *bus, char *name, size_t n);

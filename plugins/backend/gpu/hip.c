@@ -22,7 +22,7 @@ static const struct lmd_factory factories[] = {{
 	.struct_size = sizeof(struct lmd_factory),
 	.kind = LMD_KIND_BACKEND,
 	.name = "hip",
-	.probe = gpu_driver_probe,
+	.probe = gpu_probe,
 	.state_bytes = sizeof(struct gpu_dev),
 	.ops = &gpu_backend_ops,
 }};
