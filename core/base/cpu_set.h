@@ -9,7 +9,7 @@
 
 #include "llamad/status.h"
 
-#define LMI_CPU_SET_MAX 1024u /* processors with higher numbers are ignored */
+#define LMI_CPU_SET_MAX 1024u /* processors of the largest machine that is supported */
 
 struct lmi_cpu_set {
 	uint64_t word[LMI_CPU_SET_MAX / 64]; /* bit i % 64 of word i / 64: processor i */
