@@ -79,8 +79,8 @@ struct lmi_team_threads {
 };
 
 /* Creates the team of a model. t->n and t->n_many are replaced by the numbers that 0 stands for.
- * *out: NULL if the calling thread alone computes, wherever it runs. LMD_INVALID: too many threads, or
- * a place that there is not; LMD_NOMEM. */
+ * *out: NULL if the calling thread alone computes, wherever it runs. LMD_INVALID: too many threads;
+ * errors of lmi_cpu_place; LMD_NOMEM. */
 enum lmd_status lmi_team_open(struct lmd_team **out, struct lmi_team_threads *t,
 			      struct lmd_error *err);
 /* Chooses the threads of the next jobs, which compute a step of n_row rows. team: of lmi_team_open. */
