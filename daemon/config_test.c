@@ -269,6 +269,10 @@ START_TEST(values)
 }
 END_TEST
 
+/* A list of 120 bytes behind another. */
+#define TEN  ",1,1,1,1,1,1,1,1,1,1"
+#define ONES TEN TEN TEN TEN TEN TEN
+
 static const struct {
 	const char *text, *says;
 } refused[] = {
@@ -336,6 +340,8 @@ static const struct {
 	{"[engine]\ncpus = 3-1\n", "cpus: '3-1' is not a set of processors, such as 0-7,16 or 0xff"},
 	{"[engine]\nthreads_batch = 1025\n", "key 'threads_batch': 1025 is above 1024"},
 	{"[model m]\ncpus = x\n", "key 'cpus': 'x' is not a set of processors"},
+	{"[model m]\ncpus = 0" ONES ONES ONES ONES ONES ONES ONES ONES ONES "\n",
+	 "key 'cpus': the list has 1081 bytes, more than the limit of 1024"},
 	{"[model m]\nthreads_batch = 0\n", "key 'threads_batch': 0 is below 1"},
 	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is none of auto, off and process"},
 	{"[model m]\ndraft_model = x.gguf\n", "key 'draft_model': 'x.gguf' is not an absolute path"},

@@ -2,7 +2,7 @@
  *
  * The processors of the parts of a team.  The nodes of a machine take turns, so that the first parts,
  * which work alone when there is little to do (team.h), are on all of them. */
-#include <string.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/cpu.h"
@@ -30,9 +30,9 @@ static enum lmd_status find_usable(struct lmi_cpu_set *out, const char *cpus, st
 	for (uint32_t i = 0; i < LMI_CPU_SET_MAX; i++)
 		if (lmi_cpu_set_has(out, i) && !lmi_cpu_set_has(&allowed, i))
 			return lmd_fail(err, LMD_INVALID,
-					"cpus: this process may not use processor %u; it may use %u "
-					"processors, see `taskset -cp` with its number",
-					i, lmi_cpu_set_count(&allowed));
+					"cpus: this process may not use processor %u; `taskset -cp %d` "
+					"lists those that it may use",
+					i, (int)getpid());
 	return LMD_OK;
 }
 

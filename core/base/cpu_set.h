@@ -9,7 +9,7 @@
 
 #include "llamad/status.h"
 
-#define LMI_CPU_SET_MAX 1024u /* processors with higher numbers are ignored */
+#define LMI_CPU_SET_MAX 1024u /* processors of the largest machine that is supported */
 
 struct lmi_cpu_set {
 	uint64_t word[LMI_CPU_SET_MAX / 64]; /* bit i % 64 of word i / 64: processor i */
@@ -58,8 +58,8 @@ struct lmi_cpu_place {
  *
  * root: where sysfs is mounted; NULL: "/sys"
  * *out: [*n_out], to be freed with lmi_free; NULL if the parts run anywhere, and *n_out is the number
- * of processors.  LMD_INVALID: a processor that this process may not use, or one node alone;
- * LMD_NOMEM. */
+ * of processors.  LMD_INVALID: a processor that this process may not use, or numa with one node
+ * alone; LMD_UNSUPPORTED: the system does not tell which it may use; LMD_NOMEM. */
 enum lmd_status lmi_cpu_place(struct lmi_cpu_set **out, uint32_t *n_out,
 			      const struct lmi_cpu_place *p, uint32_t n, const char *root,
 			      struct lmd_error *err);

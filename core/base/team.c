@@ -266,6 +266,19 @@ void lmi_team_use_few(struct lmd_team *t, bool few)
 		t->n_now = few ? t->n_few : t->n;
 }
 
+/* Lets the calling thread run again where it could before it was part 0.  Another team may have done that
+ * already, or bound it first. */
+static void release_caller(const struct lmd_team *t)
+{
+	struct lmi_cpu_set now;
+
+	if (!t->bound || t->bound != (int32_t)syscall(SYS_gettid))
+		return;
+	now = lmi_cpu_set_allowed();
+	if (lmi_cpu_set_equal(&now, &t->cpus[0]))
+		(void)lmi_cpu_set_bind(0, &t->before);
+}
+
 void lmi_team_destroy(struct lmd_team *t)
 {
 	if (!t)
@@ -275,8 +288,7 @@ void lmi_team_destroy(struct lmd_team *t)
 	post_job(&t->rest);
 	for (uint32_t i = 0; i < t->n_started; i++)
 		pthread_join(t->helpers[i].thread, NULL);
-	if (t->bound && t->bound == (int32_t)syscall(SYS_gettid))
-		(void)lmi_cpu_set_bind(0, &t->before);
+	release_caller(t);
 	lmi_free(t->helpers);
 	lmi_free(t->cpus);
 	lmi_free(t);

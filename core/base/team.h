@@ -5,9 +5,9 @@
  * A team of n has n - 1 threads of its own; the thread that calls lmi_team_run is part 0. Between
  * jobs the threads spin for a moment and then sleep in the kernel. lmi_team_run neither allocates
  * nor locks. Jobs can have fewer parts than the team has threads: memory feeds few threads, and
- * products of many rows keep all of them at work. A team runs one job at a time: calls of lmi_team_run on one team must not overlap, and
- * a job must not run another job on its own team. A job with phases runs once and separates them by
- * lmi_team_barrier. */
+ * products of many rows keep all of them at work. A team runs one job at a time: calls of
+ * lmi_team_run on one team must not overlap, and a job must not run another job on its own team. A
+ * job with phases runs once and separates them by lmi_team_barrier. */
 #ifndef LLAMAD_CORE_BASE_TEAM_H
 #define LLAMAD_CORE_BASE_TEAM_H
 
@@ -79,8 +79,8 @@ struct lmi_team_threads {
 };
 
 /* Creates the team of a model. t->n and t->n_many are replaced by the numbers that 0 stands for.
- * *out: NULL if the calling thread alone computes, wherever it runs. LMD_INVALID: too many threads, or
- * a place that there is not; LMD_NOMEM. */
+ * *out: NULL if the calling thread alone computes, wherever it runs. LMD_INVALID: too many threads;
+ * errors of lmi_cpu_place; LMD_NOMEM. */
 enum lmd_status lmi_team_open(struct lmd_team **out, struct lmi_team_threads *t,
 			      struct lmd_error *err);
 /* Chooses the threads of the next jobs, which compute a step of n_row rows. team: of lmi_team_open. */

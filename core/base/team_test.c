@@ -181,25 +181,28 @@ static void where(void *arg, uint32_t part, uint32_t n_part)
 	seen[part] = lmi_cpu_set_allowed();
 }
 
-/* All parts run where they should, also that of the caller, who is free again afterwards. */
+/* All parts run where they should, also that of the caller, who is free again after its teams, in whatever
+ * order they end. */
 START_TEST(bound_to_processors)
 {
 	const struct lmi_cpu_place place = {.strict = true};
 	const struct lmi_cpu_set before = lmi_cpu_set_allowed();
 	struct lmi_team_opts o = {.n = 5};
 	struct lmi_cpu_set seen[5], *cpus, now;
-	struct lmd_team *t = NULL;
+	struct lmd_team *t[2];
 
 	ck_assert_int_eq(lmi_cpu_place(&cpus, &o.n, &place, 5, NULL, NULL), LMD_OK);
 	o.cpus = cpus;
-	ck_assert_int_eq(lmi_team_create(&t, &o, NULL), LMD_OK);
 	for (int i = 0; i < 2; i++)
-		lmi_team_run(t, where, seen);
+		ck_assert_int_eq(lmi_team_create(&t[i], &o, NULL), LMD_OK);
+	for (int i = 0; i < 4; i++)
+		lmi_team_run(t[i / 2], where, seen);
 	for (int i = 0; i < 5; i++) {
 		ck_assert(lmi_cpu_set_equal(&seen[i], &cpus[i]));
 		ck_assert_uint_eq(lmi_cpu_set_count(&seen[i]), 1);
 	}
-	lmi_team_destroy(t);
+	lmi_team_destroy(t[_i]);
+	lmi_team_destroy(t[!_i]);
 	now = lmi_cpu_set_allowed();
 	ck_assert(lmi_cpu_set_equal(&now, &before));
 	lmi_free(cpus);
@@ -238,7 +241,7 @@ int main(void)
 	tcase_add_test(t, no_team_is_one_part);
 	tcase_add_test(t, unused_team);
 	tcase_add_test(t, bad_sizes);
-	tcase_add_test(t, bound_to_processors);
+	tcase_add_loop_test(t, bound_to_processors, 0, 2);
 	tcase_add_test(t, no_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -261,7 +261,8 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 {
 	struct lmi_engine_model_opts o = *opts;
 
-	o.n_thread = 1;
+	o.n_thread = o.n_thread_batch = 1;
+	o.place = (struct lmi_cpu_place){0};
 	o.isolated = o.isolate_untrusted = false;
 	return lmi_inst_estimate(out, n_ctx, where, &o, err);
 }

@@ -80,8 +80,9 @@ void lmi_http_read_message(struct lmi_http_translation *t, const struct lmi_http
 void lmi_http_read_messages(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			    const json_t *v);
 
-/* Adds an empty message to the request; t->q->messages points to the list, which is in the arena and grows by
- * doubling, so the pointers to earlier messages become stale. role must live as long as the request.
+/* Adds an empty message to the request; t->q->messages points to the list, which is in the arena and
+ * grows by doubling, so the pointers to earlier messages become stale. All messages of the request
+ * come from here, none from lmi_http_read_messages. role must live as long as the request.
  * Returns NULL if the conversation is too long or memory ran out, which t then says. */
 struct lmi_wire_chat_message *lmi_http_add_message(struct lmi_http_translation *t,
 						   const char *role);
