@@ -4,9 +4,10 @@
 
 A private daemon with one thread generates greedy answers with guesses and without, in turns: edits of pieces of code,
 JSON by a schema, and prose. The prompts of edits are those to which a model as small as SmolLM2-135M answers with the
-code, more or less edited; it answers the request "in prose" without any code. Prints the tokens and the steps that computed them, which are exact, and the processor
-time per token of the daemon, so that other load of the machine matters little: the medians of ROUNDS rounds, and
-their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1 if any two answers differ."""
+code, more or less edited; it answers the request "in prose" without any code. Prints the tokens and the steps that
+computed them, which are exact, and the processor time per token of the daemon, so that other load of the machine matters
+little: the medians of ROUNDS rounds, and their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1
+if any two answers differ."""
 import json
 import os
 import statistics

@@ -59,8 +59,8 @@ struct lmi_engine_drafter {
 	 * 0: unknown; negative: it guesses nothing. NULL: guesses take no time worth mentioning. */
 	double (*cost_ns)(const void *drafter, uint32_t n_tokens);
 	void (*destroy)(void *drafter); /* may be NULL */
-	/* What guesses of each trust level count as at first: how many were examined, and how many of them were
-	 * right. Zeroed: what the engine takes for any. */
+	/* What guesses of each trust level are taken to be worth at first: as if so many had been examined, of which
+	 * so many were right. Zeroed: the engine's default. */
 	struct {
 		double tested, right;
 	} prior[LMI_ENGINE_DRAFT_N_TRUST];

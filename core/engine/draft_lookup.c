@@ -170,7 +170,7 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 	return LMD_OK;
 }
 
-/* As greedy answers of SmolLM2 about code were: the more tokens agree, the more often a guess is right. */
+/* From greedy answers of SmolLM2 about code: the more tokens agree, the more often a guess is right. */
 #define PRIORS {4, 2.0}, {4, 2.8}, {4, 3.4}, {4, 3.8}
 
 const struct lmi_engine_drafter lmi_engine_drafter_lookup = {

@@ -47,7 +47,9 @@ struct lmi_engine_tree_chances {
 
 /* Chooses how many tokens to guess, at most `most`, and which: those that make a step fastest for the tokens
  * that are expected of it, with host_ns added to its time and cost_ns for each token of the chain. No choice is
- * better, as long as no token beside the chain is more probable than the chain's. Fills in n_chain and n_other. Returns the number of guesses, 0 unless the step becomes faster by *gain, and sets that. */
+ * better, as long as no token beside the chain is more probable than the chain's. Fills in n_chain and n_other.
+ * Returns the number of guesses; 0: none of them is worth its time. *gain: by which factor the step becomes faster;
+ * without guesses, the factor that they would have to exceed. */
 uint32_t lmi_engine_tree_choose(struct lmi_engine_tree *t, const struct lmi_engine_tree_chances *c,
 				uint32_t most, double cost_ns, double host_ns,
 				const struct lmi_engine_step_times *times, double *gain);

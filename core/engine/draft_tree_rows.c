@@ -59,11 +59,14 @@ void lmi_engine_tree_open(struct lmi_inst *inst)
 	key.flags |= LMD_PLAN_TREE;
 	if (st == LMD_OK)
 		st = lmi_inst_exec(inst, &key, &tree, &why);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
 		inst->execs[main]->tree = inst->execs[tree];
-	else
-		inst->host->log(inst->host->ctx, "engine", LMD_LOG_INFO,
-				"guesses for %s have no branches: %s", inst->model->name, why.text);
+		return;
+	}
+	lmi_free(inst->tree_row);
+	inst->tree_row = NULL;
+	inst->host->log(inst->host->ctx, "engine", LMD_LOG_INFO, "guesses for %s have no branches: %s",
+			inst->model->name, why.text);
 }
 
 bool lmi_engine_tree_serves(const struct lmi_inst *inst, uint32_t exec)

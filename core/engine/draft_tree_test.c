@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/picture.h"
 #include "core/engine/speculate.h"
 #include "core/engine/step.h"
 #include "tests/generation_fixture.h"
@@ -359,6 +360,62 @@ START_TEST(logits_are_those_of_the_branch)
 }
 END_TEST
 
+/* The rows of a picture that see each other do so in a step with branches of another sequence too. _i: backend */
+START_TEST(a_picture_beside_branches)
+{
+	enum { FIRST = 2, N_PICTURE = 6, N_ROW = 10 };
+	static float noise[N_PICTURE * LMT_EMBD], want[N_ROW * LMT_VOCAB];
+	uint64_t rnd = env.seed + 100 + (uint64_t)_i;
+	struct lmi_engine_seq_picture picture = {.first = FIRST, .n = N_PICTURE, .rows = noise};
+	lmd_token tokens[N_ROW], guessed[] = {40, 50, 60, 70};
+	struct lmi_engine_tree t;
+	struct lmi_engine_rows parts[2] = {
+		{.n = N_ROW, .n_out = N_ROW, .tokens = tokens, .pictures = &picture, .n_picture = 1},
+		{.n = LMD_LEN(guessed), .n_out = LMD_LEN(guessed), .tokens = guessed, .tree = &t}};
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_inst *inst;
+	struct lmd_error err;
+
+	for (uint32_t i = 0; i < N_ROW; i++)
+		tokens[i] = picture.first <= i && i < FIRST + N_PICTURE ? -1 : (lmd_token)below(&rnd, 95);
+	for (uint32_t i = 0; i < LMD_LEN(noise); i++)
+		noise[i] = (float)below(&rnd, 2001) / 1000 - 1;
+	lmi_engine_tree_clear(&t);
+	t.n_chain = 2;
+	t.n_other[0] = 1;
+	o.inst.backend = backends[_i];
+	o.inst.n_out = N_ROW + LMD_LEN(guessed);
+	ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_inst_reserve_external_rows(inst, &err) == LMD_OK, "%s", err.text);
+	lmi_engine_tree_open(inst);
+	ck_assert(lmi_engine_tree_serves(inst, 0));
+	for (int both = 0; both < 2; both++) {
+		picture.both_ways = both;
+		for (int beside = 0; beside < 2; beside++) {
+			for (int k = 0; k <= beside; k++) {
+				parts[k].kv_seq = lmi_kv_open(inst->kv);
+				ck_assert(lmi_kv_reserve(inst->kv, parts[k].kv_seq, parts[k].n, NULL, 0));
+			}
+			ck_assert_msg(lmi_engine_step_run(inst, 0, parts, 1 + (uint32_t)beside, NULL, &err) ==
+					      LMD_OK,
+				      "%s", err.text);
+			for (uint32_t i = 0; i < N_ROW && beside; i++)
+				expect_near(inst->slot[0].out + i * LMT_VOCAB, want + i * LMT_VOCAB);
+			if (both && !beside) /* a row sees those after it */
+				ck_assert_mem_ne(inst->slot[0].out + FIRST * LMT_VOCAB,
+						 want + FIRST * LMT_VOCAB, LMT_VOCAB * sizeof(float));
+			if (!beside)
+				memcpy(want, inst->slot[0].out, sizeof(want));
+			for (int k = 0; k <= beside; k++) {
+				lmi_kv_commit(inst->kv, parts[k].kv_seq, 0);
+				lmi_kv_close(inst->kv, parts[k].kv_seq);
+			}
+		}
+	}
+	lmi_inst_close(inst);
+}
+END_TEST
+
 /* Models whose rows do not see all rows before them guess without branches. */
 START_TEST(not_all_models_have_branches)
 {
@@ -398,6 +455,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, logits_are_those_of_the_branch, 0, LMD_LEN(backends));
+	tcase_add_loop_test(t, a_picture_beside_branches, 0, LMD_LEN(backends));
 	tcase_add_test(t, not_all_models_have_branches);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

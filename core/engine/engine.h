@@ -231,8 +231,8 @@ struct lmi_engine_placement {
 };
 
 /* Estimates the memory that opening with these options would take, with that of a vision tower and of a draft model,
- * without allocating it: reads no data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
- * NULL. */
+ * without allocating it: reads no data and creates no pool. n_ctx: the context length that fits; where: which op
+ * would run where; may be NULL. */
 enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
 				    struct lmi_engine_placement *where,
 				    const struct lmi_engine_model_opts *opts,

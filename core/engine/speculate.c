@@ -26,7 +26,8 @@
 #define PRIOR_N	   2.0
 /* What older guesses count for beside a new one. */
 #define KEEP	   0.96
-/* So is one of the next best tokens in place of a wrong one. */
+/* One of the next best tokens is right in place of a wrong guess with this probability, also as if PRIOR_N had been
+ * examined. */
 #define PRIOR_OTHER 0.3
 /* How many tokens pass before a guess is tried that does not seem to help. */
 #define PAUSE_MIN 16u

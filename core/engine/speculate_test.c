@@ -420,7 +420,7 @@ END_TEST
 START_TEST(lookup)
 {
 	static const lmd_token v[] = {1, 2, 3, 4, 9, 2, 3, 5, 6, 7, 1, 2, 3}, hint[] = {8, 6, 5, 4};
-	static const lmd_token wave[] = {1, 2, 1, 2, 1, 2};
+	static const lmd_token wave[] = {1, 2, 1, 2, 1, 2}, agrees[] = {1, 2, 3, 7};
 	const struct lmi_engine_drafter *d = &lmi_engine_drafter_lookup;
 	struct lmi_engine_draft_opts o = {
 		.prompt = v, .n_prompt = 5, .cap = 20, .hint = hint, .n_hint = 4};
@@ -435,7 +435,19 @@ START_TEST(lookup)
 	ck_assert_mem_eq(out, v + 3, 4 * sizeof(out[0]));
 	ck_assert_uint_eq(trust, 1);
 	ck_assert_uint_eq(d->guess(l, v, 13, 1, out, &trust), 1);
+	/* in place of 4, what follows the other 2 3, and nothing else */
+	d->others(l, v, 13, 4, out);
+	ck_assert(out[0] == 5 && out[1] < 0);
 	d->destroy(l);
+	/* the text where more tokens agree comes first */
+	o.hint = agrees;
+	ck_assert_int_eq(d->create(&l, &o, NULL), LMD_OK);
+	ck_assert_uint_eq(d->guess(l, v, 13, 4, out, &trust), 4);
+	ck_assert_int_eq(out[0], 4);
+	d->others(l, v, 13, 4, out);
+	ck_assert(out[0] == 7 && out[1] == 5);
+	d->destroy(l);
+	o.hint = hint;
 	/* what was expected, and no more than that */
 	o.n_prompt = 2;
 	o.prompt = hint;

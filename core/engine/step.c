@@ -86,14 +86,32 @@ static uint32_t place_of(const struct lmi_engine_rows *p, uint32_t i)
 	return p->first + (p->tree && i > known ? known + lmi_engine_tree_depth(p->tree, i - known) : i);
 }
 
+/* Adds the keys of its own picture to those that a row sees. */
+static void see_picture(const struct lmi_engine_rows *p, uint32_t row, struct lmi_kv_span *v)
+{
+	const struct lmi_engine_seq_picture *x =
+		lmi_engine_picture_at(p->pictures, p->n_picture, row);
+
+	if (!x || !x->both_ways)
+		return;
+	if (v->lo > (int32_t)x->first)
+		v->lo = (int32_t)x->first;
+	if (v->hi < (int32_t)(x->first + x->n))
+		v->hi = (int32_t)(x->first + x->n);
+}
+
 /* Which rows of its sequence in this step a row sees. */
 static uint64_t sees(const struct lmi_engine_rows *p, uint32_t i)
 {
-	uint32_t known = p->n - p->n_out;
+	uint32_t known = p->n - p->n_out, n;
+	struct lmi_kv_span v = {.lo = (int32_t)p->first, .hi = (int32_t)(p->first + i + 1)};
 
-	if (!p->tree || i <= known)
-		return (2ull << i) - 1;
-	return lmi_engine_tree_sees(p->tree, i - known) << known | ((1ull << known) - 1);
+	if (p->tree && i > known)
+		return lmi_engine_tree_sees(p->tree, i - known) << known | ((1ull << known) - 1);
+	if (p->n_picture)
+		see_picture(p, p->first + i, &v);
+	n = (uint32_t)v.hi - p->first;
+	return n < 64 ? (1ull << n) - 1 : UINT64_MAX;
 }
 
 static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
@@ -129,20 +147,6 @@ static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot 
 	s->seq_slot[part] = (int32_t)p->kv_seq;
 	s->head->n_tok += p->n;
 	s->head->n_seq++;
-}
-
-/* Adds the keys of its own picture to those that a row sees. */
-static void see_picture(const struct lmi_engine_rows *p, uint32_t row, struct lmi_kv_span *v)
-{
-	const struct lmi_engine_seq_picture *x =
-		lmi_engine_picture_at(p->pictures, p->n_picture, row);
-
-	if (!x || !x->both_ways)
-		return;
-	if (v->lo > (int32_t)x->first)
-		v->lo = (int32_t)x->first;
-	if (v->hi < (int32_t)(x->first + x->n))
-		v->hi = (int32_t)(x->first + x->n);
 }
 
 /* Keys in memory: the sequence's earlier rows and those of this step. */
