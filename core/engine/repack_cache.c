@@ -145,17 +145,14 @@ static enum lmd_status open_file(struct lmi_inst *inst, uint32_t device, struct 
 	return st;
 }
 
-/* Reports what is wrong with the cache. Returns what is wrong with the load. */
-static enum lmd_status report(const struct lmi_inst *inst, enum lmd_status st, const struct lmd_error *why,
-			      struct lmd_error *err)
+/* Reports what is wrong with the cache, and what that means. Returns what is wrong with the load. */
+static enum lmd_status report(const struct lmi_inst *inst, enum lmd_status st, const char *means,
+			      const struct lmd_error *why, struct lmd_error *err)
 {
 	if (st == LMD_CANCELLED || st == LMD_DEVICE)
 		return lmd_fail(err, st, "%s", why->text);
-	if (st == LMD_CORRUPT || st == LMD_IO)
-		LOG(inst, LMD_LOG_WARN, "repack cache: %s; the file is written again", why->text);
-	else if (st != LMD_OK && st != LMD_NOTFOUND)
-		LOG(inst, LMD_LOG_WARN, "repack cache: %s: %s; nothing is added to the cache", inst->model->name,
-		    why->text);
+	if (st != LMD_OK)
+		LOG(inst, LMD_LOG_WARN, "repack cache: %s: %s; %s", inst->model->name, why->text, means);
 	return LMD_OK;
 }
 
@@ -163,11 +160,17 @@ enum lmd_status lmi_engine_repack_open(struct lmi_inst *inst, uint32_t device, s
 {
 	struct lmi_inst_device *d = &inst->devices[device];
 	struct lmd_error why = {0};
+	enum lmd_status st;
 
 	if (!inst->repack || d->opened_repack || !d->ops->weight_export)
 		return LMD_OK;
 	d->opened_repack = true;
-	return report(inst, open_file(inst, device, &why), &why, err);
+	st = open_file(inst, device, &why);
+	if (st == LMD_NOTFOUND)
+		return LMD_OK;
+	return report(inst, st,
+		      st == LMD_CORRUPT || st == LMD_IO ? "the file is written again" : "it is not used", &why,
+		      err);
 }
 
 /* ---- which weights ---- */
@@ -359,10 +362,14 @@ static enum lmd_status write_kept(const struct list *l, const struct lmi_engine_
 {
 	enum lmd_status st = LMD_OK;
 
-	for (uint32_t i = 0; i < f->n && st == LMD_OK; i++)
-		if (!is_listed(l, f->v[i].id))
-			st = lmi_engine_repack_writer_add(w, f->v[i].id, f->v[i].layout,
-							  f->map.ptr + f->v[i].at, f->v[i].bytes, err);
+	for (uint32_t i = 0; i < f->n && st == LMD_OK; i++) {
+		if (is_listed(l, f->v[i].id))
+			continue;
+		st = lmi_engine_repack_writer_add(w, f->v[i].id, f->v[i].layout, f->map.ptr + f->v[i].at,
+						  f->v[i].bytes, err);
+		if (st == LMD_OK && w->v[w->n - 1].checksum != f->v[i].checksum)
+			st = lmd_fail(err, LMD_CORRUPT, "the old file changed while it was copied");
+	}
 	return st;
 }
 
@@ -414,6 +421,8 @@ static enum lmd_status write_all(struct list *l, struct lmd_error *err)
 		st = write_kept(l, old, &w, err);
 	if (st == LMD_OK)
 		st = write_listed(l, &w, err);
+	if (st == LMD_OK && lmi_engine_guard_is_bad(&l->inst->guard)) /* zeros were exported */
+		st = lmd_fail(err, LMD_IO, "a mapped file was truncated while it was read");
 	if (st == LMD_OK)
 		st = lmi_engine_repack_writer_commit(&w, err);
 	else
@@ -458,7 +467,7 @@ enum lmd_status lmi_engine_repack_prepare(struct lmi_inst *inst, uint32_t device
 	if (st == LMD_OK && l.n)
 		st = write_missing(&l, &why);
 	lmi_free(l.v);
-	return report(inst, st, &why, err);
+	return report(inst, st, "nothing is added to the cache", &why, err);
 }
 
 bool lmi_engine_repack_add(const struct lmi_inst *inst, uint32_t device, const struct lmd_weight_ref *ref,

@@ -342,6 +342,34 @@ START_TEST(writing_can_be_cancelled)
 }
 END_TEST
 
+static bool shorten_the_model(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
+{
+	(void)done;
+	(void)total;
+	return phase != LMI_ENGINE_LOAD_REPACK || truncate(arg, 4096) == 0;
+}
+
+/* What is exported after the model's file was truncated is zeros, which no later load must find. */
+START_TEST(a_model_is_truncated)
+{
+	struct lmi_engine_opts o = with_cache(LMT_FULL);
+	struct lmi_engine *e = NULL;
+	struct lmd_error err = {0};
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%s/core/engine/repack.%d.gguf", lmd_build_dir(), (int)getpid());
+	lmt_tiny_write(LMT_FULL, 1, path);
+	o.inst.path = path;
+	o.inst.progress = shorten_the_model;
+	o.inst.progress_arg = path;
+	ck_assert_int_eq(lmi_engine_open(&e, &o, &err), LMD_IO);
+	ck_assert_msg(strstr(err.text, "truncated") != NULL, "%s", err.text);
+	ck_assert_uint_eq(files(NULL, 0), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	empty();
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *s = suite_create("repack cache");
@@ -358,6 +386,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, the_folder_has_a_limit);
 	tcase_add_test(t, the_folder_cannot_be_made);
 	tcase_add_test(t, writing_can_be_cancelled);
+	tcase_add_test(t, a_model_is_truncated);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -310,6 +310,19 @@ static uint64_t fake_clock(void *ctx)
 	return fake_now_ns;
 }
 
+static void load_and_destroy(struct oc_backend *be, const struct lmd_weight_desc *d, const uint8_t *data)
+{
+	struct lmd_weight_piece piece = d->pieces[0];
+	struct lmd_weight_desc own = *d;
+	struct lmd_error err = {.text = ""};
+	struct lmd_weight *w;
+
+	piece.data = data;
+	own.pieces = &piece;
+	ck_assert_msg(be->ops->weight_load(be->state, &own, &w, &err) == LMD_OK, "%s", err.text);
+	be->ops->weight_destroy(be->state, w);
+}
+
 /* Decisions take their share of the limit while somebody may still load the weight, and not for ever; weights of
  * other sizes at the same address have decisions of their own. */
 START_TEST(decisions_are_forgotten)
@@ -341,6 +354,14 @@ START_TEST(decisions_are_forgotten)
 	ck_assert_uint_eq(copied(&be, &d), 0);
 	fake_now_ns += 2ull * 1000000000;
 	piece.data = data[1]; /* its refusal is forgotten as well */
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	piece.data = data[0];
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	fake_now_ns += 601ull * 1000000000; /* also if the next question is about a refused one */
+	ck_assert_uint_gt(copied(&be, &d), 0);
+	load_and_destroy(&be, &d, data[1]); /* without a copy */
+	load_and_destroy(&be, &d, data[0]);
+	piece.data = data[1]; /* the refusal was for one load */
 	ck_assert_uint_gt(copied(&be, &d), 0);
 	ref.n = piece.n_row = 16;
 	ck_assert_uint_eq(copied(&be, &d), 2 * 288);

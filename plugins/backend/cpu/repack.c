@@ -120,7 +120,7 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 	    __builtin_mul_overflow((uint64_t)kern_group_bytes(d->dtype, ref->k),
 				   (uint64_t)groups_of(ref->n) * ref->n_stack, &bytes))
 		return 0;
-	return bytes;
+	return bytes > SIZE_MAX - KERN_ALIGN ? 0 : bytes;
 }
 
 /* ---- decisions, under the lock ---- */
@@ -153,10 +153,11 @@ static struct cpu_repack_choice *find(struct cpu_dev *dev, const void *data, uin
 static struct cpu_repack_choice *decide(struct cpu_dev *dev, const void *data, uint64_t bytes)
 {
 	uint64_t now = dev->host->now_ns(dev->host->ctx);
-	struct cpu_repack_choice *c = find(dev, data, bytes);
+	struct cpu_repack_choice *c;
 
+	forget_old(dev, now);
+	c = find(dev, data, bytes);
 	if (!c) {
-		forget_old(dev, now);
 		if (dev->n_repack == MAX_CHOICES)
 			return NULL;
 		c = &dev->repack_choices[dev->n_repack++];
@@ -169,7 +170,8 @@ static struct cpu_repack_choice *decide(struct cpu_dev *dev, const void *data, u
 	return c;
 }
 
-/* use: a copy is going to be made if the decision is yes. */
+/* use: the weight is being loaded: a copy is going to be made if the decision is yes, and a no has done its work,
+ * so that the next load asks again. */
 static uint64_t ask(struct cpu_dev *dev, const struct lmd_weight_desc *d, bool use)
 {
 	uint64_t bytes = copy_bytes(dev, d);
@@ -182,6 +184,8 @@ static uint64_t ask(struct cpu_dev *dev, const struct lmd_weight_desc *d, bool u
 	bytes = c && c->yes ? bytes : 0;
 	if (bytes && use)
 		c->n_used++;
+	else if (c && use)
+		forget(dev, c);
 	(void)pthread_mutex_unlock(&dev->repack_lock);
 	return bytes;
 }

@@ -32,8 +32,8 @@ bool cpu_repack_is_stored(const struct cpu_dev *dev, const struct lmd_weight_des
 enum lmd_status cpu_repack_export(const struct lmd_weight *w, void *out, size_t cap, size_t *n);
 
 /* Decides whether a weight is to be repacked.  Returns the bytes that this takes, 0 = no.  Gives the
- * same answer for the same data until the weight is destroyed, or, if it is not loaded, for ten minutes
- * after the last question. */
+ * same answer for the same data until the weight is loaded, or for ten minutes after the last question if
+ * it is not; a weight that has a copy keeps its answer until it is destroyed. */
 uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d);
 
 /* Reserves the memory of a weight if cpu_repack_bytes() decides so, or uses the copy that the host
