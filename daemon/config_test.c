@@ -269,6 +269,13 @@ START_TEST(values)
 }
 END_TEST
 
+/* 256 bytes of a list of processors */
+#define ZEROS \
+	"0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0," \
+	"0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0," \
+	"0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0," \
+	"0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+
 static const struct {
 	const char *text, *says;
 } refused[] = {
@@ -336,6 +343,8 @@ static const struct {
 	{"[engine]\ncpus = 3-1\n", "cpus: '3-1' is not a set of processors, such as 0-7,16 or 0xff"},
 	{"[engine]\nthreads_batch = 1025\n", "key 'threads_batch': 1025 is above 1024"},
 	{"[model m]\ncpus = x\n", "key 'cpus': 'x' is not a set of processors"},
+	{"[model m]\ncpus = " ZEROS ZEROS ZEROS ZEROS "1\n",
+	 "key 'cpus': the set of processors has 1025 bytes, the maximum is 1024"},
 	{"[model m]\nthreads_batch = 0\n", "key 'threads_batch': 0 is below 1"},
 	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is none of auto, off and process"},
 	{"[model m]\ndraft_model = x.gguf\n", "key 'draft_model': 'x.gguf' is not an absolute path"},

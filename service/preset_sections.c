@@ -239,6 +239,11 @@ static enum lmd_status set_cpus(const char **out, const char *value, struct lmd_
 	struct lmi_cpu_set cpus;
 	enum lmd_status st = lmi_cpu_set_parse(&cpus, value, err);
 
+	if (st == LMD_OK && strlen(value) > LMI_SVC_CPUS_BYTES)
+		return lmd_fail(err, LMD_INVALID,
+				"the set of processors has %zu bytes, the maximum is %d: write it with "
+				"ranges or as a mask",
+				strlen(value), LMI_SVC_CPUS_BYTES);
 	return st == LMD_OK ? set_text(out, value, false, arena, err) : st;
 }
 
