@@ -9,8 +9,8 @@ import time
 
 
 class PrivateDaemon:
-    """A with-block runs it; the folder, and so its store, stays for the next one. options: of llamad; conf: the
-    text of its configuration file, which may name {folder}."""
+    """A with-block runs it; the folder, and so its store, stays for the next one. options: of llamad, which may name
+    {folder}; conf: the text of its configuration file."""
 
     def __init__(self, build, *options, conf=""):
         self.build = build

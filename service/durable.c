@@ -336,7 +336,7 @@ static uint64_t waits_until(const struct lmi_svc_durable *d)
 	uint64_t most = d->submitted_ns + d->svc->limits.hold_default * LMI_NS_PER_MS, due;
 
 	if (!d->stream || !d->generation || d->ending || d->failed || d->suspended || d->closes ||
-	    !d->taken.n)
+	    !d->taken.n || d->records.n > WAITING_MAX / 4)
 		return 0;
 	due = lmi_svc_stream_wakeup_due(d->stream);
 	return due < most ? due : most;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "service/prefix_fixture.h"
+#include "service/prefix_tier_impl.h"
+#include "service/service_state.h"
 
 #define PAGE_BYTES 1000u
 
@@ -286,6 +288,38 @@ START_TEST(a_failing_disk)
 }
 END_TEST
 
+/* Saves that were waiting when the disk failed do not try it again. */
+START_TEST(saves_that_wait_for_a_failing_disk)
+{
+	struct lmi_svc_prefix_tier *t;
+	char path[600];
+	FILE *f;
+
+	prefix_fx.o.limits.prefix_memory_bytes = 0;
+	prefix_fx.o.limits.prefix_disk_bytes = 64 << 20;
+	fx_start(&prefix_fx);
+	(void)ask(&fx_user, prefix_tokens, 10, sink, sizeof(sink)); /* loads the model */
+	t = prefix_fx.svc->prefix_tier;
+	ck_assert_uint_eq(t->n_save, 0);
+	snprintf(path, sizeof(path), "%s/state/prefixes", prefix_fx.dir);
+	f = fopen(path, "wx"); /* where the folder would be */
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fclose(f), 0);
+	prefix_fx_begin(&fx_user, "tiny", prefix_tokens, 1000);
+	prefix_fx_begin(&fx_user, "tiny", prefix_tokens + 100, 1000);
+	for (int i = 0; i < 100000 && t->n_save < 2; i++)
+		fx_turn(&prefix_fx); /* no job runs */
+	ck_assert_uint_eq(t->n_save, 2);
+	for (int i = 0; i < 100000 && !t->disk_paused_until; i++) {
+		(void)fx_job(&prefix_fx);
+		fx_turn(&prefix_fx);
+	}
+	ck_assert_int_eq(remove(path), 0);
+	prefix_fx_settle();
+	ck_assert_uint_eq(prefix_fx_stats().files.n_file, 0);
+}
+END_TEST
+
 /* Copies from memory that take longer than computing are counted as such, not as those of the disk. */
 START_TEST(a_slow_copy)
 {
@@ -425,6 +459,7 @@ int main(void)
 	tcase_add_test(t, limits);
 	tcase_add_test(t, a_prompt_over_the_limit);
 	tcase_add_test(t, a_failing_disk);
+	tcase_add_test(t, saves_that_wait_for_a_failing_disk);
 	tcase_add_test(t, a_slow_copy);
 	tcase_add_test(t, a_lost_device);
 	tcase_add_test(t, shares_of_tenants);

@@ -279,6 +279,11 @@ static void begin(struct lmi_svc_prefix_work *w, uint64_t now)
 
 	w->begun = true;
 	if (w->saves) {
+		w->on_disk = w->on_disk && now >= w->svc->prefix_tier->disk_paused_until;
+		if (!w->on_disk && !w->in_memory) {
+			end(w, now);
+			return;
+		}
 		/* what was queued before may have saved it */
 		w->n_skip = w->n_end = lmi_svc_prefix_n_kept(w, w->n_page);
 		save_piece(w, now);

@@ -148,7 +148,7 @@ static enum lmd_status corrupt(struct lmd_error *err, const char *path, const ch
  * What comes after the tokens is laid out as that program's version wants. */
 static enum lmd_status refuse_llama_cpp(const uint8_t *b, const char *path, struct lmd_error *err)
 {
-	static const char *const names[] = {"ggla", "ggsn", "ggsq"};
+	static const char *const names[] = {"ggsn", "ggsq"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (b[0] == names[i][3] && b[1] == names[i][2] && b[2] == names[i][1] && b[3] == names[i][0])

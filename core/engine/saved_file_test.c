@@ -207,6 +207,9 @@ START_TEST(a_file_of_llama_cpp)
 	write_bytes(other, b, sizeof(b));
 	ck_assert_int_eq(lmi_engine_saved_read_head(other, &h, NULL, &err), LMD_UNSUPPORTED);
 	ck_assert_msg(strstr(err.text, "llama.cpp (ggsn, version 9)") != NULL, "%s", err.text);
+	memcpy(b, "algg", 4); /* an old adapter of llama.cpp is no state */
+	write_bytes(other, b, sizeof(b));
+	ck_assert_int_eq(lmi_engine_saved_read_head(other, &h, NULL, &err), LMD_CORRUPT);
 }
 END_TEST
 

@@ -177,6 +177,7 @@ def run(daemon, seconds, rnd):
             load.add("unloads")
         if past > seconds * 0.6:
             sizes.append(memory(daemon))
+    sizes.append(memory(daemon))
     for c in clients:
         c.join()
     if load.fault:
