@@ -74,6 +74,17 @@ API(cuGraphDestroy, void *graph)
 	LOCKED(free_graph(graph));
 }
 
+/* Work that is left after the device was lost no longer belongs to a graph. */
+static void forget(const struct stream *graph)
+{
+	for (struct stream *s = fake.streams; s; s = s->next) {
+		for (struct work *w = s->first; w; w = w->next) {
+			if (w->graph == graph)
+				w->graph = NULL;
+		}
+	}
+}
+
 static int free_exec(struct stream *graph)
 {
 	if (graph->n_running && !fake.lost) {
@@ -81,6 +92,7 @@ static int free_exec(struct stream *graph)
 			      graph->n_running);
 		abort();
 	}
+	forget(graph);
 	return free_graph(graph);
 }
 

@@ -48,10 +48,10 @@ static void add_driver(const struct gpu_driver *d, struct text *t)
 
 	if (d->driver_version(&v) || v <= 0)
 		return;
-	if (gpu_vendor.hip)
-		add(t, "HIP %d.%d", v / 10000000, v / 100000 % 100);
-	else
+	if (!gpu_vendor.hip)
 		add(t, "CUDA %d.%d", v / 1000, v / 10 % 100);
+	else if (v >= 10000000) /* older ones tell the number of a build */
+		add(t, "HIP %d.%d", v / 10000000, v / 100000 % 100);
 }
 
 /* Reads the first number of a file of sysfs; 0 if there is none. */

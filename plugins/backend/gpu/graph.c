@@ -48,7 +48,7 @@ static bool round_rows(const struct gpu_live *live, struct gpu_live *out)
 	return true;
 }
 
-/* Frees a graph, and waits for what was submitted before; only if there are no events any more. */
+/* Waits for everything that was submitted, and frees a graph: for when no event can be recorded. */
 static void free_after_all(const struct gpu_dev *dev, gpu_stream s, gpu_exec exec)
 {
 	(void)dev->drv->stream_sync(s);

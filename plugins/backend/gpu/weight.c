@@ -247,7 +247,7 @@ static enum lmd_status load_slices(struct gpu_dev *dev, const struct lmd_weight_
 	return st;
 }
 
-/* Some rows of a slice after the other. */
+/* As many rows of a slice at a time as a piece of a stage has room for. */
 static enum lmd_status load_rows(struct gpu_dev *dev, const struct lmd_weight_desc *d,
 				 const struct plan *p, const struct lmd_weight *w, float *row,
 				 struct lmd_error *err)
