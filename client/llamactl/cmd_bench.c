@@ -18,7 +18,7 @@
 struct result {
 	char test[64];	       /* "pp512", "tg64x8@4096" */
 	double median, lo, hi; /* tokens per second */
-	struct lmi_engine_times times; /* of the measured runs */
+	struct lmi_engine_times times; /* of the measured runs, with --phases */
 };
 
 /* "AMD EPYC 7763 64-Core Processor, 8 cores". */
@@ -60,11 +60,11 @@ static void test_name(char *buf, size_t n, const struct lmi_ctl_bench_work *w)
 	(void)snprintf(buf, n, "%s%u%s%s", w->prompt ? "pp" : "tg", w->n, seqs, depth);
 }
 
-static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_work *w,
-			       uint32_t n_run, struct result *out, struct lmd_error *err)
+static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_work *w, uint32_t n_run,
+			       bool phases, struct result *out, struct lmd_error *err)
 {
 	double *rate = lmi_alloc(n_run + 1u, sizeof(*rate));
-	struct lmi_engine_times before;
+	struct lmi_engine_times before = {0};
 	enum lmd_status st = LMD_OK;
 
 	if (!rate)
@@ -72,15 +72,17 @@ static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_
 	/* run 0 warms caches and is not counted */
 	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++) {
 		st = lmi_ctl_bench_run(e, w, &rate[i], err);
-		if (!i) {
+		if (!i && phases) {
 			lmi_engine_measure(e);
 			lmi_engine_times(e, &before);
 		}
 	}
-	if (st == LMD_OK) {
+	if (st == LMD_OK && phases) {
 		lmi_engine_times(e, &out->times);
 		for (uint32_t i = 0; i <= LMD_N_OP; i++)
 			out->times.op[i].ns -= before.op[i].ns;
+	}
+	if (st == LMD_OK) {
 		qsort(rate + 1, n_run, sizeof(*rate), by_size);
 		test_name(out->test, sizeof(out->test), w);
 		out->lo = rate[1];
@@ -199,7 +201,7 @@ static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, str
 	works(a, w);
 	for (int i = 0; i < 2 && st == LMD_OK; i++)
 		if (w[i].n)
-			st = measure(e, &w[i], n_run, &r[n_result++], err);
+			st = measure(e, &w[i], n_run, lmi_arg_flag(a, "phases"), &r[n_result++], err);
 	if (st == LMD_OK)
 		print_results(a, e, r, n_result);
 	return st;

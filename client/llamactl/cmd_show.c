@@ -41,8 +41,7 @@ static void print_number(const json_t *v)
 		printf("%s\n", lmi_printable_number(out, json_number_value(v)));
 }
 
-/* The parameters that the model or the configuration sets. */
-/* Returns how many there are. */
+/* Prints the parameters that the model or the configuration sets, and returns how many there are. */
 static uint32_t print_parameters(const json_t *info, const char *before)
 {
 	uint32_t n = 0;

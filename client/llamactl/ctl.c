@@ -148,14 +148,14 @@ static enum lmd_status parse(struct lmi_ctl *ctl, int argc, char **argv, struct 
 	return st;
 }
 
-/* Says what to do about the name of a model where the command takes a file. */
+/* Says what to do about the name of a model where the command takes a model's file. */
 static void hint_at_list(const struct lmi_ctl *ctl, enum lmd_status st, struct lmd_error *err)
 {
 	const struct lmi_cli_cmd *c = ctl->args.cmd;
 	const char *word = ctl->args.n_pos ? lmi_arg_pos(&ctl->args, 0) : "";
 	size_t n = strlen(err->text);
 
-	if (st == LMD_NOTFOUND && *word && c && c->args && !strncmp(c->args, "FILE", 4) &&
+	if (st == LMD_NOTFOUND && *word && c && c->args && !strncmp(c->args, "FILE", 4) && strcmp(c->name, "batch") != 0 &&
 	    !strncmp(err->text, word, strlen(word)) && !lmi_ctl_is_file_argument(word))
 		(void)snprintf(err->text + n, sizeof(err->text) - n, " (a file is needed: `llamactl list` has those of models)");
 }

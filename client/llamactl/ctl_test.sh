@@ -44,6 +44,7 @@ holds "the manual says where the options of bench are" sh -c 'sed -n "/^\.SS \"b
 	grep -q "^Further options: see .*ENGINE OPTIONS"' - "$dir/out"
 
 refused 1 'smollm2: cannot open.*: .llamactl list. has' bench smollm2
+refused 1 'smollm2: cannot open[^(]*$' batch smollm2 -o "$dir/results"
 # llamactl may be there alone
 mkdir "$dir/alone"
 cp "$build/llamactl" "$dir/alone/llamactl"

@@ -84,7 +84,7 @@ if command -v python3 >/dev/null; then
 	does shutdown
 	ended
 	holds "a hint: $(cat "$dir/screen")" \
-		grep -q "^  llamactl --socket $url generate mine -p " "$dir/screen"
+		grep -q "^  llamactl --socket $url run smollm2 " "$dir/screen"
 else
 	skip "a daemon in a terminal: no python3"
 fi
