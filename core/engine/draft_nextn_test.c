@@ -244,6 +244,46 @@ START_TEST(the_answers_are_the_same)
 }
 END_TEST
 
+/* A device is lost while two steps are submitted, also between the choice of tokens and the move of a row. */
+START_TEST(a_lost_device)
+{
+	static struct story have[4];
+	struct lmi_engine_opts o = nextn_opts(LMD_LEN(have), LAYER);
+	uint64_t n_branch = 0;
+
+	o.inst.backend = "emu";
+	o.halves = LMI_ENGINE_HALVES_ALWAYS;
+	for (uint32_t lost = 10; lost < 40; lost++) {
+		struct lmi_engine_stats st;
+		struct lmi_engine *e;
+		char setting[64];
+
+		snprintf(setting, sizeof(setting), "late=1,lose_step=%u", lost);
+		ck_assert_int_eq(setenv("LLAMAD_EMU", setting, 1), 0);
+		e = story_engine(&o);
+		memset(have, 0, sizeof(have));
+		for (uint32_t i = 0; i < LMD_LEN(have); i++) {
+			struct lmi_engine_generate cmd = story_command(i + 1, hello, 2 + i, 100);
+
+			cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+			cmd.n_draft = 6;
+			cmd.flags |= LMI_ENGINE_GEN_DRAFT_BRANCHES;
+			ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+		}
+		story_run(e, have, LMD_LEN(have));
+		for (uint32_t i = 0; i < LMD_LEN(have); i++) {
+			ck_assert_uint_eq(have[i].n_final, 1);
+			ck_assert_int_eq(have[i].end, LMI_ENGINE_EV_FAILED);
+			ck_assert_int_eq(have[i].last.u.error.status, LMD_DEVICE);
+		}
+		lmi_engine_stats(e, &st);
+		n_branch += st.n_branch;
+		lmi_engine_fini(e);
+	}
+	ck_assert_uint_gt(n_branch, 10);
+}
+END_TEST
+
 /* ---- what is computed ---- */
 
 /* Guesses save steps, and each draft row of a long prompt is computed once. _i: who guesses */
@@ -548,6 +588,11 @@ int main(void)
 	tcase_add_test(t, draft_layers_that_cannot_be_run);
 	tcase_add_test(t, dropped_layers_leave_no_links);
 	tcase_add_test(t, the_memory_is_planned);
+	suite_add_tcase(s, t);
+	t = tcase_create("loss");
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_lost_device);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
