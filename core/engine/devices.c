@@ -362,8 +362,8 @@ static struct lmi_engine_device_state *find_shared(struct lmi_engine_devices *se
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
 	for (struct lmi_engine_device_state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
 		if (!s->alone && !lmi_engine_device_state_is_lost(s) && s->open.backend == f &&
-		    !strcmp(s->open.device->name, name) &&
-		    same_threads(set, s, &p->threads) && s->activations == p->activations && s->attention == p->attention &&
+		    !strcmp(s->open.device->name, name) && same_threads(set, s, &p->threads) &&
+		    s->activations == p->activations && s->attention == p->attention &&
 		    s->deterministic == p->deterministic)
 			return s;
 	return NULL;

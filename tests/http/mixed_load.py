@@ -103,7 +103,8 @@ class Client(threading.Thread):
                     self.answer(r, kind)
                     break
                 text = r.read()
-                check(r.status in (429, 503), f"{r.status}: {text[:300]}")
+                # a model during whose loading the daemon was killed twice is in quarantine for a minute
+                check(r.status in (429, 503) or b"quarantine" in text, f"{r.status}: {text[:300]}")
                 self.load.add("refused")
                 time.sleep(0.1)
             except (OSError, http.client.HTTPException, ValueError) as e:
