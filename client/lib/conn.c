@@ -47,11 +47,14 @@ struct conn {
 	bool ipc;
 	struct lmi_client_tls_config *tls; /* NULL: no TLS */
 	nng_stream_dialer *dialer;
+	/* for the IPv4 address of a name, since libnng tries the first address alone; NULL: no name */
+	nng_stream_dialer *dialer4;
 	nng_aio *dial;
 
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t changed;
 	enum state state;
+	bool by_ip4; /* the next attempt is that of dialer4 */
 	int dial_rv; /* why the last attempt failed */
 	char tls_cause[LMI_CLIENT_TLS_CAUSE]; /* for NNG_ECRYPTO */
 	uint64_t retry_at, retry_ms;
@@ -173,7 +176,14 @@ static void on_dial(void *arg)
 		rv = l ? 0 : NNG_ENOMEM;
 	}
 	pthread_mutex_lock(&c->lock);
-	if (rv) {
+	if (rv == NNG_ECONNREFUSED && c->dialer4 && !c->by_ip4) {
+		c->by_ip4 = true;
+		c->state = DOWN;
+		c->retry_at = 0;
+		c->dial_rv = 0;
+		pthread_cond_broadcast(&c->changed);
+	} else if (rv) {
+		c->by_ip4 = false;
 		attempt_failed(c, rv);
 	} else {
 		c->state = GREETING;
@@ -234,9 +244,11 @@ static int connect_until(struct conn *c, uint64_t end, bool once)
 			return rv;
 		}
 		if (c->state == DOWN && now >= c->retry_at) {
+			nng_stream_dialer *dialer = c->by_ip4 ? c->dialer4 : c->dialer;
+
 			c->state = DIALING;
 			pthread_mutex_unlock(&c->lock);
-			nng_stream_dialer_dial(c->dialer, c->dial);
+			nng_stream_dialer_dial(dialer, c->dial);
 			pthread_mutex_lock(&c->lock);
 		} else {
 			wait_until(c, c->state == DOWN && c->retry_at < end ? c->retry_at : end);
@@ -333,6 +345,8 @@ static void conn_close(struct lmi_client_transport *t)
 
 	if (c->dialer)
 		nng_stream_dialer_close(c->dialer);
+	if (c->dialer4)
+		nng_stream_dialer_close(c->dialer4);
 	if (c->dial)
 		nng_aio_stop(c->dial);
 	pthread_mutex_lock(&c->lock);
@@ -351,6 +365,8 @@ static void conn_close(struct lmi_client_transport *t)
 		nng_aio_free(c->dial);
 	if (c->dialer)
 		nng_stream_dialer_free(c->dialer);
+	if (c->dialer4)
+		nng_stream_dialer_free(c->dialer4);
 	lmi_client_tls_config_destroy(c->tls);
 	(void)pthread_cond_destroy(&c->changed);
 	(void)pthread_mutex_destroy(&c->lock);
@@ -360,14 +376,27 @@ static void conn_close(struct lmi_client_transport *t)
 static const struct lmi_client_transport_ops conn_ops = {.exchange = conn_exchange,
 							 .close = conn_close};
 
-static int init_dialer(struct conn *c)
+static int make_dialer(const struct conn *c, nng_stream_dialer **out, const char *url)
 {
-	int rv = nng_stream_dialer_alloc(&c->dialer, c->url + (c->tls ? strlen("tls+") : 0));
+	int rv = nng_stream_dialer_alloc(out, url);
 
 	if (!rv && !c->ipc)
-		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_NODELAY, true);
+		rv = nng_stream_dialer_set_bool(*out, NNG_OPT_TCP_NODELAY, true);
 	if (!rv && !c->ipc)
-		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_KEEPALIVE, true);
+		rv = nng_stream_dialer_set_bool(*out, NNG_OPT_TCP_KEEPALIVE, true);
+	return rv;
+}
+
+static int init_dialer(struct conn *c)
+{
+	const char *url = c->url + (c->tls ? strlen("tls+") : 0), *host = strstr(url, "://");
+	char url4[LMI_CLIENT_URL + 1];
+	int rv = make_dialer(c, &c->dialer, url);
+
+	if (!rv && !c->ipc && host && host[3] != '[' && !(host[3] >= '0' && host[3] <= '9')) {
+		(void)snprintf(url4, sizeof(url4), "tcp4%s", host);
+		rv = make_dialer(c, &c->dialer4, url4);
+	}
 	return rv ? rv : nng_aio_alloc(&c->dial, on_dial, c);
 }
 

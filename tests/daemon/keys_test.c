@@ -423,13 +423,13 @@ static const char *file(int i, const char *name)
 	return path[i];
 }
 
-/* Returns the address with the name in the certificate. */
+/* Makes url the address with the name in the certificate; some machines have ::1 as its first address. */
 static void by_name(void)
 {
 	char port[16];
 
 	snprintf(port, sizeof(port), "%s", strrchr(url, ':') + 1);
-	snprintf(url, sizeof(url), "tls+tcp://localhost:%s", port);
+	snprintf(url, sizeof(url), "tls+tcp4://localhost:%s", port);
 }
 
 static void copy(const char *from, const char *to)
