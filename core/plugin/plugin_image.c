@@ -91,6 +91,20 @@ static enum lmd_status name_by_digest(struct lmi_plugin_image *c, const char *fo
 	return LMD_OK;
 }
 
+/* Linux refuses (EBUSY) while anything else holds a page of the memory, such as a processor's list of pages that
+ * were just written, or compaction; it waits 0.15 seconds for that itself, which a busy machine may exceed. */
+static int seal(int fd)
+{
+	int r = -1;
+
+	for (int i = 0; i < 20 && r; i++) {
+		r = fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+		if (r && errno != EBUSY)
+			break;
+	}
+	return r;
+}
+
 enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, const char *folder,
 				      const char *name, struct lmd_error *err)
 {
@@ -119,8 +133,7 @@ enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, con
 				folder ? folder : "anonymous memory", strerror(errno));
 	}
 	st = copy_bytes(c, fd_in, err);
-	if (st == LMD_OK && !folder &&
-	    fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+	if (st == LMD_OK && !folder && seal(c->fd))
 		st = lmd_fail(err, LMD_IO, "sealing the copy: %s", strerror(errno));
 	if (st == LMD_OK)
 		st = map_and_hash(c, err);
