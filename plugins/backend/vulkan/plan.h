@@ -20,7 +20,7 @@ struct vkb_grid {
 };
 
 struct vkb_dispatch {
-	VkPipeline pipeline;
+	struct vkb_pipeline *pipeline;
 	uint32_t op, at, phase;
 	bool beside;             /* needs nothing of the dispatch before it */
 	bool adapters;           /* runs only in steps with adapters */
@@ -153,7 +153,8 @@ void vkb_record_close(struct vkb_plan *p);
 /* The commands of the step that the environment is for, divided so that no submission is expected to
  * exceed the device's most_work.  Valid until the next call. */
 enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, struct lmd_error *err);
-/* Records dispatches from .. to-1 of the plan, as far as the step needs them. */
+/* Makes the pipelines of dispatches from .. to-1, as far as the step needs them; then they can be recorded. */
+enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to, struct lmd_error *err);
 void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to);
 
 /* ---- ops ---- */

@@ -21,9 +21,9 @@ static void record_one(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t i, VkPi
 				      .phase = d->phase};
 	const uint32_t offset = 4 * d->at;
 
-	if (*bound != d->pipeline)
-		fn->CmdBindPipeline(cmd, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline);
-	*bound = d->pipeline;
+	if (*bound != d->pipeline->handle)
+		fn->CmdBindPipeline(cmd, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline->handle);
+	*bound = d->pipeline->handle;
 	fn->CmdBindDescriptorSets(cmd, VK_PIPELINE_BIND_POINT_COMPUTE, p->dev->layout, 0, 1, &p->set, 1,
 				  &offset);
 	fn->CmdPushConstants(cmd, p->dev->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
@@ -36,6 +36,17 @@ static bool is_active(const struct vkb_plan *p, uint32_t i)
 	const uint32_t *groups = p->env + p->indirect + 3 * i;
 
 	return groups[0] && groups[1];
+}
+
+enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = from; i < to && st == LMD_OK; i++) {
+		if (is_active(p, i))
+			st = vkb_pipeline_make(p->dev, p->dispatches[i].pipeline, err);
+	}
+	return st;
 }
 
 /* Where recording is: what comes before the first dispatch, and what comes after the last one, has a
@@ -166,7 +177,10 @@ static enum lmd_status record_variant(struct vkb_plan *p, struct vkb_variant *v,
 		.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
 	};
 	struct recording all = {.active = v->active};
+	enum lmd_status st = vkb_plan_pipelines(p, 0, p->n_dispatch, err);
 
+	if (st != LMD_OK)
+		return st;
 	for (uint32_t i = 0; i < p->n_piece; i++) {
 		VkResult r = fn->BeginCommandBuffer(v->cmds[i], &begin);
 

@@ -303,12 +303,15 @@ static enum lmd_status run_op(struct watch *w, uint32_t op, uint32_t *at)
 	struct vkb_plan *p = w->p;
 	uint32_t from = *at;
 	struct vkb_batch b;
-	enum lmd_status st = vkb_begin(p->dev, NULL, &b, &p->dev->error);
+	enum lmd_status st;
 
-	if (st != LMD_OK)
-		return st;
 	while (*at < p->n_dispatch && (p->dispatches[*at].op == op || p->dispatches[*at].op == LMD_NONE))
 		++*at;
+	st = vkb_plan_pipelines(p, from, *at, &p->dev->error);
+	if (st == LMD_OK)
+		st = vkb_begin(p->dev, NULL, &b, &p->dev->error);
+	if (st != LMD_OK)
+		return st;
 	if (!op) {
 		bring(p, &b, w->step);
 		vkb_barrier(p->dev, b.cmd);
