@@ -515,6 +515,46 @@ START_TEST(the_masked_plan_is_estimated)
 }
 END_TEST
 
+/* Greedy answers of several sequences are the same with branches, on the backend that LMD_TEST_BACKEND names (the tests of
+ * gpu and vulkan do). _i: the model's own draft layer guesses, or a draft model that reads its hidden rows */
+START_TEST(greedy_answers_are_the_same)
+{
+	enum { N_SEQ = 2, N_OUT = 20 };
+	static struct story want[N_SEQ], have[N_SEQ];
+	struct lmi_engine_opts o = story_opts(&env, N_SEQ);
+	struct lmi_engine_generate cmd[N_SEQ];
+	struct lmi_engine_stats st;
+	struct lmi_engine *e;
+
+	o.inst.path = story_model(&env, LMT_NEXTN);
+	for (int draft = 0; draft < 2; draft++) {
+		o.inst.draft_path = !draft ? NULL : _i ? story_model(&env, LMT_EAGLE3) : LMI_ENGINE_DRAFT_OWN;
+		e = story_engine(&o);
+		memset(have, 0, sizeof(have));
+		for (uint32_t i = 0; i < N_SEQ; i++) {
+			cmd[i] = story_command(i + 1, hello, 2 + i, N_OUT);
+			cmd[i].n_draft = draft ? 6 : 0;
+			cmd[i].draft = LMI_ENGINE_DRAFT_MODEL;
+			cmd[i].flags |= LMI_ENGINE_GEN_DRAFT_BRANCHES;
+			ck_assert_int_eq(lmi_engine_generate(e, &cmd[i], NULL), LMD_OK);
+		}
+		story_run(e, have, N_SEQ);
+		for (uint32_t i = 0; i < N_SEQ; i++) {
+			ck_assert_uint_eq(have[i].n_tokens, N_OUT);
+			if (draft)
+				ck_assert_mem_eq(have[i].tokens, want[i].tokens, sizeof(lmd_token[N_OUT]));
+		}
+		memcpy(want, have, sizeof(want));
+		st = story_check_idle(e);
+		printf("%s: %llu of %llu guesses were right, %llu beside the chain\n", o.inst.backend,
+		       (unsigned long long)st.n_accepted, (unsigned long long)st.n_drafted,
+		       (unsigned long long)st.n_branch);
+		ck_assert(!draft || (lmi_engine_tree_serves(e->inst, 0) && st.n_branch > 0));
+		lmi_engine_fini(e);
+	}
+}
+END_TEST
+
 /* Models whose rows do not see all rows before them guess without branches. */
 START_TEST(not_all_models_have_branches)
 {
@@ -559,6 +599,11 @@ int main(void)
 	tcase_add_test(t, a_long_prompt_beside_branches);
 	tcase_add_test(t, the_masked_plan_is_estimated);
 	tcase_add_test(t, not_all_models_have_branches);
+	suite_add_tcase(s, t);
+	t = tcase_create("branches");
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, greedy_answers_are_the_same, 0, 2);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

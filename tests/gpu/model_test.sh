@@ -88,4 +88,8 @@ for graphs in 0 1; do
 	cp "$dir/out" "$dir/graphs$graphs.txt"
 done
 holds "graphs change the text" cmp -s "$dir/graphs0.txt" "$dir/graphs1.txt"
+# guesses with branches, whose rows are masked
+LMD_TEST_BACKEND=cuda LMD_TEST_PLUGIN_DIR=$plugins CK_RUN_CASE=branches CK_FORK=no \
+	"$build/core/engine/draft_tree_test" >"$dir/out" 2>&1 && ok || bad "branches: $(tail -n 5 "$dir/out")"
+grep '^cuda: ' "$dir/out"
 finish "models on an emulated GPU"

@@ -92,4 +92,9 @@ export LLAMAD_VULKAN
 cases "cast_copy "
 holds "no pipeline cache if it is switched off" [ ! -e "$1" ]
 silent "the pipeline cache"
+# guesses with branches, whose rows are masked
+LMD_TEST_BACKEND=vulkan CK_RUN_CASE=branches CK_FORK=no "$build/core/engine/draft_tree_test" >"$dir/out" 2>&1 &&
+	ok || bad "branches: $(tail -n 5 "$dir/out")"
+grep '^vulkan: ' "$dir/out"
+silent "branches"
 finish "vulkan"
