@@ -22,6 +22,7 @@
 #endif
 
 #define CHUNK 65536
+#define SEAL_TRIES 10
 
 static int make_memfd(const char *name)
 {
@@ -61,6 +62,18 @@ static enum lmd_status copy_bytes(struct lmi_plugin_image *c, int fd_in, struct 
 		return lmd_fail(err, LMD_CORRUPT, "the file is empty");
 	c->n = (size_t)total;
 	return LMD_OK;
+}
+
+/* Nobody can change the copy afterwards. The kernel refuses that with EBUSY as long as it has a page in its
+ * own hands, to migrate it for instance: it waits 150 ms itself, which a busy machine can exceed. */
+static bool seal(int fd)
+{
+	int left = SEAL_TRIES;
+
+	while (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		if (errno != EBUSY || !--left)
+			return false;
+	return true;
 }
 
 static enum lmd_status map_and_hash(struct lmi_plugin_image *c, struct lmd_error *err)
@@ -119,8 +132,7 @@ enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, con
 				folder ? folder : "anonymous memory", strerror(errno));
 	}
 	st = copy_bytes(c, fd_in, err);
-	if (st == LMD_OK && !folder &&
-	    fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+	if (st == LMD_OK && !folder && !seal(c->fd))
 		st = lmd_fail(err, LMD_IO, "sealing the copy: %s", strerror(errno));
 	if (st == LMD_OK)
 		st = map_and_hash(c, err);

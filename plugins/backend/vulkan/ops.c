@@ -25,11 +25,12 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 
 	for (uint32_t phase = 0; phase < 3; phase++) {
 		const struct vkb_weight *w;
-		uint32_t at = vkb_args(b);
+		uint32_t at = vkb_args(b), dtype;
 
 		if (tables[phase] == LMD_NONE)
 			continue;
 		w = b->p->weights[tables[phase]];
+		dtype = w->dtype == LMD_DTYPE_I32 ? LMD_DTYPE_F32 : w->dtype;
 		vkb_address(b, w->rows.address);
 		vkb_u32(b, w->row_bytes);
 		vkb_u32(b, w->n_stack * w->n);
@@ -48,8 +49,8 @@ void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op)
 		vkb_view(b, &e->pos);
 		vkb_view(b, &ext);
 		vkb_address(b, adapters);
-		vkb_dispatch(b, VKB_embed, w->dtype == LMD_DTYPE_I32 ? LMD_DTYPE_F32 : w->dtype, 0,
-			     at, vkb_rows(op->space, phase ? 1 : e->n_id, 1), vkb_fixed(1))
+		vkb_dispatch(b, vkb_module_for(dtype, VKB_embed, VKB_embed_all), dtype, 0, at,
+			     vkb_rows(op->space, phase ? 1 : e->n_id, 1), vkb_fixed(1))
 			->phase = phase;
 	}
 }

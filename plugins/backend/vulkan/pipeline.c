@@ -25,6 +25,9 @@ static const uint32_t dequant_spv[] =
 static const uint32_t embed_spv[] =
 #include "shaders/embed.spv.inc"
 	;
+static const uint32_t embed_all_spv[] =
+#include "shaders/embed_all.spv.inc"
+	;
 static const uint32_t ew_spv[] =
 #include "shaders/ew.spv.inc"
 	;
@@ -66,6 +69,9 @@ static const uint32_t product8_dot_spv[] =
 	;
 static const uint32_t product8_sub_spv[] =
 #include "shaders/product8_sub.spv.inc"
+	;
+static const uint32_t product_all_spv[] =
+#include "shaders/product_all.spv.inc"
 	;
 static const uint32_t reduce_spv[] =
 #include "shaders/reduce.spv.inc"
@@ -138,7 +144,8 @@ void vkb_pipelines_close(struct vkb_dev *dev)
 		struct vkb_pipeline *p = dev->pipelines;
 
 		dev->pipelines = p->next;
-		dev->fn.DestroyPipeline(dev->handle, p->handle, NULL);
+		if (p->handle)
+			dev->fn.DestroyPipeline(dev->handle, p->handle, NULL);
 		dev->host->free(dev->host->ctx, p);
 	}
 	for (int i = 0; i < VKB_N_MODULE; i++) {
@@ -166,7 +173,7 @@ static enum lmd_status load_module(struct vkb_dev *dev, enum vkb_module m, struc
 	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "loading a shader");
 }
 
-static enum lmd_status make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err)
+enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err)
 {
 	static const VkSpecializationMapEntry entries[] = {
 		{.constantID = 0, .offset = 0, .size = 4},
@@ -178,47 +185,45 @@ static enum lmd_status make(struct vkb_dev *dev, struct vkb_pipeline *p, struct 
 		.dataSize = sizeof(p->spec),
 		.pData = p->spec,
 	};
-	const VkComputePipelineCreateInfo info = {
+	VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
 		.stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
 			  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-			  .module = dev->modules[p->module],
 			  .pName = "main",
 			  .pSpecializationInfo = &spec},
 		.layout = dev->layout,
 	};
-	VkResult r = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL,
-						    &p->handle);
+	enum lmd_status st;
+	VkResult r;
 
-	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a pipeline");
+	if (p->handle)
+		return LMD_OK;
+	st = load_module(dev, p->module, err);
+	if (st != LMD_OK)
+		return st;
+	info.stage.module = dev->modules[p->module];
+	r = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &p->handle);
+	if (r == VK_SUCCESS)
+		return LMD_OK;
+	p->handle = VK_NULL_HANDLE;
+	return vkb_fail(err, r, "making a pipeline");
 }
 
 enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
-			     uint32_t spec1, VkPipeline *out, struct lmd_error *err)
+			     uint32_t spec1, struct vkb_pipeline **out, struct lmd_error *err)
 {
-	struct vkb_pipeline *p;
-	enum lmd_status st;
+	struct vkb_pipeline *p = dev->pipelines;
 
-	for (p = dev->pipelines; p; p = p->next) {
-		if (p->module == module && p->spec[0] == spec0 && p->spec[1] == spec1) {
-			*out = p->handle;
-			return LMD_OK;
-		}
+	while (p && !(p->module == module && p->spec[0] == spec0 && p->spec[1] == spec1))
+		p = p->next;
+	if (!p) {
+		p = dev->host->alloc(dev->host->ctx, sizeof(*p));
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a pipeline");
+		*p = (struct vkb_pipeline){
+			.next = dev->pipelines, .module = module, .spec = {spec0, spec1}};
+		dev->pipelines = p;
 	}
-	st = load_module(dev, module, err);
-	if (st != LMD_OK)
-		return st;
-	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
-	if (!p)
-		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a pipeline");
-	*p = (struct vkb_pipeline){.module = module, .spec = {spec0, spec1}};
-	st = make(dev, p, err);
-	if (st != LMD_OK) {
-		dev->host->free(dev->host->ctx, p);
-		return st;
-	}
-	p->next = dev->pipelines;
-	dev->pipelines = p;
-	*out = p->handle;
+	*out = p;
 	return LMD_OK;
 }

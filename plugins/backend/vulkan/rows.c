@@ -149,12 +149,17 @@ struct vkb_x vkb_x_of(const struct vkb_temp *t)
 			      .n_head = t->n_head};
 }
 
+/* Are the columns of a head floats that follow each other? */
+static bool is_plain(const struct vkb_build *b, const struct lmd_operand *o)
+{
+	return o->src == LMD_SRC_VALUE && o->fold <= 1 &&
+	       b->plan->values[o->id].vtype != LMD_VTYPE_I32;
+}
+
 static bool is_in_place(const struct vkb_build *b, const struct lmd_operand *o,
 			const struct lmd_norm *norm, bool out_rows)
 {
-	return o->src == LMD_SRC_VALUE && o->fold <= 1 && !out_rows &&
-	       (!norm || norm->kind == LMD_NORM_NONE) &&
-	       b->plan->values[o->id].vtype != LMD_VTYPE_I32;
+	return is_plain(b, o) && !out_rows && (!norm || norm->kind == LMD_NORM_NONE);
 }
 
 struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
@@ -174,7 +179,7 @@ struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
 		x.at = b->p->values + v->offset + 4ull * o->col0;
 		x.row_bytes = v->row_bytes;
 		x.head_bytes = 4 * o->head_stride;
-	} else if (need.ints && !need.rounded && !need.floats &&
+	} else if (need.ints && !need.rounded && !need.floats && is_plain(b, o) &&
 		   (!n.norm.n || n.norm.n >= o->width)) {
 		/* the norm rounds its rows itself; nobody reads floats */
 		take_ints(b, &x, space, need.k);

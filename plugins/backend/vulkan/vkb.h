@@ -45,6 +45,7 @@ struct vkb_mem {
 	X(copy)											\
 	X(dequant)											\
 	X(embed)											\
+	X(embed_all)										\
 	X(ew)											\
 	X(gather)											\
 	X(glu)											\
@@ -59,6 +60,7 @@ struct vkb_mem {
 	X(product8)											\
 	X(product8_dot)										\
 	X(product8_sub)										\
+	X(product_all)										\
 	X(reduce)											\
 	X(rope_kv)											\
 	X(round)											\
@@ -74,13 +76,13 @@ struct vkb_pipeline {
 	struct vkb_pipeline *next;
 	enum vkb_module module;
 	uint32_t spec[2];        /* values of specialisation constants 0 and 1 */
-	VkPipeline handle;
+	VkPipeline handle;       /* VK_NULL_HANDLE until a step needs it */
 };
 
 /* Push constants; as in shaders/lib.glsl. */
 struct vkb_push {
 	VkDeviceAddress args, env, points;
-	uint32_t phase;
+	uint32_t phase, part, parts;
 };
 
 /* ---- devices ---- */
@@ -166,9 +168,12 @@ void vkb_cache_close(struct vkb_dev *dev, bool changed);
 
 enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err);
 void vkb_pipelines_close(struct vkb_dev *dev);
-/* Finds or makes a pipeline. */
+/* Finds a pipeline, which is made when it is first needed: a plan names many that its steps may never
+ * use, and drivers take up to seconds to compile one.  It is valid until the device is closed. */
 enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
-			     uint32_t spec1, VkPipeline *out, struct lmd_error *err);
+			     uint32_t spec1, struct vkb_pipeline **out, struct lmd_error *err);
+/* Makes it, unless that was done. */
+enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err);
 
 /* ---- adapters (adapter.c) ---- */
 

@@ -10,6 +10,8 @@
 
 #define STAGE_BYTES (4u << 20)
 
+/* Those of shaders/decode.glsl, then those that are shared. */
+#define N_OWN 16u
 static const uint32_t decoders[] = {
 	LMD_DTYPE_F32,  LMD_DTYPE_F16,  LMD_DTYPE_BF16, LMD_DTYPE_Q4_0, LMD_DTYPE_Q4_1,
 	LMD_DTYPE_Q5_0, LMD_DTYPE_Q5_1, LMD_DTYPE_Q8_0, LMD_DTYPE_Q2_K, LMD_DTYPE_Q3_K,
@@ -30,6 +32,15 @@ bool vkb_has_decoder(uint32_t dtype)
 			return true;
 	}
 	return false;
+}
+
+enum vkb_module vkb_module_for(uint32_t dtype, enum vkb_module few, enum vkb_module all)
+{
+	for (size_t i = 0; i < N_OWN; i++) {
+		if (decoders[i] == dtype)
+			return few;
+	}
+	return all;
 }
 
 /* ---- sizes ---- */
@@ -365,16 +376,18 @@ static enum lmd_status decode_all(struct vkb_dev *dev, const struct vkb_weight *
 				      .points = dev->points.address};
 	uint64_t groups = ((uint64_t)rows * ((w->k + 31) / 32) + 63) / 64;
 	struct vkb_batch b;
-	VkPipeline p;
+	struct vkb_pipeline *p = NULL;
 	enum lmd_status st = vkb_pipeline(dev, VKB_dequant, w->dtype, 0, &p, err);
 
+	if (st == LMD_OK)
+		st = vkb_pipeline_make(dev, p, err);
 	if (st == LMD_OK)
 		st = vkb_begin(dev, NULL, &b, err);
 	if (st != LMD_OK)
 		return st;
 	dev->fn.CmdUpdateBuffer(b.cmd, args->buffer, args->offset, sizeof(words), words);
 	vkb_barrier(dev, b.cmd);
-	dev->fn.CmdBindPipeline(b.cmd, VK_PIPELINE_BIND_POINT_COMPUTE, p);
+	dev->fn.CmdBindPipeline(b.cmd, VK_PIPELINE_BIND_POINT_COMPUTE, p->handle);
 	dev->fn.CmdPushConstants(b.cmd, dev->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push),
 				 &push);
 	dev->fn.CmdDispatch(b.cmd, groups < 65535 ? (uint32_t)groups : 65535, 1, 1);

@@ -24,6 +24,9 @@ static inline struct vkb_weight *vkb_weight(struct lmd_weight *w)
 /* Has the shader library a decoder for this type? */
 bool vkb_has_decoder(uint32_t dtype);
 
+/* Of two modules the one that decodes a type: `few` has the decoders of shaders/decode.glsl alone. */
+enum vkb_module vkb_module_for(uint32_t dtype, enum vkb_module few, enum vkb_module all);
+
 /* Makes w->flat. */
 enum lmd_status vkb_weight_flat(struct vkb_dev *dev, struct vkb_weight *w, struct lmd_error *err);
 

@@ -2,7 +2,8 @@
 //
 // Decoders of weights.  TYPE is known when the pipeline is made, so that only one decoder remains.
 // A row begins at a multiple of 4 bytes.  Numbers of types are those of llamad/dtypes.h.  The types of
-// device_types.h have decoders that are shared with backend gpu.
+// device_types.h have decoders that are shared with backend gpu; they are left out unless ALL_TYPES is
+// defined, since a driver reads the whole module for each pipeline (vkb_module_for in weight.c).
 #include "backend/common/device_types.h"
 #include "bytes.glsl"
 
@@ -66,10 +67,12 @@ void decode_q3_k(Words row, uint block, uint part, out float w[32])
 
 #include "planes.glsl"
 
+#ifdef ALL_TYPES
 #define DEVICE_UNROLL
 #define DEVICE_OUT out float w[32]
 #define DEVICE_POINT(i) u16_at(Words(push.points), 2u * (i))
 #include "backend/common/device_decode.h"
+#endif
 
 void decode_numbers(Words row, uint part, uint k, out float w[32])
 {
@@ -114,5 +117,7 @@ void decode32(Words row, uint part, uint k, out float w[32])
 	} else if (TYPE == 11u) {
 		decode_q3_k(row, part / 8u, part & 7u, w);
 	}
+#ifdef ALL_TYPES
 	DEVICE_TYPES(DEVICE_BRANCH, TYPE)
+#endif
 }

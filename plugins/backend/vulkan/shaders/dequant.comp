@@ -4,6 +4,7 @@
 // All elements of a weight as f32, for weights that ops read element by element.
 #extension GL_GOOGLE_include_directive : require
 #define ARGUMENTS_BY_ADDRESS
+#define ALL_TYPES
 #include "lib.glsl"
 #include "decode.glsl"
 

@@ -57,19 +57,34 @@ float finish(uint from, uint row, uint head, uint col, vec2 s)
 	return n;
 }
 
-// A row that is rounded instead of stored.
+// A row that is rounded instead of stored: the norm of a product, which has no r and no h, and whose
+// columns are floats that follow each other (is_plain in rows.c).
 void finish_rounded(uint from, uint row, uint head, uint n, vec2 s)
 {
 	uvec2 to = times(arg_address(A_INTS), row * x.n_head + head, arg(A_INT_ROW));
+	float one = (flags & 4u) != 0u ? 1.0 : 0.0;
 
-	for (uint g = gl_LocalInvocationID.x; g < n / 32u; g += LANES) {
+	for (uint i = gl_LocalInvocationID.x; i < n / 32u; i += LANES) {
+		Words xs = Words(el(x, from, head, 32u * i));
 		float v[32], d;
 		int q[32];
 
 		[[unroll]] for (uint c = 0u; c < 32u; c++)
-			v[c] = finish(from, row, head, 32u * g + c, s);
+			v[c] = (uintBitsToFloat(xs.w[c]) - s.x) * s.y;
+		if (g.present) {
+			Words w = Words(el(g, g.n_row > 1u ? row : 0u, g.n_head > 1u ? head : 0u, 32u * i));
+
+			[[unroll]] for (uint c = 0u; c < 32u; c++)
+				v[c] *= uintBitsToFloat(w.w[c]) + one;
+		}
+		if (b.present) {
+			Words w = Words(el(b, b.n_row > 1u ? row : 0u, b.n_head > 1u ? head : 0u, 32u * i));
+
+			[[unroll]] for (uint c = 0u; c < 32u; c++)
+				v[c] += uintBitsToFloat(w.w[c]);
+		}
 		d = round_group(v, q);
-		put_group(to, g, n / 32u, q, d);
+		put_group(to, i, n / 32u, q, d);
 	}
 }
 

@@ -205,23 +205,22 @@ void main()
 			head_of[c] = get(from, row, h, c);
 		barrier();
 		if (kind < 2u) {
-			if (arg(norm) != 0u && arg(A_WHEN) == 1u)
-				norm_head(norm, row, h, from.width);
-			if (arg(A_N_ROT) > 0u)
-				rotate(pos, space, row);
-			if (arg(norm) != 0u && arg(A_WHEN) == 2u)
-				norm_head(norm, row, h, from.width);
+			// a loop, so that the code of a norm is there once: drivers compile it faster
+			for (uint when = 1u; when <= 2u; when++) {
+				if (arg(norm) != 0u && arg(A_WHEN) == when)
+					norm_head(norm, row, h, from.width);
+				if (when == 1u && arg(A_N_ROT) > 0u)
+					rotate(pos, space, row);
+			}
 			if (to.present)
 				for (uint c = gl_LocalInvocationID.x; c < from.width; c += LANES)
 					put(to, row, h, c, head_of[c]);
 		}
-		if (slot < 0)
-			continue;
-		if (kind == 1u && (arg(A_STORES) & 1u) != 0u)
-			encode(plus(times(arg_address(A_K_MEM), uint(slot), arg(A_K_ROW)),
-				    h * arg(A_K_HEAD)), arg(A_K_TYPE), from.width);
-		if (kind == 2u)
-			encode(plus(times(arg_address(A_V_MEM), uint(slot), arg(A_V_ROW)),
-				    h * arg(A_V_HEAD)), arg(A_V_TYPE), from.width);
+		if (slot >= 0 && kind > 0u && (arg(A_STORES) & kind) != 0u) {
+			uint side = kind == 1u ? A_K_MEM : A_V_MEM;
+
+			encode(plus(times(arg_address(side), uint(slot), arg(side + 2u)),
+				    h * arg(side + 3u)), arg(A_K_TYPE - 1u + kind), from.width);
+		}
 	}
 }
