@@ -404,7 +404,7 @@ START_TEST(opening_is_refused_with_numbers)
 		{{.k_dtype = LMD_DTYPE_Q8_1},
 		 LMD_UNSUPPORTED,
 		 "cannot store keys of type q8_1; it offers f32, f16, bf16, q8_0, "
-		 "q5_1, q5_0, q4_1, q4_0, iq4_nl, q4_0_rot"},
+		 "f8_e4m3, q5_1, q5_0, q4_1, q4_0, iq4_nl, q4_0_rot"},
 		{{.path = "/nonexistent/model.gguf"}, LMD_NOTFOUND, "/nonexistent/model.gguf"},
 	};
 

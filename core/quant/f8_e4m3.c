@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * F8_E4M3 (arXiv 2209.05433, the variant without infinities): sign, 4 bits of exponent with bias 7,
- * 3 bits of mantissa.  All ones is NaN; the greatest value is 448.  Appears only in checkpoints;
- * every value is also an F16 value. */
+ * 3 bits of mantissa.  All ones is NaN; the greatest value is 448.  Appears in checkpoints and in KV
+ * caches; every value is also an F16 value.
+ *
+ * A cache has no scale beside it: a row is complete as soon as it is written, so pages stay as easy
+ * to append to, share and move as those of f16.  A scale for a head and page would have to be known
+ * before the page is full.
+ *
+ * Fields: u8 q
+ * Value:  1 bit sign, 4 bits exponent (bias 7), 3 bits mantissa */
 #include <math.h>
 #include <stdint.h>
 
@@ -56,6 +63,9 @@ const struct lmi_dtype lmi_quant_f8_e4m3 = {
 	LMI_QUANT_NAMES(F8_E4M3, f8_e4m3),
 	.block_elems = 1,
 	.block_bytes = 1,
+	.is_activation = true,
+	.for_cache = true,
 	.dequant = f8_e4m3_dequant,
 	.quant = f8_e4m3_quant,
+	.decode_hash = 0x4C42DBF18B94A325,
 };

@@ -51,7 +51,7 @@ struct lmi_dtype {
 /* Returns NULL for unknown or removed ids. */
 const struct lmi_dtype *lmi_dtype(uint32_t id);
 
-/* 8-bit floats of checkpoints: not in the table, never in a file. */
+/* 8-bit floats of checkpoints.  F8_E4M3 is also a type of KV caches; F8_E5M2 is not in the table. */
 extern const struct lmi_dtype lmi_quant_f8_e4m3, lmi_quant_f8_e5m2;
 
 /* Looks up a type by name, case-insensitive; returns NULL if there is none. */

@@ -71,10 +71,11 @@
 	X(IQ2_KL, iq2_kl, 157) \
 	X(IQ1_KT, iq1_kt, 158)
 
-/* Quantised activations, never weights.  Q4_0_ROT exists only in KV caches. */
+/* Activations, never weights.  F8_E4M3 and Q4_0_ROT exist only in KV caches. */
 #define LMD_DTYPES_ACTIVATION(X) \
 	X(Q8_1, q8_1, 9) \
 	X(Q8_K, q8_k, 15) \
+	X(F8_E4M3, f8_e4m3, 60) \
 	X(Q4_0_ROT, q4_0_rot, 64)
 
 /* clang-format on */

@@ -27,7 +27,6 @@ enum lmd_dtype {
 	LMD_DTYPES_ACTIVATION(LMD_DTYPE_CONSTANT)
 	/* Only in memory, for caches and for weights that a device stores: never in a file, and not
 	 * known to the host's decoders. */
-	LMD_DTYPE_F8_E4M3 = 60,      /* 448 is the greatest number, no infinity */
 	LMD_DTYPE_F8_E5M2 = 61,
 	LMD_DTYPE_F8_E4M3_FNUZ = 62, /* 240 is the greatest number, one NaN, no negative zero */
 };

@@ -123,6 +123,8 @@ static bool vectors(const struct gpu_cache *c, uint32_t dtype, uint32_t width, u
 		return false;
 	if (dtype == LMD_DTYPE_Q8_0)
 		return places % 2 == 0;
+	if (dtype == LMD_DTYPE_F8_E4M3)
+		return places % 4 == 0;
 	return (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 || dtype == LMD_DTYPE_F32) &&
 	       places % 16 == 0;
 }

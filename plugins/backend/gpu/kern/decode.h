@@ -190,6 +190,8 @@ GPU_FN float gpu_cached_element(uint32_t type, const uint8_t *row, uint32_t i)
 		return gpu_half_to_float(((const uint16_t *)(const void *)row)[i]);
 	if (type == GPU_BF16)
 		return gpu_bits_float((uint32_t)((const uint16_t *)(const void *)row)[i] << 16);
+	if (type == GPU_F8_E4M3)
+		return gpu_e4m3(row[i]);
 	if (type == GPU_Q8_0)
 		return (float)((const int8_t *)row)[34 * (i / 32) + 2 + i % 32] *
 		       gpu_f16(row + 34 * (i / 32));
@@ -200,7 +202,7 @@ GPU_FN float gpu_cached_element(uint32_t type, const uint8_t *row, uint32_t i)
 GPU_FN float gpu_element(uint32_t type, const uint8_t *row, uint32_t i, uint32_t k)
 {
 	if (type == GPU_F32 || type == GPU_F16 || type == GPU_BF16 || type == GPU_Q8_0 ||
-	    DEVICE_CACHE_IS_BLOCKS(type))
+	    type == GPU_F8_E4M3 || DEVICE_CACHE_IS_BLOCKS(type))
 		return gpu_cached_element(type, row, i);
 	return gpu_rare_element(type, row, i, k);
 }
@@ -241,6 +243,18 @@ GPU_FN uint16_t gpu_float_to_bf16(float f)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* Rounds to nearest, ties to even; 448 is the greatest number. */
+GPU_FN uint8_t gpu_float_to_e4m3(float f)
+{
+	uint32_t u = gpu_float_bits(fminf(fabsf(f), 448.0f)), sign = gpu_float_bits(f) >> 24 & 0x80u;
+
+	if (!(f == f))
+		return (uint8_t)(sign | 0x7f);
+	if (u < 0x3c800000u) /* below 2^-6: a multiple of 2^-9 */
+		return (uint8_t)(sign | (uint32_t)rintf(512.0f * fabsf(f)));
+	return (uint8_t)(sign | (u - 0x3c000000u + 0x7ffff + (u >> 20 & 1)) >> 20);
+}
+
 /* 8 bits: d is the greatest magnitude / 127. */
 GPU_FN void gpu_encode_q8_0(const float *x, uint8_t *b)
 {
@@ -276,6 +290,8 @@ GPU_FN void gpu_encode(uint32_t type, const float *row, uint32_t c, uint8_t *to)
 		((uint16_t *)(void *)to)[c] = gpu_float_to_half(row[c]);
 	else if (type == GPU_BF16)
 		((uint16_t *)(void *)to)[c] = gpu_float_to_bf16(row[c]);
+	else if (type == GPU_F8_E4M3)
+		to[c] = gpu_float_to_e4m3(row[c]);
 	else if (type == GPU_Q8_0 && c % 32 == 0)
 		gpu_encode_q8_0(row + c, to + 34 * (c / 32));
 	else if (DEVICE_CACHE_IS_BLOCKS(type) && c % 32 == 0)

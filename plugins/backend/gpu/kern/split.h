@@ -55,8 +55,8 @@ GPU_FN uint32_t gpu_split_head(const struct gpu_attn_args *a, uint32_t kv, uint3
 	return a->kv_map == 1 ? j * a->n_kv_head + kv : kv * (a->q.n_head / a->n_kv_head) + j;
 }
 
-/* Columns [c, c + 8) of a cached row of F16, BF16, F32 or Q8_0; zeros from `width`, a multiple of
- * 8, on. */
+/* Columns [c, c + 8) of a cached row of F16, BF16, F32, F8_E4M3 or Q8_0; zeros from `width`, a
+ * multiple of 8, on. */
 GPU_FN void gpu_split_load(uint32_t type, const uint8_t *p, uint32_t c, uint32_t width, float *v)
 {
 	GPU_UNROLL
@@ -75,6 +75,10 @@ GPU_FN void gpu_split_load(uint32_t type, const uint8_t *p, uint32_t c, uint32_t
 			v[2 * i] = d * (float)(int8_t)x;
 			v[2 * i + 1] = d * (float)(int8_t)(x >> 8);
 		}
+	} else if (type == GPU_F8_E4M3) {
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 2; i++)
+			gpu_e4m3_four(*(const uint32_t *)(const void *)(p + c + 4 * i), v + 4 * i);
 	} else {
 		struct gpu_four four = gpu_load16(p + (type == GPU_F32 ? 4 : 2) * c), more = four;
 

@@ -25,6 +25,7 @@ enum gpu_type {
 	GPU_IQ4_XS = 23,
 	GPU_BF16 = 30,
 	GPU_MXFP4 = 39,
+	GPU_F8_E4M3 = 60,
 #define GPU_TYPE(_, constant, name, number, head, bytes, groups) GPU_##constant = number,
 	DEVICE_TYPES(GPU_TYPE, _)
 };
@@ -51,6 +52,37 @@ GPU_FN float gpu_f16(const uint8_t *p)
 GPU_FN float gpu_bf16(const uint8_t *p)
 {
 	return gpu_bits_float(gpu_u16(p) << 16);
+}
+
+/* Halves that are 1/256 of the numbers of F8_E4M3 in bytes 1 and 3, exactly, except for NaN. */
+GPU_FN uint32_t gpu_e4m3_halves(uint32_t x)
+{
+	return (x & 0x80008000u) | (x >> 1 & 0x3f803f80u);
+}
+
+/* A number of F8_E4M3. */
+GPU_FN float gpu_e4m3(uint32_t b)
+{
+	if ((b & 0x7fu) == 0x7fu)
+		return gpu_bits_float(0x7fc00000u);
+	return 256.0f * gpu_half_to_float((uint16_t)gpu_e4m3_halves(b << 8));
+}
+
+/* Four of them. */
+GPU_FN void gpu_e4m3_four(uint32_t x, float *v)
+{
+	uint32_t lo = gpu_e4m3_halves(gpu_bytes(x, 0, 0x1404));
+	uint32_t hi = gpu_e4m3_halves(gpu_bytes(x, 0, 0x3424));
+
+	v[0] = 256.0f * gpu_half_to_float((uint16_t)lo);
+	v[1] = 256.0f * gpu_half_to_float((uint16_t)(lo >> 16));
+	v[2] = 256.0f * gpu_half_to_float((uint16_t)hi);
+	v[3] = 256.0f * gpu_half_to_float((uint16_t)(hi >> 16));
+	if (((x & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u) { /* NaN */
+		GPU_UNROLL
+		for (uint32_t i = 0; i < 4; i++)
+			v[i] = gpu_e4m3(x >> 8 * i & 255);
+	}
 }
 
 /* 2^(e - 128); denormal for e = 0 and 1. */
