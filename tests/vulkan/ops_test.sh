@@ -36,7 +36,7 @@ rows=$(yes "$(seq -s , 60)" | head -n 10 | paste -sd ,)
 if command -v python3 >/dev/null; then
 	python3 "$src/bench/make_model" "$dir/long.gguf" --type q8_0 --layers 4 --width 32 --ffn 32 --heads 1 \
 		--kv-heads 1 --vocab 300 --ctx 1024 >"$dir/out" 2>&1 || exit 99
-	for work in 32 1000000; do
+	for work in 1 32 1000000; do
 		LLAMAD_VULKAN=work=$work,counts=1,cache=0
 		call debug logits "$dir/long.gguf" --tokens "$rows" --device vulkan0 --out "$dir/long.$work"
 		holds "600 rows, work=$work: $(cat "$dir/err")" test $got -eq 0
@@ -45,6 +45,10 @@ if command -v python3 >/dev/null; then
 	more=$(($(cat "$dir/submissions.32") - $(cat "$dir/submissions.1000000")))
 	holds "attention of 4 layers: $more more submissions, at least 1" test "$more" -ge 1
 	holds "divided submissions change the logits" cmp -s "$dir/long.32" "$dir/long.1000000"
+	# with 1 million, single products and the attention of single layers are divided
+	more=$(($(cat "$dir/submissions.1") - $(cat "$dir/submissions.32")))
+	holds "divided operations: $more more submissions, at least 40" test "$more" -ge 40
+	holds "divided operations change the logits" cmp -s "$dir/long.1" "$dir/long.32"
 	silent "a long prompt"
 fi
 # memory that is larger than an allocation is refused

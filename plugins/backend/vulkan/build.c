@@ -242,7 +242,8 @@ struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32
 	if (b->p->n_args - at > VKB_MOST_ARGS)
 		vkb_failed(b, lmd_fail(b->err, LMD_INTERNAL, "vulkan: op %u has %u words of arguments",
 				       b->op, b->p->n_args - at));
-	*d = (struct vkb_dispatch){.op = b->op, .at = at, .x = x, .y = y};
+	*d = (struct vkb_dispatch){
+		.op = b->op, .at = at, .groups = b->p->n_groups++, .x = x, .y = y};
 	if (b->real && b->status == LMD_OK)
 		vkb_failed(b, vkb_pipeline(b->dev, m, spec0, spec1, &d->pipeline, b->err));
 	return d;

@@ -62,6 +62,7 @@ static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 	const struct lmd_op_attn *a = &op->u.attn;
 	bool table = a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET;
 	uint32_t at = vkb_args(b);
+	struct vkb_dispatch *d;
 
 	vkb_u32(b, a->n_kv_head);
 	vkb_u32(b, a->kv_map == LMD_MAP_CYCLE);
@@ -80,8 +81,9 @@ static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 		put_rel(b, &a->rel[i], a->bias == LMD_BIAS_REL);
 	for (int i = 0; i < 2; i++)
 		put_source(b, &a->src[i]);
-	count_keys(a, vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1),
-				   vkb_fixed(1)));
+	d = vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1), vkb_fixed(1));
+	count_keys(a, d);
+	vkb_split(b, d);
 }
 
 /* ---- one cache of floats ---- */
@@ -173,13 +175,16 @@ static void one_cache(struct vkb_build *b, const struct lmd_op *op, const struct
 	at = put_fast(b, a, c, parts);
 	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(1));
 	count_keys(a, d);
+	if (shares > 1)
+		vkb_when(d, op->space, a->n_kv_head, FEW_ROWS + 1, UINT32_MAX);
+	vkb_split(b, d);
 	if (shares == 1)
 		return;
-	vkb_when(d, op->space, a->n_kv_head, FEW_ROWS + 1, UINT32_MAX);
 	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(shares));
 	vkb_when(d, op->space, a->n_kv_head, 0, FEW_ROWS);
 	count_keys(a, d);
 	d->beside = true;
+	vkb_split(b, d);
 	put_join(b, a, op->space, parts);
 }
 

@@ -74,7 +74,7 @@ static enum lmd_status build(struct vkb_plan *p, bool real, struct lmd_error *er
 {
 	struct vkb_build b = {.dev = p->dev, .p = p, .plan = p->plan, .real = real, .err = err};
 
-	p->n_args = p->n_dispatch = p->n_place = 0;
+	p->n_args = p->n_dispatch = p->n_groups = p->n_place = 0;
 	b.op = LMD_NONE;
 	put_layout(&b);
 	put_pages(&b);
@@ -135,7 +135,7 @@ static enum lmd_status memory(struct vkb_plan *p, const struct lmd_compile *c, s
 	enum lmd_status st = LMD_OK;
 
 	p->indirect = VKB_ENV_INPUT + 4 * (p->plan->n_input + p->plan->n_output);
-	p->n_env = p->indirect + 3 * p->n_dispatch;
+	p->n_env = p->indirect + 3 * p->n_groups;
 	if (p->indirect > VKB_MOST_ENV)
 		return lmd_fail(err, LMD_UNSUPPORTED, "vulkan: %u inputs and outputs are too many",
 				p->plan->n_input + p->plan->n_output);

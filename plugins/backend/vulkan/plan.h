@@ -22,6 +22,10 @@ struct vkb_grid {
 struct vkb_dispatch {
 	struct vkb_pipeline *pipeline;
 	uint32_t op, at, phase;
+	uint32_t groups;         /* index of its numbers of workgroups */
+	/* 0: it runs in any step.  1: only if its work is within the bound.  More: only if it is not; then
+	 * this is one of `parts` dispatches, which divide the workgroups in x (work.c). */
+	uint32_t part, parts;
 	bool beside;             /* needs nothing of the dispatch before it */
 	bool adapters;           /* runs only in steps with adapters */
 	struct vkb_grid x, y;
@@ -47,7 +51,7 @@ struct vkb_place {
 #define VKB_N_VARIANT 8u
 struct vkb_variant {
 	bool *active;            /* [n_dispatch] */
-	VkCommandBuffer *cmds;   /* [n_piece] */
+	VkCommandBuffer *cmds;   /* [n_piece]; NULL: never used */
 	struct vkb_counts counts;
 	uint64_t used;           /* n_use of the plan at the last step that needed it */
 };
@@ -62,7 +66,7 @@ struct vkb_plan {
 	uint32_t *args;
 	uint32_t n_args;
 	struct vkb_dispatch *dispatches;
-	uint32_t n_dispatch;
+	uint32_t n_dispatch, n_groups;
 	struct vkb_place *places;
 	uint32_t n_place;
 	uint64_t temp_bytes;
@@ -133,6 +137,18 @@ struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32
 
 /* The dispatch runs only if the rows of a space times `each` are in [lo, hi]. */
 void vkb_when(struct vkb_dispatch *d, uint32_t space, uint32_t each, uint32_t lo, uint32_t hi);
+
+/* The work of a dispatch in a step, with all parts if it is one, and its share of that.  keys: that the rows
+ * see, in all, by group. */
+uint64_t vkb_work_of(const struct vkb_dispatch *d, const uint32_t *rows, const uint64_t *keys);
+uint64_t vkb_share_of(const struct vkb_dispatch *d, const uint32_t *rows, const uint64_t *keys);
+/* The most keys that rows of a step can see, by group. */
+void vkb_most_keys(const struct vkb_plan *p, uint64_t *keys);
+/* Workgroups for these rows. */
+uint64_t vkb_groups(const struct vkb_grid *g, const uint32_t *rows);
+/* Divides the dispatch that was appended last, which is complete, if its work may exceed what is submitted at
+ * once.  Its shader takes workgroup and number of workgroups in x from GROUP_X and GROUPS_X. */
+void vkb_split(struct vkb_build *b, struct vkb_dispatch *d);
 
 struct vkb_side;
 /* Address, bytes of a row and of a head of a side of a cache; NULL: zeros. */

@@ -132,14 +132,17 @@ void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 			 vkb_rows(p->space, p->heads, 1));
 	d->beside = p->beside && !delta;
 	d->work = outputs_of(p, w) * w->k * p->heads;
+	if (p->mode == VKB_SLICE_NONE)
+		vkb_when(d, p->space, p->heads, 0, FEW);
+	vkb_split(b, d);
 	if (p->mode != VKB_SLICE_NONE)
 		return;
-	vkb_when(d, p->space, p->heads, 0, FEW);
 	d = vkb_dispatch(b, way.module, w->dtype, way.shape | way.cols, at, x,
 			 vkb_rows(p->space, p->heads, way.cols));
 	d->beside = true;
 	d->work = outputs_of(p, w) * w->k * p->heads;
 	vkb_when(d, p->space, p->heads, FEW + 1, UINT32_MAX);
+	vkb_split(b, d);
 }
 
 static const struct lmd_operand *wanted(const struct lmd_operand *o)

@@ -18,7 +18,9 @@ static void record_one(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t i, VkPi
 	const struct vkb_push push = {.args = p->args_mem.address,
 				      .env = p->env_mem.address,
 				      .points = p->dev->points.address,
-				      .phase = d->phase};
+				      .phase = d->phase,
+				      .part = d->part,
+				      .parts = d->parts ? d->parts : 1};
 	const uint32_t offset = 4 * d->at;
 
 	if (*bound != d->pipeline->handle)
@@ -28,12 +30,12 @@ static void record_one(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t i, VkPi
 				  &offset);
 	fn->CmdPushConstants(cmd, p->dev->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), &push);
 	fn->CmdDispatchIndirect(cmd, p->env_mem.buffer,
-				p->env_mem.offset + 4ull * (p->indirect + 3ull * i));
+				p->env_mem.offset + 4ull * (p->indirect + 3ull * d->groups));
 }
 
 static bool is_active(const struct vkb_plan *p, uint32_t i)
 {
-	const uint32_t *groups = p->env + p->indirect + 3 * i;
+	const uint32_t *groups = p->env + p->indirect + 3 * p->dispatches[i].groups;
 
 	return groups[0] && groups[1];
 }
@@ -88,45 +90,23 @@ void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uin
 
 /* ---- pieces ---- */
 
-/* keys: of the rows, in all, by group. */
-static uint64_t work_of(const struct vkb_dispatch *d, const uint32_t *rows, const uint64_t *keys)
-{
-	uint64_t n = d->y.space < LMD_N_SPACE ? rows[d->y.space] : 1;
-
-	if (d->keys[0])
-		n = keys[d->keys[0] - 1] + (d->keys[1] ? keys[d->keys[1] - 1] : 0);
-	return d->work * n;
-}
-
-/* The most keys that rows of a step can see. */
-static void most_keys(const struct vkb_plan *p, uint64_t *keys)
-{
-	for (uint32_t g = 0; g < p->plan->n_group; g++) {
-		const struct vkb_pool *pool = p->pools[g];
-		uint32_t space = p->plan->groups[g].q_space, k = p->plan->groups[g].k_space;
-		uint64_t rows = space < LMD_N_SPACE ? p->plan->max_rows[space] : 0;
-
-		if (pool && !pool->shape.state)
-			keys[g] = rows * pool->shape.n_index * pool->shape.page_tokens;
-		else
-			keys[g] = rows * (k < LMD_N_SPACE ? p->plan->max_rows[k] : 0);
-	}
-}
-
 /* Cuts the plan where a step with all rows would exceed the bound. */
 static enum lmd_status cut(struct vkb_plan *p, struct lmd_error *err)
 {
 	const struct lmd_host *h = p->dev->host;
 	uint64_t sum = 0, keys[LMD_MAX_GROUP] = {0};
 
-	most_keys(p, keys);
+	vkb_most_keys(p, keys);
 	p->cuts = h->alloc(h->ctx, (p->n_dispatch + 2) * sizeof(*p->cuts));
 	if (!p->cuts)
 		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
 	p->cuts[p->n_piece++] = 0;
 	for (uint32_t i = 0; i < p->n_dispatch; i++) {
-		uint64_t work = work_of(&p->dispatches[i], p->plan->max_rows, keys);
+		const struct vkb_dispatch *d = &p->dispatches[i];
+		uint64_t work = vkb_share_of(d, p->plan->max_rows, keys);
 
+		if (d->parts == 1 && work > p->dev->most_work) /* when it runs, it has less */
+			work = p->dev->most_work;
 		if (sum + work > p->dev->most_work && i > p->cuts[p->n_piece - 1]) {
 			p->cuts[p->n_piece++] = i;
 			sum = 0;
@@ -145,28 +125,40 @@ static enum lmd_status make_commands(struct vkb_plan *p, struct lmd_error *err)
 	const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
 					      .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
 					      .queueFamilyIndex = p->dev->family};
-	VkCommandBufferAllocateInfo info = {
-		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-		.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-		.commandBufferCount = p->n_piece,
-	};
 	const struct lmd_host *h = p->dev->host;
 	VkResult r = fn->CreateCommandPool(p->dev->handle, &pool, NULL, &p->pool);
 
-	info.commandPool = p->pool;
-	for (uint32_t i = 0; i < VKB_N_VARIANT && r == VK_SUCCESS; i++) {
-		struct vkb_variant *v = &p->variants[i];
-
-		v->active = h->alloc(h->ctx, (p->n_dispatch + 1) * sizeof(*v->active));
-		v->cmds = h->alloc(h->ctx, p->n_piece * sizeof(VkCommandBuffer));
-		if (!v->active || !v->cmds)
-			return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
-		r = fn->AllocateCommandBuffers(p->dev->handle, &info, v->cmds);
-	}
 	p->ends = h->alloc(h->ctx, p->n_piece * sizeof(*p->ends));
 	if (!p->ends)
 		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
-	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making command buffers");
+	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a command pool");
+}
+
+/* What a variant needs that was never used. */
+static enum lmd_status fill_variant(struct vkb_plan *p, struct vkb_variant *v, struct lmd_error *err)
+{
+	const struct lmd_host *h = p->dev->host;
+	const VkCommandBufferAllocateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+		.commandPool = p->pool,
+		.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+		.commandBufferCount = p->n_piece,
+	};
+	VkResult r;
+
+	if (v->cmds)
+		return LMD_OK;
+	if (!v->active)
+		v->active = h->alloc(h->ctx, (p->n_dispatch + 1) * sizeof(*v->active));
+	v->cmds = h->alloc(h->ctx, p->n_piece * sizeof(VkCommandBuffer));
+	if (!v->active || !v->cmds)
+		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
+	r = p->dev->fn.AllocateCommandBuffers(p->dev->handle, &info, v->cmds);
+	if (r == VK_SUCCESS)
+		return LMD_OK;
+	h->free(h->ctx, v->cmds);
+	v->cmds = NULL;
+	return vkb_fail(err, r, "making command buffers");
 }
 
 static enum lmd_status record_variant(struct vkb_plan *p, struct vkb_variant *v, struct lmd_error *err)
@@ -239,6 +231,9 @@ static enum lmd_status find_variant(struct vkb_plan *p, struct vkb_variant **out
 	if (p->n_variant == VKB_N_VARIANT)
 		evict(p);
 	*out = &p->variants[p->n_variant];
+	st = fill_variant(p, *out, err);
+	if (st != LMD_OK)
+		return st;
 	(*out)->used = ++p->n_use;
 	for (uint32_t i = 0; i < p->n_dispatch; i++)
 		(*out)->active[i] = is_active(p, i);
@@ -261,7 +256,7 @@ enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, 
 		uint64_t work = 0;
 
 		for (uint32_t j = p->cuts[i]; j < p->cuts[i + 1]; j++)
-			work += v->active[j] ? work_of(&p->dispatches[j], p->env + 2, p->keys) : 0;
+			work += v->active[j] ? vkb_share_of(&p->dispatches[j], p->env + 2, p->keys) : 0;
 		if (i && sum + work > p->dev->most_work) {
 			p->ends[out->n++ - 1] = i;
 			sum = 0;

@@ -107,25 +107,42 @@ static enum lmd_status put_bindings(struct vkb_plan *p, const struct lmd_binding
 	return st;
 }
 
-static uint32_t groups(const struct vkb_grid *g, const uint32_t *rows)
+uint64_t vkb_groups(const struct vkb_grid *g, const uint32_t *rows)
 {
-	uint64_t n = g->space == VKB_FIXED ? g->mul : (rows[g->space] * g->mul + g->div - 1) / g->div;
-
-	return n < 65535 ? (uint32_t)n : 65535;
+	return g->space == VKB_FIXED ? g->mul : (rows[g->space] * g->mul + g->div - 1) / g->div;
 }
+
+/* Does the dispatch run in this step? */
+static bool runs(const struct vkb_plan *p, const struct vkb_dispatch *d, const uint32_t *rows)
+{
+	uint64_t items = d->each ? (uint64_t)rows[d->of] * d->each : 0;
+	bool fits;
+
+	if ((d->each && (items < d->lo || items > d->hi)) ||
+	    (d->adapters && !p->env[VKB_ENV_ADAPTERS]))
+		return false;
+	if (!d->parts)
+		return true;
+	fits = vkb_work_of(d, rows, p->keys) <= p->dev->most_work;
+	return fits == (d->parts == 1);
+}
+
+#define MOST_GROUPS 65535u      /* that every device allows; shaders work through more */
 
 static void put_groups(struct vkb_plan *p, const uint32_t *rows)
 {
 	for (uint32_t i = 0; i < p->n_dispatch; i++) {
 		const struct vkb_dispatch *d = &p->dispatches[i];
-		uint32_t *w = p->env + p->indirect + 3 * i;
-		uint64_t items = d->each ? (uint64_t)rows[d->of] * d->each : 0;
+		uint32_t *w = p->env + p->indirect + 3 * d->groups;
+		uint64_t n = d->parts > 1 ? d->parts : 1, x = (vkb_groups(&d->x, rows) + n - 1) / n;
+		uint64_t y = vkb_groups(&d->y, rows);
 
-		w[0] = groups(&d->x, rows);
-		w[1] = groups(&d->y, rows);
+		if (d->part) /* its numbers are those of part 0 */
+			continue;
+		w[0] = x < MOST_GROUPS ? (uint32_t)x : MOST_GROUPS;
+		w[1] = y < MOST_GROUPS ? (uint32_t)y : MOST_GROUPS;
 		w[2] = 1;
-		if ((d->each && (items < d->lo || items > d->hi)) ||
-		    (d->adapters && !p->env[VKB_ENV_ADAPTERS]))
+		if (!runs(p, d, rows))
 			w[0] = w[1] = 0;
 	}
 }
@@ -186,8 +203,8 @@ static enum lmd_status fill_env(struct vkb_plan *p, const struct lmd_step *step,
 	p->env[1] = (uint32_t)(p->block_mem.address >> 32);
 	memcpy(p->env + 2, rows, sizeof(rows));
 	p->env[VKB_ENV_ADAPTERS] = p->n_place && has_adapters(step);
-	put_groups(p, rows);
 	count_keys(p, step, rows);
+	put_groups(p, rows);
 	return LMD_OK;
 }
 

@@ -82,7 +82,7 @@ struct vkb_pipeline {
 /* Push constants; as in shaders/lib.glsl. */
 struct vkb_push {
 	VkDeviceAddress args, env, points;
-	uint32_t phase;
+	uint32_t phase, part, parts;
 };
 
 /* ---- devices ---- */

@@ -200,7 +200,7 @@ void main()
 	q = view(A_Q);
 	y = view(A_Y);
 	n = y.n_row * q.n_head;
-	for (uint i = gl_WorkGroupID.x; i < n; i += gl_NumWorkGroups.x) {
+	for (uint i = GROUP_X; i < n; i += GROUPS_X) {
 		float most = -INF, total = 0.0, acc[MOST_EACH];
 		uvec2 sinks = arg_address(A_SINKS);
 

@@ -179,7 +179,7 @@ void main()
 	q = view(A_Q);
 	y = view(A_Y);
 	n = y.n_row * n_kv;
-	for (uint i = gl_WorkGroupID.x; i < n; i += gl_NumWorkGroups.x) {
+	for (uint i = GROUP_X; i < n; i += GROUPS_X) {
 		uint row = i / n_kv, kv = i % n_kv, seq = seq_of(q.space, row);
 		uint slot = uint(step_int(LAY_SEQ_SLOT, seq));
 		uint lo = uint(group_int(group, GROUP_KV_LO, row));

@@ -18,7 +18,11 @@ layout(push_constant) uniform Push {
 	uvec2 env;  // what the host writes for each step
 	uvec2 points; // the numbers of backend/common/device_points.h
 	uint phase;
+	uint part, parts; // the dispatch is one of several that divide the workgroups in x
 } push;
+// The workgroup in x, and their number, over all parts.
+#define GROUP_X (gl_WorkGroupID.x * push.parts + push.part)
+#define GROUPS_X (gl_NumWorkGroups.x * push.parts)
 #ifndef ARGUMENTS_BY_ADDRESS
 // The op's arguments and the environment as uniform buffers, whose words drivers load once for all lanes.
 layout(set = 0, binding = 0, std140) uniform Arguments { uvec4 v[256]; } arguments;

@@ -136,8 +136,8 @@ void main()
 
 			x_at[c] = times(x_base, x_heads > 1u ? item : item / heads, x_row);
 		}
-		for (uint n0 = gl_WorkGroupID.x * OF_GROUP; n0 < outputs;
-		     n0 += gl_NumWorkGroups.x * OF_GROUP) {
+		for (uint n0 = GROUP_X * OF_GROUP; n0 < outputs;
+		     n0 += GROUPS_X * OF_GROUP) {
 			uint first = n0 + line * OUTPUTS;
 			uvec2 rows[OUTPUTS];
 

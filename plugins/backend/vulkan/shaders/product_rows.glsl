@@ -24,7 +24,7 @@ void main()
 	for (uint item0 = gl_WorkGroupID.y * COLS; item0 < items; item0 += gl_NumWorkGroups.y * COLS) {
 		int slice = slice_of(ids, item0);
 
-		for (uint n0 = gl_WorkGroupID.x * 4u; n0 < outputs; n0 += gl_NumWorkGroups.x * 4u) {
+		for (uint n0 = GROUP_X * 4u; n0 < outputs; n0 += GROUPS_X * 4u) {
 			uint out_n = n0 + line;
 			float sum[COLS];
 
