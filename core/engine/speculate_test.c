@@ -547,6 +547,28 @@ START_TEST(the_length_follows_what_pays)
 }
 END_TEST
 
+/* No step without guesses was measured, though others were: nothing is guessed, so that one is, but not for long. Steps
+ * that are complete before the host waits for them are never measured. */
+START_TEST(guesses_wait_for_a_measured_step)
+{
+	static const struct prices prices = {1, 100};
+	static lmd_token v[400];
+	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 7};
+	const struct lmi_engine_input_seq seq = {0};
+	const struct lmi_engine_step_times times = {.n_row = 1, .ns = price, .arg = &prices};
+	const struct lmi_engine_draft_sources none = {0};
+	struct lmi_engine_draft_want want;
+	struct lmi_engine_speculation *s;
+	uint32_t first = 0;
+
+	ck_assert_int_eq(lmi_engine_speculation_create(&s, &none, &cmd, &seq, LMD_LEN(v), NULL), LMD_OK);
+	for (uint32_t n = 8; n < 100 && !first; n++)
+		first = lmi_engine_speculation_guess(s, v, n, 7, &times, &want) ? n : 0;
+	ck_assert(first >= 20 && first < 30);
+	lmi_engine_speculation_destroy(s);
+}
+END_TEST
+
 /* Plays a generation on a device that goes on by itself unless something is guessed, which hides host_ns
  * of each step. From `from` on, the tokens repeat; before, they are random. Returns how many of the n
  * tokens came in a step with guesses. */
@@ -622,6 +644,7 @@ int main(void)
 	tcase_add_loop_test(t, grammars_hold, 0, 6);
 	tcase_add_test(t, lookup);
 	tcase_add_test(t, the_length_follows_what_pays);
+	tcase_add_test(t, guesses_wait_for_a_measured_step);
 	tcase_add_test(t, guesses_or_chains);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
