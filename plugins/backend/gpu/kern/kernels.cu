@@ -21,7 +21,7 @@
 #include "backend/gpu/kern/state.h"
 /* Code for devices without matrix units does not have these kernels, and the host looks for them by name. */
 #if defined(__HIP__)
-#if defined(__gfx90a__)
+#if defined(__gfx90a__) || defined(__gfx942__)
 #include "backend/gpu/kern/amd/tile.h"
 #elif defined(__GFX11__)
 #include "backend/gpu/kern/amd/wmma.h"

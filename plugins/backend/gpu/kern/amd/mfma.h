@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mfma.h - matrix instructions of AMD's CDNA 2 devices (gfx90a), whose warps have 64 threads.  Fragments are
+ * mfma.h - matrix instructions of AMD's CDNA 2 and 3 devices (gfx90a, gfx942), whose warps have 64 threads.  Fragments are
  * as AMD's documentation of v_mfma_i32_16x16x16i8, v_mfma_f32_16x16x16f16 and
  * v_mfma_f32_16x16x16bf16_1k describes them; with q = lane % 16, i = lane / 16:
  *
@@ -14,7 +14,7 @@
 
 #include "backend/gpu/kern/dev.h"
 
-#if defined(__HIP__) && defined(__gfx90a__)
+#if defined(__HIP__) && (defined(__gfx90a__) || defined(__gfx942__))
 
 typedef int gpu_ints4 __attribute__((ext_vector_type(4)));
 typedef float gpu_floats4 __attribute__((ext_vector_type(4)));
@@ -27,7 +27,11 @@ GPU_FN void gpu_mfma_i8(int32_t *c, uint32_t a, uint32_t b)
 {
 	gpu_ints4 v = {c[0], c[1], c[2], c[3]};
 
+#if defined(__gfx942__) /* has v_mfma_i32_16x16x32_i8 instead: columns 8i..8i+7, half of them zeros */
+	v = __builtin_amdgcn_mfma_i32_16x16x32_i8((long)a, (long)b, v, 0, 0, 0);
+#else
 	v = __builtin_amdgcn_mfma_i32_16x16x16i8((int)a, (int)b, v, 0, 0, 0);
+#endif
 	c[0] = v.x;
 	c[1] = v.y;
 	c[2] = v.z;
