@@ -371,8 +371,8 @@ static const struct lmi_config_row before[] = {
 		 .value = "N",
 		 .min = 1,
 		 .max = 1024,
-		 .doc = "Number of threads for steps of more than 16 tokens, such as prompts; other "
-			"steps have those of threads. Answers do not depend on it."},
+		 .doc = "Number of threads for steps of more than 16 tokens, such as prompts; smaller "
+			"steps use the number in threads. Answers do not depend on it."},
 	 .at = AT(threads_batch),
 	 .live = true,
 	 .option = true,

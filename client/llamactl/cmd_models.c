@@ -332,6 +332,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_str(m, a, "isolation", "isolation");
 	give_int(m, a, "threads", "threads");
 	give_int(m, a, "threads-batch", "threads_batch");
+	give_int(m, a, "tb", "threads_batch");
 	give_str(m, a, "cpus", "cpus");
 	give_int(m, a, "ctx", "n_ctx");
 	give_int(m, a, "sessions", "n_seq");
@@ -370,7 +371,9 @@ static const struct lmi_opt load_opts[] = {
 	 .min = 1,
 	 .max = 1024,
 	 .def_text = "as --threads, or the daemon's choice",
-	 .doc = "Number of compute threads for steps of more than 16 tokens, such as prompts."},
+	 .doc = "Number of compute threads for steps of more than 16 tokens, such as prompts. Also "
+		"-tb."},
+	{.name = "tb", .type = LMI_OPT_INT, .value = "N", .min = 1, .max = 1024},
 	{.name = "cpus",
 	 .type = LMI_OPT_STR,
 	 .value = "LIST|MASK",

@@ -24,6 +24,7 @@ static enum lmd_status fill_model(struct lmi_engine_model_opts *m, const struct 
 	*m = (struct lmi_engine_model_opts){.backend = o->backend,
 					    .device = o->device,
 					    .n_thread = o->n_thread,
+					    .n_thread_batch = o->n_thread_batch,
 					    .n_ctx = o->n_ctx,
 					    .n_seq = o->n_seq,
 					    .memory_limit = o->memory_limit,

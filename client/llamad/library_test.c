@@ -219,6 +219,38 @@ static enum lmd_status open_with(struct lmd_client **out, const char *config)
 	return lmd_client_open(out, &o, &err);
 }
 
+/* The threads for long steps reach the team of the model, which refuses too many by name. */
+START_TEST(threads_of_long_steps)
+{
+	char path[500];
+	const char *plugins = path;
+	const struct lmd_engine_opts engine = {.struct_size = sizeof(engine),
+					       .n_thread = 1,
+					       .backend = "ref",
+					       .plugin_dirs = &plugins,
+					       .n_plugin_dirs = 1,
+					       .n_thread_batch = 1025};
+	const struct lmd_client_opts o = {
+		.struct_size = sizeof(o), .url = "embedded:", .engine = &engine};
+	const struct lmd_generate g = {.struct_size = sizeof(g),
+				       .model = model,
+				       .tokens = prompt,
+				       .n_tokens = LMD_LEN(prompt),
+				       .n_predict = 1};
+	struct lmd_client *c = NULL;
+	struct lmd_stream *s = NULL;
+	struct lmd_item it;
+
+	snprintf(path, sizeof(path), "%s/plugins/.libs", lmd_build_dir());
+	OK(lmd_client_open(&c, &o, &err));
+	OK(lmd_client_generate(c, &g, &s, &err));
+	ck_assert_int_eq(lmd_stream_next(s, &it, -1, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "threads_batch: 1025 threads exceed the limit of 1024"));
+	lmd_stream_close(s);
+	lmd_client_close(c);
+}
+END_TEST
+
 /* The section of a model is what its requests leave out; others are not read. */
 START_TEST(presets)
 {
@@ -286,6 +318,7 @@ int main(void)
 	tcase_add_test(t, samples);
 	tcase_add_test(t, embeddings);
 	tcase_add_test(t, embeddings_by_request);
+	tcase_add_test(t, threads_of_long_steps);
 	tcase_add_test(t, presets);
 	tcase_add_test(t, two_engines);
 	suite_add_tcase(s, t);

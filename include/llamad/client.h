@@ -48,7 +48,7 @@ struct lmd_stream;
 /* The engine in this process.  Zero and NULL mean the default. */
 struct lmd_engine_opts {
 	uint32_t struct_size;
-	uint32_t n_thread;    /* compute threads; 0 = one per processor */
+	uint32_t n_thread;    /* compute threads; 0 = one per processor that they may use */
 	uint32_t n_ctx;	      /* context length of a generation in tokens; 0 = the model's, or what
 			       * fits in memory */
 	uint32_t n_seq;	      /* generations of a model at a time; 0 = 1.  If it is above 1, the
@@ -63,6 +63,8 @@ struct lmd_engine_opts {
 	const char *kv_type_k, *kv_type_v; /* types of keys and of values; NULL = kv_type */
 	const char *config; /* file of llamad.conf(5) whose sections [model PATH] apply to requests for
 			     * the model of that path; NULL = none */
+	uint32_t n_thread_batch; /* compute threads for steps of more than 16 tokens, such as prompts;
+				  * 0 = n_thread */
 };
 
 /* Zero and NULL mean the default. */
