@@ -620,6 +620,7 @@ void oc_destroy(struct oc *c)
 	for (uint32_t i = 0; i < c->n_adapter; i++) {
 		lmi_free((void *)(uintptr_t)c->adapters[i].a);
 		lmi_free((void *)(uintptr_t)c->adapters[i].b);
+		lmi_free((void *)(uintptr_t)c->adapters[i].gain);
 	}
 	for (uint32_t i = 0; i < LMD_LEN(c->memory); i++) {
 		lmi_free(c->memory[i].k);
