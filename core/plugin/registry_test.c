@@ -413,8 +413,9 @@ START_TEST(libraries_are_loaded_meanwhile)
 	ck_assert_int_eq(pthread_create(&thread, NULL, load_libraries, &end), 0);
 	for (int i = 0; i < 100; i++) {
 		struct lmi_plugin_registry *r = open_careful();
+		struct lmd_error why = {0};
 
-		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		ck_assert_msg(version_now(r, "test-sample", &why) == 1, "%s", why.text);
 		lmi_plugin_registry_destroy(r);
 	}
 	atomic_store(&end, true);

@@ -681,7 +681,7 @@ static json_t *text_of(size_t n)
 static json_t *biases(size_t n)
 {
 	json_t *v = json_object();
-	char key[16];
+	char key[24];
 
 	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(key, sizeof(key), "%zu", i);
