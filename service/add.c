@@ -76,43 +76,36 @@ static enum lmd_status resolve(struct lmi_svc_import *w, char real[PATH_MAX])
 	return resolve_path(w, path, real);
 }
 
-/* Returns LMD_OK if the file is the tower of the model at `real`. */
-static enum lmd_status check_tower(struct lmi_svc_import *w, const char *real, const char *tower)
+/* Finds the vision tower that is copied with the model at `real`; "": none. The model does without a file that
+ * must not be read, or that only has the name of a tower. An error is one of the model. */
+static enum lmd_status find_tower(struct lmi_svc_import *w, const char *real, char tower[PATH_MAX])
 {
 	struct lmi_plugin_registry *plugins = w->request.svc->o.plugins;
-	struct lmi_model *model;
-	enum lmd_status st = lmi_model_open_any(&model, plugins, real, LMI_OPEN_HEADER_ONLY, &w->err);
-
-	if (st != LMD_OK)
-		return st;
-	st = lmi_engine_tower_check(tower, lmi_model_view(model), plugins, &w->err);
-	lmi_model_close(model);
-	return st;
-}
-
-/* Finds the vision tower that is copied with the model at `real`; "": none. The model does without a file that
- * must not be read, or that only has the name of a tower. */
-static void find_tower(struct lmi_svc_import *w, const char *real, char tower[PATH_MAX])
-{
 	const struct lmd_host *host = w->request.svc->o.host;
+	struct lmi_model *model;
 	char beside[PATH_MAX];
 	struct stat sb;
 	enum lmd_status st;
 
 	*tower = 0;
 	if (!lmi_tower_beside(beside, sizeof(beside), real))
-		return;
+		return LMD_OK;
+	st = lmi_model_open_any(&model, plugins, real, LMI_OPEN_HEADER_ONLY, &w->err);
+	if (st != LMD_OK)
+		return st;
 	st = resolve_path(w, beside, tower);
 	if (st == LMD_OK)
-		st = check_tower(w, real, tower);
+		st = lmi_engine_tower_check(tower, lmi_model_view(model), plugins, &w->err);
+	lmi_model_close(model);
 	if (st == LMD_OK) {
 		w->n_bytes += stat(tower, &sb) == 0 ? (uint64_t)sb.st_size : 0;
-		return;
+		return LMD_OK;
 	}
 	host->log(host->ctx, "service", LMD_LOG_WARN, "add %s: added without the vision tower beside it: %s",
 		  w->row.name, w->err.text);
 	w->err = (struct lmd_error){0};
 	*tower = 0;
+	return LMD_OK;
 }
 
 /* Only some models can be copied: a copy has no name of its own. */
@@ -179,7 +172,7 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 	if (st == LMD_OK && request(w)->copy)
 		st = check_copy(w);
 	if (st == LMD_OK && request(w)->copy)
-		find_tower(w, real, tower);
+		st = find_tower(w, real, tower);
 	if (st == LMD_OK)
 		st = read_files(w);
 	if (st == LMD_OK && *tower)

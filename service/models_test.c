@@ -271,19 +271,46 @@ START_TEST(unload_of_nothing)
 }
 END_TEST
 
+/* Returns the value of a metric of model tiny, which has one. */
+static double metric(const char *name)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
+	double value = 0;
+	uint32_t n = 0;
+
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	for (uint32_t i = 0; i < fx.a.r.u.stats.n_metrics; i++) {
+		const struct lmi_wire_metric *m = &fx.a.r.u.stats.metrics[i];
+
+		if (strlen(name) != m->name.len || memcmp(name, m->name.ptr, m->name.len) != 0)
+			continue;
+		value = m->value;
+		n++;
+	}
+	ck_assert_uint_eq(n, 1);
+	return value;
+}
+
 START_TEST(reload_has_two_generations)
 {
 	struct lmi_wire_id old, new;
 	struct lmi_wire_request q;
 	char text[512];
+	double weights, active;
 
 	fx_start(&fx);
 	fx_load(&fx);
+	weights = metric("llamad_model_weight_bytes");
+	ck_assert_double_gt(weights, 0);
 	old = fx_begin(&fx, &fx_user, "hello", 100);
 	fx_step(&fx, 3);
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_RELOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 2);
 	new = fx_begin(&fx, &fx_user, "hello", 5);
+	/* the metrics of both are one sum */
+	ck_assert_double_eq(metric("llamad_model_weight_bytes"), 2 * weights);
+	active = metric("llamad_model_sequences_active") + metric("llamad_model_sequences_waiting");
+	ck_assert_double_ge(active, 1);
 	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_eq(fx.a.r.u.ps.n_models, 2);
@@ -293,6 +320,7 @@ START_TEST(reload_has_two_generations)
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &old, text, sizeof(text)).u.done.n_out, 100);
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	ck_assert_double_eq(metric("llamad_model_weight_bytes"), weights);
 	fx_check_empty(&fx);
 }
 END_TEST

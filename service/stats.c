@@ -137,6 +137,25 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 	return LMD_LEN(m);
 }
 
+/* A model has two engines while the one before a reload drains: their metrics have the same labels, and are added to
+ * those of the first one. v has n metrics, and behind them the n_engine of one engine. Returns how many of these
+ * stay. */
+static uint32_t add_engine(struct lmi_wire_metric *v, uint32_t n, uint32_t n_engine)
+{
+	const struct lmi_wire_metric *from = v + n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmd_str *a = v[i].n_labels ? &v[i].labels->value : NULL, *b = &from->labels->value;
+
+		if (!a || a->len != b->len || memcmp(a->ptr, b->ptr, a->len) != 0)
+			continue;
+		for (uint32_t m = 0; m < n_engine; m++)
+			v[i + m].value += from[m].value;
+		return 0;
+	}
+	return n_engine;
+}
+
 enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
@@ -167,7 +186,8 @@ enum lmd_status lmi_svc_do_stats(struct lmi_svc_request *a, uint32_t *retry_ms,
 		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))
 			continue;
 		labels[k] = (struct lmi_wire_label){lmi_svc_str("model"), lmi_svc_str(name)};
-		n += list_engine(res, &labels[k++], v + n);
+		n += add_engine(v, n, list_engine(res, &labels[k], v + n));
+		k++;
 	}
 	lmi_wire_reply_init(&r, a->req);
 	r.u.stats.metrics = v;

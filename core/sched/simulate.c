@@ -15,7 +15,7 @@ struct sim {
 	uint32_t *n_token;    /* [n_request] */
 	uint64_t *last_ns;    /* [n_request] time of the last token, or of the arrival */
 	uint64_t now_ns;
-	uint32_t n_arrived, n_ended;
+	uint32_t n_arrived, n_ended, n_refused; /* refused: among those that have ended */
 	lmi_sched_sim_token_fn token;
 	void *arg;
 };
@@ -31,7 +31,7 @@ static enum lmd_status open_sim(struct sim *m, struct lmd_error *err)
 				.n_seq = o->n_seq,
 				.n_ctx = o->n_ctx,
 				.n_page = {o->n_page}};
-	struct lmi_sched_opts so = {.n_max = o->n_request,
+	struct lmi_sched_opts so = {.n_max = o->n_max && o->n_max < o->n_request ? o->n_max : o->n_request,
 				    .n_batch = o->n_batch,
 				    .n_out = o->n_batch,
 				    .target_ns = {o->target_ns[0], o->target_ns[1],
@@ -75,6 +75,12 @@ static enum lmd_status arrive(struct sim *m, struct lmd_error *err)
 		uint32_t seq;
 		enum lmd_status st = lmi_sched_submit(m->s, &o, &seq, err);
 
+		if (st == LMD_BUSY) {
+			m->n_arrived++;
+			m->n_ended++;
+			m->n_refused++;
+			continue;
+		}
 		if (st != LMD_OK) {
 			char which[32];
 
@@ -154,6 +160,7 @@ static enum lmd_status run(struct sim *m, struct lmi_sched_sim_totals *out, stru
 		m->now_ns = next_ns;
 	}
 	lmi_sched_stats(m->s, &out->stats);
+	out->n_refused = m->n_refused;
 	return LMD_OK;
 }
 
