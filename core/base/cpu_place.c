@@ -13,7 +13,7 @@
 /* Finds the processors on which the parts may run, whatever their node. */
 static enum lmd_status find_usable(struct lmi_cpu_set *out, const char *cpus, struct lmd_error *err)
 {
-	struct lmi_cpu_set allowed = lmi_cpu_set_allowed();
+	struct lmi_cpu_set allowed = lmi_cpu_set_unbound(); /* another team may bind the caller */
 	enum lmd_status st;
 
 	if (!lmi_cpu_set_count(&allowed))
@@ -86,12 +86,13 @@ enum lmd_status lmi_cpu_place(struct lmi_cpu_set **out, uint32_t *n_out,
 			      const struct lmi_cpu_place *p, uint32_t n, const char *root,
 			      struct lmd_error *err)
 {
-	struct lmi_cpu_set usable, node[MAX_NODE], *parts;
+	struct lmi_cpu_set usable = lmi_cpu_set_unbound(), node[MAX_NODE], *parts;
 	uint32_t n_node = 1;
 	enum lmd_status st;
 
 	*out = NULL;
-	*n_out = n ? n : lmi_cpu_count();
+	*n_out = n ? n : lmi_cpu_set_count(&usable);
+	*n_out = *n_out ? *n_out : lmi_cpu_count(); /* of a machine with too many for a set */
 	if ((!p->cpus || !*p->cpus) && !p->strict && !p->numa)
 		return LMD_OK;
 	st = find_usable(&usable, p->cpus, err);

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/printable.h"
 
@@ -145,23 +144,27 @@ struct lmi_cpu_set lmi_cpu_set_allowed(void)
 	return s;
 }
 
-bool lmi_cpu_set_bind(int32_t thread, const struct lmi_cpu_set *s)
+/* Of this thread: where it may run when it is not bound; no processors while it is not bound. */
+static _Thread_local struct lmi_cpu_set unbound;
+
+struct lmi_cpu_set lmi_cpu_set_unbound(void)
 {
+	return lmi_cpu_set_count(&unbound) ? unbound : lmi_cpu_set_allowed();
+}
+
+bool lmi_cpu_set_bind(const struct lmi_cpu_set *s)
+{
+	const struct lmi_cpu_set before = lmi_cpu_set_unbound();
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	for (uint32_t i = 0; i < LMI_CPU_SET_MAX; i++)
 		if (lmi_cpu_set_has(s, i))
 			CPU_SET(i, &set);
-	return !sched_setaffinity(thread, sizeof(set), &set);
-}
-
-void lmi_cpu_set_unbind(void)
-{
-	cpu_set_t set;
-
-	if (!sched_getaffinity(getpid(), sizeof(set), &set))
-		(void)sched_setaffinity(0, sizeof(set), &set); /* it stays where it is otherwise */
+	if (sched_setaffinity(0, sizeof(set), &set))
+		return false;
+	unbound = lmi_cpu_set_equal(s, &before) ? (struct lmi_cpu_set){{0}} : before;
+	return true;
 }
 
 struct lmi_cpu_set lmi_cpu_set_of_node(const char *root, uint32_t node)

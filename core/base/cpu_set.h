@@ -21,12 +21,12 @@ struct lmi_cpu_set {
 enum lmd_status lmi_cpu_set_parse(struct lmi_cpu_set *out, const char *text, struct lmd_error *err);
 /* Returns the processors that the calling thread may run on; an empty set if that is unknown. */
 struct lmi_cpu_set lmi_cpu_set_allowed(void);
-/* Binds the thread with this number (gettid; 0 = the calling one) to the set.  Returns false if the
- * system refuses. */
-bool lmi_cpu_set_bind(int32_t thread, const struct lmi_cpu_set *s);
-/* Lets the calling thread run wherever the first thread of the process may: a thread inherits the
- * binding of the one that creates it. */
-void lmi_cpu_set_unbind(void);
+/* Binds the calling thread to the set.  Returns false if the system refuses, as it does for an empty set. */
+bool lmi_cpu_set_bind(const struct lmi_cpu_set *s);
+/* Returns the processors that the calling thread may run on apart from what lmi_cpu_set_bind did to it; an
+ * empty set if that is unknown. A thread inherits the binding of the one that creates it, and does not
+ * know; the creator gives it this set. */
+struct lmi_cpu_set lmi_cpu_set_unbound(void);
 
 bool lmi_cpu_set_has(const struct lmi_cpu_set *s, uint32_t cpu);
 uint32_t lmi_cpu_set_count(const struct lmi_cpu_set *s);

@@ -153,6 +153,37 @@ START_TEST(a_list_of_processors)
 }
 END_TEST
 
+/* A thread that a team binds may create another team on any processor of its own. */
+START_TEST(a_bound_thread)
+{
+	const struct lmi_cpu_place anywhere = {.cpus = NULL}, strict = {.strict = true};
+	struct lmi_cpu_set *v = NULL, all = lmi_cpu_set_allowed(), one = {{0}}, now;
+	uint32_t n_cpu = lmi_cpu_set_count(&all), last = nth_cpu(n_cpu - 1), n = 0;
+	struct lmd_error err = {0};
+	char list[16];
+	struct lmi_cpu_place p = {.cpus = list};
+
+	(void)snprintf(list, sizeof(list), "%u", last);
+	one.word[nth_cpu(0) / 64] = 1ull << nth_cpu(0) % 64;
+	ck_assert(lmi_cpu_set_bind(&one));
+	now = lmi_cpu_set_allowed();
+	ck_assert(lmi_cpu_set_equal(&now, &one));
+	now = lmi_cpu_set_unbound();
+	ck_assert(lmi_cpu_set_equal(&now, &all));
+	ck_assert_int_eq(lmi_cpu_place(&v, &n, &anywhere, 0, NULL, &err), LMD_OK);
+	ck_assert_uint_eq(n, n_cpu);
+	ck_assert_int_eq(lmi_cpu_place(&v, &n, &strict, 0, NULL, &err), LMD_OK);
+	ck_assert_uint_eq(n, n_cpu);
+	lmi_free(v);
+	ck_assert_msg(lmi_cpu_place(&v, &n, &p, 0, NULL, &err) == LMD_OK, "%s", err.text);
+	ck_assert(lmi_cpu_set_has(&v[0], last));
+	lmi_free(v);
+	ck_assert(lmi_cpu_set_bind(&all));
+	now = lmi_cpu_set_unbound();
+	ck_assert(lmi_cpu_set_equal(&now, &all));
+}
+END_TEST
+
 /* With one node there is nothing to choose from, and that is said. */
 START_TEST(one_node_is_refused)
 {
@@ -217,6 +248,7 @@ int main(void)
 	tcase_add_test(t, texts);
 	tcase_add_test(t, anywhere_and_one_each);
 	tcase_add_test(t, a_list_of_processors);
+	tcase_add_test(t, a_bound_thread);
 	tcase_add_test(t, one_node_is_refused);
 	tcase_add_test(t, two_nodes);
 	suite_add_tcase(s, t);

@@ -62,6 +62,7 @@ struct lmd_team {
 	/* the thread that is bound as part 0, and where it could run before; 0: none is */
 	int32_t bound;
 	struct lmi_cpu_set before;
+	struct lmi_cpu_set unbound; /* where the creator may run when no team binds it */
 
 	struct gate few, rest; /* of parts below n_few, and of the others */
 	_Alignas(LINE) _Atomic uint32_t left;
@@ -135,8 +136,8 @@ static void *helper_main(void *arg)
 	struct lmd_team *t = h->team;
 
 	lmi_thread_begin("team", LMI_THREAD_PROMPT);
-	if (t->cpus)
-		(void)lmi_cpu_set_bind(0, &t->cpus[h->part]); /* a team that is not bound works */
+	/* a team that is not bound works */
+	(void)lmi_cpu_set_bind(t->cpus ? &t->cpus[h->part] : &t->unbound);
 	for (uint32_t job = 0;;) {
 		job = next_job(t, h->part < t->n_few ? &t->few : &t->rest, job);
 		if (t->stop)
@@ -161,8 +162,8 @@ static void bind_caller(struct lmd_team *t)
 
 	if (thread == t->bound)
 		return;
-	t->before = lmi_cpu_set_allowed();
-	t->bound = lmi_cpu_set_bind(0, &t->cpus[0]) ? thread : 0;
+	t->before = lmi_cpu_set_unbound();
+	t->bound = lmi_cpu_set_bind(&t->cpus[0]) ? thread : 0;
 }
 
 static void wait_for_parts(struct lmd_team *t)
@@ -276,7 +277,7 @@ static void release_caller(const struct lmd_team *t)
 		return;
 	now = lmi_cpu_set_allowed();
 	if (lmi_cpu_set_equal(&now, &t->cpus[0]))
-		(void)lmi_cpu_set_bind(0, &t->before);
+		(void)lmi_cpu_set_bind(&t->before);
 }
 
 void lmi_team_destroy(struct lmd_team *t)
@@ -297,11 +298,13 @@ void lmi_team_destroy(struct lmd_team *t)
 /* Returns the number of processors that the threads can run on. */
 static uint32_t n_processor(const struct lmi_team_opts *opts)
 {
-	struct lmi_cpu_set all = {{0}};
+	struct lmi_cpu_set all = opts->cpus ? (struct lmi_cpu_set){{0}} : lmi_cpu_set_unbound();
+	uint32_t n;
 
 	for (uint32_t i = 0; opts->cpus && i < opts->n; i++)
 		all = lmi_cpu_set_or(&all, &opts->cpus[i]);
-	return opts->cpus ? lmi_cpu_set_count(&all) : lmi_cpu_count();
+	n = lmi_cpu_set_count(&all);
+	return n ? n : lmi_cpu_count();
 }
 
 static enum lmd_status allocate(struct lmd_team *t, const struct lmi_team_opts *opts)
@@ -354,6 +357,7 @@ enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opt
 	t = lmi_alloc(1, sizeof(*t));
 	if (!t)
 		return lmd_fail(err, LMD_NOMEM, "threads: no memory for a team of %u", opts->n);
+	t->unbound = lmi_cpu_set_unbound();
 	t->n = t->n_now = opts->n;
 	t->n_few = opts->n_few ? opts->n_few : opts->n;
 	t->spin_ns = opts->spin_ns == UINT32_MAX ? LMI_TEAM_SPIN_DEFAULT : opts->spin_ns;

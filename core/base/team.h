@@ -83,6 +83,8 @@ struct lmi_team_threads {
  * errors of lmi_cpu_place; LMD_NOMEM. */
 enum lmd_status lmi_team_open(struct lmd_team **out, struct lmi_team_threads *t,
 			      struct lmd_error *err);
+/* Replaces the numbers alone, and creates nothing. Errors as above. */
+enum lmd_status lmi_team_resolve(struct lmi_team_threads *t, struct lmd_error *err);
 /* Chooses the threads of the next jobs, which compute a step of n_row rows. team: of lmi_team_open. */
 void lmi_team_choose(struct lmd_team *team, const struct lmi_team_threads *t, uint32_t n_row);
 

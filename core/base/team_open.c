@@ -11,21 +11,41 @@ static enum lmd_status check(const char *what, uint32_t n, struct lmd_error *err
 					    what, n, LMI_TEAM_MAX);
 }
 
+/* *cpus: as of lmi_cpu_place, for t->n parts. */
+static enum lmd_status resolve(struct lmi_team_threads *t, struct lmi_cpu_set **cpus,
+			       struct lmd_error *err)
+{
+	enum lmd_status st = check("threads", t->n, err);
+
+	if (st == LMD_OK)
+		st = check("threads_batch", t->n_many, err);
+	if (st == LMD_OK)
+		st = lmi_cpu_place(cpus, &t->n, &t->place, t->n, NULL, err);
+	if (st == LMD_OK && !t->n_many)
+		t->n_many = t->n;
+	return st;
+}
+
+enum lmd_status lmi_team_resolve(struct lmi_team_threads *t, struct lmd_error *err)
+{
+	struct lmi_cpu_set *cpus = NULL;
+	enum lmd_status st = resolve(t, &cpus, err);
+
+	lmi_free(cpus);
+	return st;
+}
+
 enum lmd_status lmi_team_open(struct lmd_team **out, struct lmi_team_threads *t,
 			      struct lmd_error *err)
 {
 	struct lmi_team_opts o = {.spin_ns = UINT32_MAX};
 	struct lmi_cpu_set *cpus;
-	enum lmd_status st = check("threads", t->n, err);
+	enum lmd_status st;
 
 	*out = NULL;
-	if (st == LMD_OK)
-		st = check("threads_batch", t->n_many, err);
-	if (st == LMD_OK)
-		st = lmi_cpu_place(&cpus, &t->n, &t->place, t->n, NULL, err);
+	st = resolve(t, &cpus, err);
 	if (st != LMD_OK)
 		return st;
-	t->n_many = t->n_many ? t->n_many : t->n;
 	o.n = t->n > t->n_many ? t->n : t->n_many;
 	o.n_few = t->n < t->n_many ? t->n : t->n_many;
 	if (o.n > t->n) {

@@ -209,6 +209,31 @@ START_TEST(bound_to_processors)
 }
 END_TEST
 
+/* Threads of a team without processors of its own run anywhere, even if a bound thread creates it. */
+START_TEST(created_by_a_bound_thread)
+{
+	const struct lmi_cpu_place place = {.strict = true};
+	const struct lmi_cpu_set all = lmi_cpu_set_allowed();
+	struct lmi_team_opts o = {.n = 1};
+	struct lmi_cpu_set seen[3], *cpus;
+	struct lmd_team *bound, *other;
+
+	ck_assert_int_eq(lmi_cpu_place(&cpus, &o.n, &place, 1, NULL, NULL), LMD_OK);
+	o.cpus = cpus;
+	ck_assert_int_eq(lmi_team_create(&bound, &o, NULL), LMD_OK);
+	lmi_team_run(bound, where, seen);
+	o = (struct lmi_team_opts){.n = 3};
+	ck_assert_int_eq(lmi_team_create(&other, &o, NULL), LMD_OK);
+	lmi_team_run(other, where, seen);
+	ck_assert(lmi_cpu_set_equal(&seen[0], &cpus[0]));
+	for (int i = 1; i < 3; i++)
+		ck_assert(lmi_cpu_set_equal(&seen[i], &all));
+	lmi_team_destroy(other);
+	lmi_team_destroy(bound);
+	lmi_free(cpus);
+}
+END_TEST
+
 START_TEST(no_memory)
 {
 	const struct lmi_cpu_set cpus[3] = {{{1}}, {{1}}, {{1}}};
@@ -242,6 +267,7 @@ int main(void)
 	tcase_add_test(t, unused_team);
 	tcase_add_test(t, bad_sizes);
 	tcase_add_loop_test(t, bound_to_processors, 0, 2);
+	tcase_add_test(t, created_by_a_bound_thread);
 	tcase_add_test(t, no_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

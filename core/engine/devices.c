@@ -144,7 +144,6 @@ static enum lmd_status open_team(struct lmi_engine_device_state *s,
 				 const struct lmi_engine_device_params *p, struct lmd_error *err)
 {
 	const char *cpus = p->threads.place.cpus;
-	enum lmd_status st;
 
 	s->open.threads = p->threads;
 	s->own_n_thread = !p->threads.n;
@@ -152,12 +151,8 @@ static enum lmd_status open_team(struct lmi_engine_device_state *s,
 	if (cpus && !s->cpus)
 		return lmd_fail(err, LMD_NOMEM, "cpus: no memory");
 	s->open.threads.place.cpus = s->cpus;
-	st = lmi_team_open(&s->open.team, &s->open.threads, err);
-	if (st == LMD_OK && s->open.isolated) {
-		lmi_team_destroy(s->open.team);
-		s->open.team = NULL;
-	}
-	return st;
+	return s->open.isolated ? lmi_team_resolve(&s->open.threads, err)
+				: lmi_team_open(&s->open.team, &s->open.threads, err);
 }
 
 void lmi_engine_device_choose_threads(struct lmi_engine_open_device *d, uint32_t n_row)
@@ -338,18 +333,20 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 	return LMD_OK;
 }
 
-static bool same_threads(const struct lmi_engine_devices *set,
-			 const struct lmi_engine_device_state *s, const struct lmi_team_threads *asked)
+/* Would opening the device with these threads give those that it has? If it was opened with as many as there
+ * are processors, it has as many, whatever their number is by now. */
+static bool same_threads(const struct lmi_engine_device_state *s, const struct lmi_team_threads *asked)
 {
 	const struct lmi_team_threads *open = &s->open.threads;
-	const char *a = open->place.cpus, *b = asked->place.cpus;
-	uint32_t n = asked->n	      ? asked->n
-		     : s->own_n_thread ? open->n
-				      : set->host->cpu(set->host->ctx)->n_core;
+	const char *a = open->place.cpus ? open->place.cpus : "",
+		   *b = asked->place.cpus ? asked->place.cpus : "";
+	struct lmi_team_threads t = *asked;
 
-	return (a && b ? !strcmp(a, b) : a == b) && open->place.strict == asked->place.strict &&
-	       open->place.numa == asked->place.numa && open->n == n &&
-	       open->n_many == (asked->n_many ? asked->n_many : n);
+	if (strcmp(a, b) != 0 || open->place.strict != t.place.strict || open->place.numa != t.place.numa)
+		return false;
+	if (!t.n && s->own_n_thread)
+		t.n = open->n;
+	return lmi_team_resolve(&t, NULL) == LMD_OK && open->n == t.n && open->n_many == t.n_many;
 }
 
 /* Returns a state that another model can use as well, or NULL. */
@@ -360,9 +357,11 @@ static struct lmi_engine_device_state *find_shared(struct lmi_engine_devices *se
 	char name[LMI_ENGINE_DEVICE_NAME + 8];
 
 	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
-	for (struct lmi_engine_device_state *s = set->states; s && !p->alone && !p->isolate; s = s->next)
+	if (p->alone || p->isolate)
+		return NULL;
+	for (struct lmi_engine_device_state *s = set->states; s; s = s->next)
 		if (!s->alone && !lmi_engine_device_state_is_lost(s) && s->open.backend == f &&
-		    !strcmp(s->open.device->name, name) && same_threads(set, s, &p->threads) &&
+		    !strcmp(s->open.device->name, name) && same_threads(s, &p->threads) &&
 		    s->activations == p->activations && s->attention == p->attention &&
 		    s->deterministic == p->deterministic)
 			return s;

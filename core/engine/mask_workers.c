@@ -76,7 +76,7 @@ static void *work(void *arg)
 	struct lmi_engine_mask_workers *w = arg;
 
 	lmi_thread_begin("mask", LMI_THREAD_ORDINARY);
-	lmi_cpu_set_unbind(); /* the engine's thread may have one processor */
+	(void)lmi_cpu_set_bind(&w->cpus); /* the engine's thread may have one processor */
 	(void)pthread_mutex_lock(&w->lock);
 	while (!w->stops) {
 		if (w->queued)
@@ -98,6 +98,7 @@ static void start_threads(struct lmi_engine_mask_workers *w)
 	(void)sigdelset(&all, SIGSEGV);
 	(void)sigdelset(&all, SIGFPE);
 	(void)sigdelset(&all, SIGILL);
+	w->cpus = lmi_cpu_set_unbound();
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 	while (w->n_thread < w->n_max &&
 	       !pthread_create(&w->thread[w->n_thread], NULL, work, w))

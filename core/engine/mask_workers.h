@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/cpu_set.h"
+
 #define LMI_ENGINE_MASK_WORKERS_MAX 8
 
 enum lmi_engine_mask_job_state {
@@ -40,6 +42,7 @@ struct lmi_engine_mask_workers {
 	struct lmi_engine_mask_job *queued, *done;
 	pthread_t thread[LMI_ENGINE_MASK_WORKERS_MAX];
 	uint32_t n_max, n_thread;
+	struct lmi_cpu_set cpus; /* where the threads run */
 	uint32_t n_pending; /* submitted and not collected; engine's thread */
 	bool stops;
 	void (*wake)(void *arg); /* called by a worker after each job */
