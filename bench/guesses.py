@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""guesses.py BUILD MODEL.gguf [ROUNDS [PROMPTS]]: what guesses by look-up are worth, and whether answers stay the same.
+"""guesses.py [--base] BUILD MODEL.gguf [ROUNDS [PROMPTS]]: what guesses by look-up are worth, and whether answers stay the
+same.
 
 A private daemon with one thread generates greedy answers with guesses and without, in turns: edits of pieces of code,
 JSON by a schema, and prose. The prompts of edits are those to which a model as small as SmolLM2-135M answers with the
-code, more or less edited; it answers the request "in prose" without any code. Prints the tokens and the steps that
+code, more or less edited; it answers the request "in prose" without any code. With --base, for a model that was not trained
+to follow requests, prompts are continued without a template, and an edit comes after an example of one. Prints the tokens and the steps that
 computed them, which are exact, and the processor time per token of the daemon, so that other load of the machine matters
 little: the medians of ROUNDS rounds, and their ratio. Then PROMPTS different prompts are answered both ways. Exits with 1
 if any two answers differ."""
@@ -15,8 +17,10 @@ import sys
 
 from private_daemon import PrivateDaemon, processor_time
 
-build, model = sys.argv[1:3]
-rounds, prompts = (int(v) for v in (sys.argv[3:] + ["5", "200"][len(sys.argv) - 3:]))
+base = "--base" in sys.argv
+words_given = [w for w in sys.argv[1:] if w != "--base"]
+build, model = words_given[:2]
+rounds, prompts = (int(v) for v in (words_given[2:] + ["5", "200"][len(words_given) - 2:]))
 daemon = PrivateDaemon(build, conf="[engine]\nthreads = 1\nctx = 2048\n")
 
 CODE = """def average(values):
@@ -92,6 +96,21 @@ def edit(request, code, shown="{}"):
     return ["-p", request + "\n\n" + shown.format(code), "--prediction", code, "-n", "260"]
 
 
+EXAMPLE = """def total(values):
+    sum = 0
+    for v in values:
+        sum = sum + v
+    return sum
+"""
+EDITED = EXAMPLE.replace(" v ", " number ").replace("+ v", "+ number")
+
+
+def completed(what, code):
+    ask = "# {}\n\nBefore:\n```\n{}```\n\nAfter:\n```\n"
+    return ["--raw", "-p", ask.format("Rename v to number.", EXAMPLE) + EDITED + "```\n\n" + ask.format(what, code),
+            "--prediction", code, "-n", "260", "--stop", "```"]
+
+
 SCHEMA = {"type": "array", "minItems": 6, "maxItems": 6, "items": {
     "type": "object", "additionalProperties": False,
     "required": ["name", "country", "population", "is_capital"],
@@ -109,6 +128,17 @@ TASKS = {
     "JSON by a schema": ["-p", "List six large cities of Europe.", "-n", "300", "-j", json.dumps(SCHEMA)],
     "prose": ["-p", "Tell me how rivers shape the land.", "-n", "220"],
 }
+if base:
+    TASKS = {
+        "edit: docstrings": completed("Add a docstring to each function.", CODE),
+        "edit: a name in C": completed("Rename value to number.", LIST),
+        "edit: quotes in JavaScript": completed("Use single quotes in place of double quotes.", SHAPES),
+        "edit: a name in JavaScript": completed("Rename sum to result.", SHAPES),
+        "edit: a name in Python": completed("Rename count to total.", CODE),
+        "code, without a prediction": ["--raw", "-p", CODE + "\n\n# The same code again:\n\ndef average", "-n", "220"],
+        "JSON by a schema": ["--raw", *TASKS["JSON by a schema"]],
+        "prose": ["--raw", "-p", "Rivers shape the land in many ways. In the mountains, ", "-n", "220"],
+    }
 SUBJECTS = ["a river", "a clock", "the moon", "bread", "an old ship", "the wind", "a bridge", "a library", "salt",
             "a garden"]
 FORMS = ["Describe {} in one sentence.", "Write a short poem about {}.", "List three facts about {}.",
@@ -154,7 +184,7 @@ def compare():
     differ = 0
     for i in range(prompts):
         prompt = FORMS[i // len(SUBJECTS) % len(FORMS)].format(SUBJECTS[i % len(SUBJECTS)])
-        words = ["-p", prompt, "-n", "40"]
+        words = [*(["--raw"] if base else []), "-p", prompt, "-n", "40"]
         a, b = answer(words, True), answer(words, False)
         if a[0] != b[0]:
             differ += 1

@@ -85,6 +85,9 @@ START_TEST(secrets_are_not_shown)
 	reply = (struct lmi_hub_reply){.code = 500};
 	ck_assert_int_eq(lmi_hub_code_error(&q, &reply, &err), LMD_IO);
 	ck_assert_msg(!strstr(err.text, "secret"), "%s", err.text);
+	reply = (struct lmi_hub_reply){.code = 404};
+	ck_assert_int_eq(lmi_hub_code_error(&q, &reply, &err), LMD_NOTFOUND);
+	ck_assert_str_eq(err.text, "https://h/m.gguf: does not exist (404); check the name, and the tag or revision");
 }
 END_TEST
 

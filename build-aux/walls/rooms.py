@@ -93,10 +93,13 @@ class Tree:
         return height
 
     def _all_files(self):
-        git = subprocess.run(["git", "-C", self.top, "ls-files", "-co", "--exclude-standard"],
-                             capture_output=True, text=True)
-        if git.returncode == 0 and git.stdout:
-            names = [f for f in git.stdout.split("\n")[:-1]
+        try:
+            git = subprocess.run(["git", "-C", self.top, "ls-files", "-co", "--exclude-standard"],
+                                 capture_output=True, text=True).stdout
+        except FileNotFoundError:  # git is not installed
+            git = ""
+        if git:
+            names = [f for f in git.split("\n")[:-1]
                      if os.path.exists(os.path.join(self.top, f))]
         else:
             names = []

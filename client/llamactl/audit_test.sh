@@ -62,6 +62,10 @@ prints 'none changed' audit verify --state-dir "$dir/state"
 sed 's/laptop/desktop/' "$dir/state/audit.log" >"$dir/changed"
 cat "$dir/changed" >"$dir/state/audit.log"
 refused 1 'was changed' audit verify --state-dir "$dir/state"
+call audit tail --state-dir "$dir/state"
+holds "audit tail of a changed log fails" [ $got -eq 1 ]
+holds "it says why" grep -q 'was changed' "$dir/err"
+holds "it prints the records before the change" grep -q daemon_start "$dir/out"
 
 # with a key, which the daemon makes, nobody else can make the log
 rm -r "$dir/state"

@@ -42,8 +42,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-    def text(self, code, text):
+    def text(self, code, text, **headers):
         self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text.encode())
@@ -83,7 +85,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             state.lock.notify_all()
             if state.gate and len(state.bodies) > 1:  # the first one is the warm-up
                 state.lock.wait_for(lambda: state.most >= state.gate, WAIT_S)
-        if isinstance(state.mode, int):
+        if state.mode == "busy" and len(state.bodies) > 1:
+            self.text(429, "later", Retry_After="2") if len(state.bodies) % 2 else self.text(503, "not now")
+        elif isinstance(state.mode, int):
             self.text(state.mode, "it is\ntoo late")
         else:
             self.stream(body)
@@ -179,6 +183,19 @@ def the_goals():
     check("goals: in the report", "Within the goal: " in run.stdout and "(100.0 %)" in run.stdout, run.stdout)
 
 
+def the_refusals():
+    run = bench("-r", "4", "--clients", "1", "--json", mode="busy")
+    r = json.loads(run.stdout)
+    check("refusals have failed", run.returncode == 1 and r["failed"] == 4, (run.returncode, r))
+    check("refusals are counted", (r["refused"], r["refused_with_retry_after"]) == (4, 2), r)
+    check("refusals take time", r["refusal_ms"]["n"] == 4 and r["refusal_ms"]["max"] > 0, r)
+    run = bench("-r", "4", "--clients", "1", mode="busy")
+    check("refusals are in the report", "Refused as too many (429 or 503): 4 of those that failed, 2 with" in run.stdout,
+          run.stdout)
+    r = json.loads(bench("-r", "2", "--json", mode="cut").stdout or "{}")
+    check("other failures are none", r.get("refused", 0) == 0, r)
+
+
 def the_failures():
     bad(1, "did not answer the first request: it is\\x0atoo late", mode=500)
     bad(1, "refuses the key (401)", mode=401)
@@ -204,5 +221,6 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 the_requests()
 the_loops()
 the_goals()
+the_refusals()
 the_failures()
 finish("bench serve against a server of its own")

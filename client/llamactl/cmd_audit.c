@@ -130,6 +130,7 @@ static enum lmd_status export_log(struct lmi_ctl *ctl, struct lmd_error *err)
 /* The latest records, in a ring. */
 struct tail {
 	uint32_t n_max, n;
+	bool no_memory;
 	struct line {
 		char *text;
 		size_t n;
@@ -143,7 +144,9 @@ static void on_tail(void *arg, const char *line, size_t n)
 
 	lmi_free(to->text);
 	to->text = lmi_strndup(line, n);
-	to->n = to->text ? n : 0;
+	to->n = n;
+	if (!to->text)
+		t->no_memory = true;
 }
 
 static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -162,11 +165,15 @@ static enum lmd_status tail(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u records", t.n_max);
 	list = json_array();
 	st = print_log(&ctl->args, on_tail, &t, err);
+	if (st == LMD_OK && t.no_memory)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the last %u records", t.n_max);
 	for (uint32_t i = t.n < t.n_max ? 0 : t.n - t.n_max; i < t.n; i++)
-		put_line(list, t.v[i % t.n_max].text ? t.v[i % t.n_max].text : "", t.v[i % t.n_max].n);
+		if (t.v[i % t.n_max].text)
+			put_line(list, t.v[i % t.n_max].text, t.v[i % t.n_max].n);
+	/* of a damaged log the records before the damage, with the error */
 	if (lmi_arg_flag(&ctl->args, "json"))
 		lmi_ctl_remote_print(list);
-	else if (st == LMD_OK)
+	else if (st == LMD_OK || json_array_size(list))
 		lmi_ctl_remote_table(list, cols, LMD_LEN(cols));
 	json_decref(list);
 	for (uint32_t i = 0; i < t.n_max; i++)

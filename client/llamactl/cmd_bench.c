@@ -60,6 +60,12 @@ static void test_name(char *buf, size_t n, const struct lmi_ctl_bench_work *w)
 	(void)snprintf(buf, n, "%s%u%s%s", w->prompt ? "pp" : "tg", w->n, seqs, depth);
 }
 
+/* The times of a plan that no longer exists count neither before nor after. */
+static uint64_t time_since(uint64_t before, uint64_t after)
+{
+	return after > before ? after - before : 0;
+}
+
 static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_work *w, uint32_t n_run,
 			       bool phases, struct result *out, struct lmd_error *err)
 {
@@ -80,7 +86,7 @@ static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_
 	if (st == LMD_OK && phases) {
 		lmi_engine_times(e, &out->times);
 		for (uint32_t i = 0; i <= LMD_N_OP; i++)
-			out->times.op[i].ns -= before.op[i].ns;
+			out->times.op[i].ns = time_since(before.op[i].ns, out->times.op[i].ns);
 	}
 	if (st == LMD_OK) {
 		qsort(rate + 1, n_run, sizeof(*rate), by_size);

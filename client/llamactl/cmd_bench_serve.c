@@ -69,6 +69,10 @@ static void print_report(const struct measurement *m)
 	printf(" tokens to generate\n\n");
 	printf("Requests: %" PRIu64 " answered, %" PRIu64 " failed; %.2f s, %.2f per second\n",
 	       r->n_answered, r->n_failed, s, (double)r->n_answered / s);
+	if (r->n_refused)
+		printf("Refused as too many (429 or 503): %" PRIu64 " of those that failed, %" PRIu64
+		       " with a time after which to try again\n",
+		       r->n_refused, r->n_retry);
 	if (r->n_uncounted)
 		printf("Tokens: the server did not count those of %" PRIu64 " answers\n", r->n_uncounted);
 	else if (r->n_answered)
@@ -85,6 +89,8 @@ static void print_report(const struct measurement *m)
 	put_latencies("first token", &r->first);
 	put_latencies("between tokens", &r->between);
 	put_latencies("whole request", &r->whole);
+	if (r->n_refused)
+		put_latencies("refusal", &r->refused);
 }
 
 static void json_latencies(struct lmi_ctl_json *j, const char *name, const struct lmi_ctl_latencies *l)
@@ -116,6 +122,8 @@ static void print_json(const struct measurement *m)
 		lmi_ctl_json_f64(&j, "rate", m->requests.rate);
 	lmi_ctl_json_uint(&j, "answered", r->n_answered);
 	lmi_ctl_json_uint(&j, "failed", r->n_failed);
+	lmi_ctl_json_uint(&j, "refused", r->n_refused);
+	lmi_ctl_json_uint(&j, "refused_with_retry_after", r->n_retry);
 	lmi_ctl_json_f64(&j, "seconds", seconds(m));
 	lmi_ctl_json_f64(&j, "requests_per_s", (double)r->n_answered / seconds(m));
 	lmi_ctl_json_uint(&j, "prompt_tokens", r->n_prompt);
@@ -129,6 +137,7 @@ static void print_json(const struct measurement *m)
 	json_latencies(&j, "first_token_ms", &r->first);
 	json_latencies(&j, "between_tokens_ms", &r->between);
 	json_latencies(&j, "whole_request_ms", &r->whole);
+	json_latencies(&j, "refusal_ms", &r->refused);
 	lmi_ctl_json_end(&j);
 	lmi_ctl_json_fini(&j);
 }
@@ -347,7 +356,9 @@ const struct lmi_cli_cmd lmi_ctl_cmd_bench_serve = {
 	       "many it answers per second and how long they take: until the first token, from one "
 	       "token to the next, and as a whole. MODEL is the model's name on that server.\n\n"
 	       "Percentiles are exact to 1 %. Numbers of tokens are those that the server reports. "
-	       "--socket is not used. The exit status is 1 if a request failed.",
+	       "--socket is not used. The exit status is 1 if a request failed. Requests that the "
+	       "server refuses because it has too many (429 or 503) have failed, and are counted apart "
+	       "as well.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = bench_serve,

@@ -188,6 +188,18 @@ static void count_failure(struct slot *s, const char *reason, size_t n)
 		(void)lmi_printable(out->error, sizeof(out->error), reason, n);
 }
 
+static void count_refusal(struct slot *s)
+{
+	struct lmi_ctl_load_result *out = s->run->out;
+	curl_off_t us = 0, retry_s = 0;
+
+	(void)curl_easy_getinfo(s->curl, CURLINFO_TOTAL_TIME_T, &us);
+	(void)curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &retry_s);
+	out->n_refused++;
+	out->n_retry += retry_s > 0;
+	lmi_ctl_latencies_add(&out->refused, (uint64_t)us * 1000);
+}
+
 static enum lmd_status on_end(void *transfer, CURLcode code, struct lmd_error *err)
 {
 	struct slot *s = transfer;
@@ -204,6 +216,8 @@ static enum lmd_status on_end(void *transfer, CURLcode code, struct lmd_error *e
 		return lmd_fail(err, LMD_IO, "%s: %.200s", r->l->target->base, reason);
 	if (code == CURLE_OK && status == 401)
 		return lmd_fail(err, LMD_DENIED, "the server refuses the key (401)");
+	if (code == CURLE_OK && (status == 429 || status == 503))
+		count_refusal(s);
 	if (s->too_long)
 		count_failure(s, "a line of the stream exceeds 1 MiB", 34);
 	else if (code != CURLE_OK)

@@ -152,3 +152,22 @@ enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_er
 	st = d->ops->event_record(d->state, d->queue, d->event, err);
 	return st == LMD_OK ? d->ops->event_wait(d->state, d->event, UINT64_MAX, err) : st;
 }
+
+enum lmd_status lmi_inst_finish_queues(struct lmi_inst *inst, uint32_t devices, enum lmd_status st,
+				       struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		struct lmd_error later = {0};
+		enum lmd_status done;
+
+		if (!(devices >> i & 1))
+			continue;
+		done = lmi_inst_check(inst, d, lmi_engine_queue_finish(d, &later), &later);
+		if (st == LMD_OK && done != LMD_OK) {
+			st = done;
+			*err = later;
+		}
+	}
+	return st;
+}

@@ -323,8 +323,8 @@ END_TEST
 #define N_GUESS 4
 
 /* Computes the prompts of n sequences, `chunk` rows of each at a time, feeds their drafters, and
- * lets these guess. */
-static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS + 1], uint32_t n,
+ * lets these guess the tokens behind the prompts. */
+static void guess_after(struct lmi_inst *inst, lmd_token (*prompts)[N_ROWS + 1 + N_GUESS], uint32_t n,
 			uint32_t chunk, uint32_t n_guess, lmd_token (*out)[N_GUESS])
 {
 	struct lmi_engine_draft_opts o = {.cap = 100, .nextn = inst->nextn};
@@ -342,7 +342,7 @@ static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS
 							 .tokens = prompts[i],
 							 .n_tokens = N_ROWS + 1,
 							 .most = N_GUESS,
-							 .out = out[i],
+							 .out = prompts[i] + N_ROWS + 1,
 							 .kv_seq = rows[i].kv_seq};
 	}
 	for (uint32_t at = 0; at < N_ROWS; at += chunk) {
@@ -362,6 +362,7 @@ static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS
 	lmi_engine_nextn_guess(inst->nextn, 0, want, n);
 	for (uint32_t i = 0; i < n; i++) {
 		ck_assert_uint_eq(want[i].n, n_guess);
+		memcpy(out[i], want[i].out, n_guess * sizeof(*out[i]));
 		lmi_engine_drafter_nextn.destroy(drafter[i]);
 		lmi_kv_close(inst->kv, rows[i].kv_seq);
 	}
@@ -371,7 +372,7 @@ static void guess_after(struct lmi_inst *inst, const lmd_token (*prompts)[N_ROWS
  * guesses */
 START_TEST(guesses_depend_on_the_sequence_alone)
 {
-	static lmd_token prompts[N_FED][N_ROWS + 1];
+	static lmd_token prompts[N_FED][N_ROWS + 1 + N_GUESS];
 	struct lmi_engine_opts o = nextn_opts(N_FED, (enum draft)_i);
 	lmd_token want[N_FED][N_GUESS] = {0}, have[N_FED][N_GUESS] = {0};
 	const uint32_t n_guess = _i == BLOCK ? 3 : N_GUESS;

@@ -46,21 +46,24 @@ uint32_t lmi_engine_tree_choose(struct lmi_engine_tree *t, const struct lmi_engi
 				uint32_t most, double cost_ns, double host_ns,
 				const struct lmi_engine_step_times *times, double *gain)
 {
-	double now = times->ns(times->arg, times->n_row), sum = 0;
+	double now = times->now_ns, sum = 0, moved = 0;
 	struct lmi_engine_tree s;
 	uint32_t n = 0;
 
 	lmi_engine_tree_clear_shape(t);
 	s = *t;
 	*gain = cost_ns > 0 ? GAIN_LEAST_COSTLY : GAIN_LEAST;
+	if (!(now > 0) && times->ns(times->arg, times->n_row) > 0)
+		return 0; /* this step is measured, which the others are compared with */
 	for (uint32_t i = 1; i <= most; i++) {
+		uint32_t n_chain = s.n_chain;
 		double more, ns = times->ns(times->arg, times->n_row + i), right = add_guess(&s, c);
 
 		if (!(right > 0))
 			break;
 		sum += right;
-		ns = (ns > 0 ? ns : now) + s.n_chain * cost_ns + host_ns;
-		/* unknown times are measured by trying */
+		moved += s.n_chain == n_chain ? right : 0;
+		ns += s.n_chain * cost_ns + host_ns + moved * times->move_ns;
 		more = (times->n_row + sum) / times->n_row * (now > 0 && ns > now ? now / ns : 1);
 		if (more > *gain) {
 			*gain = more;

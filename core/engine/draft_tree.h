@@ -21,6 +21,7 @@
 struct lmi_engine_rows;
 struct lmi_engine_step_times;
 struct lmi_inst;
+struct lmd_plan;
 
 /* Guesses beside one of the chain. */
 #define LMI_ENGINE_TREE_OTHERS 2u
@@ -47,8 +48,8 @@ struct lmi_engine_tree_chances {
 
 /* Chooses how many tokens to guess, at most `most`, and which: those that make a step fastest for the tokens
  * that are expected of it, with host_ns added to its time and cost_ns for each token of the chain. No choice is
- * better, as long as no token beside the chain is more probable than the chain's. Fills in n_chain and n_other.
- * Returns the number of guesses; 0: none of them is worth its time. *gain: by which factor the step becomes faster;
+ * better, as long as no token beside the chain is more probable than the chain's and moving a row takes no time.
+ * Chooses none if other steps were measured, but none without guesses. Fills in n_chain and n_other. Returns the number of guesses; 0: none of them is worth its time. *gain: by which factor the step becomes faster;
  * without guesses, the factor that they would have to exceed. */
 uint32_t lmi_engine_tree_choose(struct lmi_engine_tree *t, const struct lmi_engine_tree_chances *c,
 				uint32_t most, double cost_ns, double host_ns,
@@ -78,13 +79,18 @@ uint64_t lmi_engine_tree_sees(const struct lmi_engine_tree *t, uint32_t row);
 
 /* ---- draft_tree_rows.c ---- */
 
+/* LMD_UNSUPPORTED: the rows of steps with this plan, the one that most requests use, cannot be masked; the message
+ * says why. */
+enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct lmd_plan *p,
+				      struct lmd_error *err);
+
 /* Prepares the plan that masks rows, for an instance whose drafters may guess with branches. Without one, because
  * the architecture's plan does not fit or there is no memory, guesses have no branches. No step may be running. */
 void lmi_engine_tree_open(struct lmi_inst *inst);
 /* Can steps of a plan mask rows? */
 bool lmi_engine_tree_serves(const struct lmi_inst *inst, uint32_t exec);
 /* Moves the keys and values of row `from` of a sequence, which a step has computed, to row `to`, in all
- * groups. Waits for the devices. */
+ * groups. Waits until the devices that have them have read them. */
 enum lmd_status lmi_engine_tree_move(struct lmi_inst *inst, uint32_t kv_seq, uint32_t from, uint32_t to,
 				     struct lmd_error *err);
 

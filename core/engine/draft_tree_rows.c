@@ -31,21 +31,24 @@ static enum lmd_status check_plan(const struct lmd_plan *p, struct lmd_error *er
 	return what ? lmd_fail(err, LMD_UNSUPPORTED, "%s", what) : LMD_OK;
 }
 
+enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct lmd_plan *p, struct lmd_error *err)
+{
+	return inst->device_params.deterministic == LMD_DETERMINISTIC_OFF
+		       ? check_plan(p, err)
+		       : lmd_fail(err, LMD_UNSUPPORTED,
+				  "the last bits of their rows may depend on the other branches, which "
+				  "deterministic does not allow");
+}
+
 void lmi_engine_tree_open(struct lmi_inst *inst)
 {
 	struct lmd_plan_key key = lmi_inst_main_key(inst);
 	struct lmd_error why = {0};
 	uint32_t main, tree;
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st = lmi_inst_exec(inst, &key, &main, &why);
 
-	if (inst->device_params.deterministic != LMD_DETERMINISTIC_OFF)
-		st = lmd_fail(&why, LMD_UNSUPPORTED,
-			      "the last bits of their rows may depend on the other branches, which "
-			      "deterministic does not allow");
 	if (st == LMD_OK)
-		st = lmi_inst_exec(inst, &key, &main, &why);
-	if (st == LMD_OK)
-		st = check_plan(inst->execs[main]->view, &why);
+		st = lmi_engine_tree_check(inst, inst->execs[main]->view, &why);
 	if (st == LMD_OK) {
 		struct lmi_kv_part row = {.n_row = 1};
 		uint64_t bytes = 0;
@@ -76,29 +79,16 @@ bool lmi_engine_tree_serves(const struct lmi_inst *inst, uint32_t exec)
 
 /* ---- moving ---- */
 
-static enum lmd_status finish(struct lmi_inst *inst, enum lmd_status st, struct lmd_error *err)
-{
-	for (uint32_t i = 0; i < inst->n_device; i++) { /* also those before one that failed */
-		struct lmi_inst_device *d = &inst->devices[i];
-		struct lmd_error later = {0};
-		enum lmd_status done = lmi_inst_check(inst, d, lmi_engine_queue_finish(d, &later), &later);
-
-		if (st == LMD_OK && done != LMD_OK) {
-			st = done;
-			*err = later;
-		}
-	}
-	return st;
-}
-
-/* Copies a row of all groups to inst->tree_row, or back. */
-static enum lmd_status copy(struct lmi_inst *inst, uint32_t kv_seq, uint32_t row, bool in,
+/* Submits the copies of a row of all groups to inst->tree_row, or back. Returns in *devices, bit i for device i, on
+ * which there are any. */
+static enum lmd_status copy(struct lmi_inst *inst, uint32_t kv_seq, uint32_t row, bool in, uint32_t *devices,
 			    struct lmd_error *err)
 {
 	struct lmi_kv_part part = {.n_row = 1};
 	uint8_t *at = inst->tree_row;
 	enum lmd_status st = LMD_OK;
 
+	*devices = 0;
 	for (; part.group < inst->desc.n_group; part.group++) {
 		int32_t place = lmi_kv_row(inst->kv, part.group, kv_seq, row);
 
@@ -116,22 +106,27 @@ static enum lmd_status copy(struct lmi_inst *inst, uint32_t kv_seq, uint32_t row
 			if (!bytes)
 				continue;
 			at += bytes;
+			*devices |= 1u << i;
 			st = d->ops->pool_op(d->state, d->queue, d->pools[part.group], &op, 1, NULL, err);
 			st = lmi_inst_check(inst, d, st, err);
 		}
 	}
-	return finish(inst, st, err);
+	return st;
 }
 
+/* The way back is not waited for: what comes after it on the queue comes after it in time, the copies of the next row
+ * to the same memory too, and the wait for that reports its errors. */
 enum lmd_status lmi_engine_tree_move(struct lmi_inst *inst, uint32_t kv_seq, uint32_t from, uint32_t to,
 				     struct lmd_error *err)
 {
+	uint32_t devices;
 	enum lmd_status st;
 
 	lmi_inst_hold(inst);
-	st = copy(inst, kv_seq, from, false, err);
+	st = copy(inst, kv_seq, from, false, &devices, err);
+	st = lmi_inst_finish_queues(inst, devices, st, err);
 	if (st == LMD_OK)
-		st = copy(inst, kv_seq, to, true, err);
+		st = copy(inst, kv_seq, to, true, &devices, err);
 	lmi_inst_let_go(inst);
 	return st;
 }

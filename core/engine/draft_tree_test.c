@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine_impl.h"
 #include "core/engine/picture.h"
 #include "core/engine/speculate.h"
 #include "core/engine/step.h"
@@ -207,7 +208,8 @@ START_TEST(no_shape_is_better)
 
 	for (int round = 0; round < 3000; round++) {
 		double row = below(&rnd, 40) / 2.0, gain, best = 1.05;
-		const struct lmi_engine_step_times times = {.n_row = 1, .ns = step_price, .arg = &row};
+		const struct lmi_engine_step_times times = {
+			.n_row = 1, .now_ns = step_price(&row, 1), .ns = step_price, .arg = &row};
 		struct lmi_engine_tree_chances c = {.chain = (1 + below(&rnd, 99)) / 100.0,
 						    .n_chain = 1 + below(&rnd, 5)};
 		uint32_t most = c.n_chain + below(&rnd, 4), n, sum;
@@ -249,6 +251,31 @@ START_TEST(no_shape_is_better)
 	}
 	printf("%u tokens with others beside them, nothing guessed %u times\n", n_branched, n_off);
 	ck_assert(n_branched > 500 && n_off > 100);
+}
+END_TEST
+
+/* What was never measured is not free, and neither is moving a row. */
+START_TEST(a_shape_has_its_price)
+{
+	double row = 0, gain;
+	struct lmi_engine_step_times times = {.n_row = 1, .ns = step_price, .arg = &row};
+	const struct lmi_engine_tree_chances c = {
+		.chain = 0.5, .other = {0.9, 0}, .n_chain = 1, .n_beside = 1, .n_others = 1};
+	struct lmi_engine_tree t;
+
+	lmi_engine_tree_clear(&t);
+	/* other steps were measured, but none without guesses */
+	ck_assert_uint_eq(lmi_engine_tree_choose(&t, &c, 2, 0, 0, &times, &gain), 0);
+	times.now_ns = step_price(&row, 1);
+	ck_assert_uint_eq(lmi_engine_tree_choose(&t, &c, 2, 0, 0, &times, &gain), 2);
+	ck_assert_double_eq_tol(gain, 1.95, 1e-9);
+	/* the guess beside the chain is right 0.45 times */
+	times.move_ns = 50;
+	ck_assert_uint_eq(lmi_engine_tree_choose(&t, &c, 2, 0, 0, &times, &gain), 2);
+	ck_assert_double_eq_tol(gain, 1.95 * 100 / (100 + 0.45 * 50), 1e-9);
+	times.move_ns = 100;
+	ck_assert_uint_eq(lmi_engine_tree_choose(&t, &c, 2, 0, 0, &times, &gain), 1);
+	ck_assert(t.n_chain == 1 && !t.n_other[0]);
 }
 END_TEST
 
@@ -416,6 +443,78 @@ START_TEST(a_picture_beside_branches)
 }
 END_TEST
 
+/* Steps with a long piece of a prompt have no masks: the guesses beside the chain of another sequence do not count
+ * there, and its answer takes as many steps as alone. */
+START_TEST(a_long_prompt_beside_branches)
+{
+	enum { N_LONG = 300, N_OUT = 60 };
+	static lmd_token prompt[N_LONG];
+	static struct story alone, have[2];
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine_generate cmd = story_command(1, hello, LMD_LEN(hello), N_OUT),
+				   later = story_command(2, prompt, N_LONG, 1);
+	struct lmi_engine_event ev;
+	struct lmi_engine *e;
+	uint64_t rnd = env.seed;
+
+	o.inst.draft_path = env.path; /* always right */
+	o.inst.n_batch = 128;
+	o.inst.n_ctx = 512;
+	cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+	cmd.n_draft = 6;
+	cmd.flags |= LMI_ENGINE_GEN_DRAFT_BRANCHES;
+	story_random_tokens(prompt, N_LONG, &rnd);
+	e = story_engine(&o);
+	alone = story_generate(e, &cmd);
+	memset(have, 0, sizeof(have));
+	ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+	while (have[0].n_tokens < N_OUT / 3 && lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE)
+		while (lmi_engine_poll(e, &ev))
+			story_tell(&have[0], &ev);
+	ck_assert_int_eq(lmi_engine_generate(e, &later, NULL), LMD_OK);
+	story_run(e, have, LMD_LEN(have));
+	ck_assert(have[0].n_final == 1 && have[1].n_final == 1);
+	ck_assert_uint_eq(have[0].n_tokens, N_OUT);
+	ck_assert_mem_eq(have[0].tokens, alone.tokens, sizeof(lmd_token[N_OUT]));
+	printf("%u of %u guesses were right, alone %u of %u\n", have[0].last.u.done.n_accepted,
+	       have[0].last.u.done.n_drafted, alone.last.u.done.n_accepted, alone.last.u.done.n_drafted);
+	ck_assert_uint_eq(have[0].last.u.done.n_accepted, alone.last.u.done.n_accepted);
+	ck_assert_uint_lt(have[0].last.u.done.n_drafted, alone.last.u.done.n_drafted);
+	(void)story_check_idle(e);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* The plan with masks is part of the estimate: what it takes between devices is not missing when it is opened. */
+START_TEST(the_masked_plan_is_estimated)
+{
+	struct lmi_engine_opts o = story_opts(&env, 2);
+	struct lmi_engine_placement where;
+	struct lmi_engine_memory with, without;
+	struct lmd_error err = {0};
+	struct lmi_engine *e;
+	uint32_t n_ctx;
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	o.inst.backend = "emu";
+	o.inst.device_list = "emu0,emu1";
+	ck_assert_msg(lmi_engine_estimate(&without, &n_ctx, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
+	o.inst.draft_path = env.path;
+	ck_assert_msg(lmi_engine_estimate(&with, &n_ctx, &where, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_gt(with.step, without.step);
+	e = story_engine(&o);
+	ck_assert(lmi_engine_tree_serves(e->inst, 0));
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct lmi_inst_device *d = &e->inst->devices[i];
+
+		ck_assert_uint_gt(d->link_bytes, 0);
+		ck_assert_uint_le(d->scratch_bytes + d->link_bytes, d->estimate.step);
+	}
+	lmi_engine_fini(e);
+	ck_assert_int_eq(unsetenv("LLAMAD_EMU"), 0);
+}
+END_TEST
+
 /* Models whose rows do not see all rows before them guess without branches. */
 START_TEST(not_all_models_have_branches)
 {
@@ -450,12 +549,15 @@ int main(void)
 	tcase_add_test(t, only_known_tokens_are_guesses);
 	tcase_add_test(t, the_next_best_tokens);
 	tcase_add_test(t, no_shape_is_better);
+	tcase_add_test(t, a_shape_has_its_price);
 	suite_add_tcase(s, t);
 	t = tcase_create("steps");
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, logits_are_those_of_the_branch, 0, LMD_LEN(backends));
 	tcase_add_loop_test(t, a_picture_beside_branches, 0, LMD_LEN(backends));
+	tcase_add_test(t, a_long_prompt_beside_branches);
+	tcase_add_test(t, the_masked_plan_is_estimated);
 	tcase_add_test(t, not_all_models_have_branches);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

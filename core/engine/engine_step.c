@@ -37,6 +37,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 	p->seq[i] = q;
 	p->session[i] = q->session;
 	p->choice[i].on_device = p->choice[i].chained = p->choice[i].is_short = false;
+	p->choice[i].n_beside = 0;
 	p->rows[i] = (struct lmi_engine_rows){
 		.kv_seq = planned->kv_seq,
 		.first = planned->first,
@@ -68,15 +69,21 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 	p->choice[i].is_short = p->rows[i].best;
 }
 
-/* Guesses have branches only if the rows of all parts can be masked; otherwise they are chains. */
+/* Guesses have branches only if the rows of all parts can be masked, which those of a long piece of a prompt cannot.
+ * Otherwise the guesses beside a chain are computed as if they came after it, and do not count. */
 static void check_trees(const struct lmi_engine *e, struct lmi_engine_pending *p)
 {
 	bool can = lmi_engine_tree_serves(e->inst, p->plan);
 
 	for (uint32_t i = 0; i < p->n_part; i++)
 		can &= p->planned[i].n <= LMI_ENGINE_TREE_ROWS && !p->planned[i].encode;
-	for (uint32_t i = 0; i < p->n_part && !can; i++)
+	for (uint32_t i = 0; i < p->n_part && !can; i++) {
+		const struct lmi_engine_tree *t = p->rows[i].tree;
+
+		if (t && t->n_chain + 1 < p->planned[i].n_out)
+			p->choice[i].n_beside = p->planned[i].n_out - 1 - t->n_chain;
 		p->rows[i].tree = NULL;
+	}
 }
 
 /* Lets a sequence go on with the token that the device chooses for it in the step, before the host
@@ -251,6 +258,9 @@ static enum lmd_status find_best(struct lmi_engine *e, struct lmi_engine_pending
 	return st;
 }
 
+/* Weight of the time of one more moved row. */
+#define MOVE_NEW 0.25
+
 /* Moves the row of a guess beside the chain that was right to its place: its keys and values, and its hidden row
  * hidden[width]; NULL: it has none. */
 static enum lmd_status move_row(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t part,
@@ -259,6 +269,9 @@ static enum lmd_status move_row(struct lmi_engine *e, struct lmi_engine_pending 
 	const struct lmi_engine_choice *c = &p->choice[part];
 	const struct lmi_engine_rows *r = &p->rows[part];
 	uint32_t known = r->n - r->n_out, width = lmi_inst_hidden_width(e->inst);
+	uint64_t begin_ns = now(e);
+	enum lmd_status st;
+	double ns;
 
 	if (!p->session[part] || !c->moved)
 		return LMD_OK;
@@ -266,8 +279,11 @@ static enum lmd_status move_row(struct lmi_engine *e, struct lmi_engine_pending 
 		memcpy(hidden + (size_t)(known + c->moved_to) * width,
 		       hidden + (size_t)(known + c->moved) * width, width * sizeof(*hidden));
 	e->count.n_moved++;
-	return lmi_engine_tree_move(e->inst, r->kv_seq, r->first + known + c->moved,
-				    r->first + known + c->moved_to, err);
+	st = lmi_engine_tree_move(e->inst, r->kv_seq, r->first + known + c->moved,
+				  r->first + known + c->moved_to, err);
+	ns = (double)(now(e) - begin_ns);
+	e->move_ns += (ns - e->move_ns) * (e->move_ns > 0 ? MOVE_NEW : 1);
+	return st;
 }
 
 static enum lmd_status move_rows(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot,

@@ -29,10 +29,10 @@ struct lmi_engine_exec_need {
 	uint64_t weights, scratch, links;
 };
 
-/* other: a plan that shares the weights; NULL: none. */
-enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *e,
-					const struct lmi_engine_exec *other, uint32_t device,
-					struct lmi_engine_exec_need *out, struct lmd_error *err);
+/* Of n plans, which share weights and scratch memory. */
+enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *const *e, uint32_t n,
+					uint32_t device, struct lmi_engine_exec_need *out,
+					struct lmd_error *err);
 /* Returns the bytes of scratch memory that a device lacks for a plan. */
 uint64_t lmi_engine_exec_more_scratch(const struct lmi_inst_device *d, uint64_t bytes);
 /* LMD_NOMEM: with the needs of one more plan, the instance exceeds the budget of the device. */

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/best.h"
+#include "core/engine/draft_tree.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/tail.h"
 
@@ -24,35 +25,38 @@ static enum lmd_status scratch_of(struct lmi_inst_device *d, const struct lmd_pl
 	return st;
 }
 
-enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *e,
-					const struct lmi_engine_exec *other, uint32_t device,
-					struct lmi_engine_exec_need *out, struct lmd_error *err)
+enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *const *e, uint32_t n,
+					uint32_t device, struct lmi_engine_exec_need *out,
+					struct lmd_error *err)
 {
 	struct lmi_inst_device *d = &inst->devices[device];
-	uint32_t n = 0, n_all = e->n_segment + (other ? other->n_segment : 0);
-	const struct lmd_plan **plans = lmi_alloc(n_all, sizeof(const struct lmd_plan *));
+	uint32_t n_plan = 0, n_all = 0;
+	const struct lmd_plan **plans;
 	enum lmd_status st = LMD_OK;
 
 	*out = (struct lmi_engine_exec_need){0};
+	for (uint32_t i = 0; i < n; i++)
+		n_all += e[i]->n_segment;
+	plans = lmi_alloc(n_all + (size_t)1, sizeof(const struct lmd_plan *));
 	if (!plans)
 		return lmi_engine_exec_no_memory(err);
 	lmi_inst_hold(inst);
-	for (uint32_t i = 0; i < n_all && st == LMD_OK; i++) {
-		const struct lmi_engine_segment *s =
-			i < e->n_segment ? &e->segments[i] : &other->segments[i - e->n_segment];
-		uint64_t bytes = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < e[i]->n_segment && st == LMD_OK; k++) {
+			const struct lmi_engine_segment *s = &e[i]->segments[k];
+			uint64_t bytes = 0;
 
-		if (s->device != device)
-			continue;
-		plans[n++] = s->view;
-		st = scratch_of(d, s->view, &bytes, err);
-		out->scratch = bytes > out->scratch ? bytes : out->scratch;
+			if (s->device != device)
+				continue;
+			plans[n_plan++] = s->view;
+			st = scratch_of(d, s->view, &bytes, err);
+			out->scratch = bytes > out->scratch ? bytes : out->scratch;
+		}
+		out->links += lmi_engine_links_bytes(inst, e[i], device);
 	}
 	if (st == LMD_OK)
-		st = lmi_engine_weights_query(d->weights, plans, n, &out->weights, err);
+		st = lmi_engine_weights_query(d->weights, plans, n_plan, &out->weights, err);
 	lmi_inst_let_go(inst);
-	out->links = lmi_engine_links_bytes(inst, e, device) +
-		     (other ? lmi_engine_links_bytes(inst, other, device) : 0);
 	lmi_free(plans);
 	return st;
 }
@@ -97,15 +101,12 @@ static uint64_t links_of_smaller(const struct lmi_inst *inst, uint64_t links)
 	return full && links ? (links / full + 1) * rows : 0;
 }
 
-/* Builds the plan of the draft layers beside that which most requests use; one that cannot be made takes
- * nothing. */
-static bool measure_draft(struct lmi_inst *inst, struct lmi_engine_exec *e)
+/* Builds one more plan beside that which most requests use; one that cannot be made takes nothing. */
+static bool build_beside(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t kind, uint32_t flags)
 {
-	if (!inst->desc.n_draft)
-		return false;
 	e->key = (struct lmd_plan_key){.struct_size = sizeof(e->key),
-				       .kind = LMD_PLAN_DRAFT,
-				       .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN,
+				       .kind = kind,
+				       .flags = flags,
 				       .bucket = lmi_engine_exec_full_bucket(inst)};
 	return lmi_engine_exec_build(inst, e, NULL) == LMD_OK && lmi_engine_links_plan(e, NULL) == LMD_OK;
 }
@@ -137,35 +138,41 @@ static void measure_results(struct lmi_inst *inst, struct lmi_engine_exec *e, bo
 
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 {
-	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)}, x = {0};
+	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)}, draft = {0}, tree = {0};
+	const struct lmi_engine_exec *all[] = {&e, NULL, NULL};
 	enum lmd_status st;
-	bool draft = false;
+	uint32_t n_all = 1;
 
 	e.key.bucket = lmi_engine_exec_full_bucket(inst);
 	lmi_engine_place_begin(inst);
 	st = lmi_engine_exec_build(inst, &e, err);
 	if (st == LMD_OK)
 		st = lmi_engine_links_plan(&e, err);
-	if (st == LMD_OK)
-		draft = measure_draft(inst, &x);
+	if (st == LMD_OK && inst->desc.n_draft &&
+	    build_beside(inst, &draft, LMD_PLAN_DRAFT, LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN))
+		all[n_all++] = &draft;
+	if (st == LMD_OK && inst->has_draft && lmi_engine_tree_check(inst, e.view, NULL) == LMD_OK &&
+	    build_beside(inst, &tree, e.key.kind, e.key.flags | LMD_PLAN_TREE))
+		all[n_all++] = &tree;
 	for (uint32_t i = 0; i < inst->n_device; i++) {
 		struct lmi_engine_memory *m = &inst->devices[i].estimate;
 		struct lmi_engine_exec_need n = {0};
 
 		m->weights = m->step = m->results = 0;
 		if (st == LMD_OK)
-			st = lmi_engine_exec_need_on(inst, &e, draft ? &x : NULL, i, &n, err);
+			st = lmi_engine_exec_need_on(inst, all, n_all, i, &n, err);
 		m->weights = n.weights;
 		m->step = n.scratch + n.links + links_of_smaller(inst, n.links);
 	}
 	if (st == LMD_OK) {
-		measure_results(inst, &e, draft);
+		measure_results(inst, &e, all[1] == &draft);
 		lmi_engine_place_end(inst, &e);
 		inst->samples = inst->only_estimate && lmi_engine_exec_may_sample(inst, &e) &&
 				lmi_engine_tail_check(inst, inst->sampler, e.out_width,
 						      &inst->no_tail) == LMD_OK;
 	}
 	discard(&e);
-	discard(&x);
+	discard(&draft);
+	discard(&tree);
 	return st == LMD_NOMEM ? st : LMD_OK;
 }

@@ -227,6 +227,7 @@ struct lmi_inst {
 	bool knows_draft; /* the file has been read */
 	bool reads_hidden;
 	uint32_t n_tap, taps[LMD_MAX_TAP], draft_block;
+	bool has_draft; /* its drafters are known when it is opened, so the plan with masks is estimated */
 	struct lmi_engine_devices *set, *own_set; /* own_set: if the caller gave none */
 	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
 	uint32_t n_device;
@@ -344,6 +345,10 @@ enum lmd_status lmi_engine_queue_open(struct lmi_inst_device *d, struct lmd_erro
 void lmi_engine_queue_close(struct lmi_inst_device *d);
 /* Waits until all calls on the queue are complete; returns their status. */
 enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_error *err);
+/* Waits for the queues of several devices (bit i: device i), also for those after one that failed: the calls use
+ * memory of the host. Returns st and leaves err if st is a failure, otherwise the first failure of a queue. */
+enum lmd_status lmi_inst_finish_queues(struct lmi_inst *inst, uint32_t devices, enum lmd_status st,
+				       struct lmd_error *err);
 
 /* ---- kv_types.c ---- */
 

@@ -286,7 +286,6 @@ void lmi_inst_close(struct lmi_inst *inst)
 	lmi_engine_draft_model_close(inst->draft); /* uses the same devices */
 	lmi_engine_tower_close(inst->tower);
 	lmi_engine_nextn_close(inst->nextn);
-	lmi_free(inst->tree_row);
 	lmi_engine_history_destroy(inst->history);
 	lmi_engine_lookup_file_close(inst->lookup_file);
 	lmi_inst_hold(inst);
@@ -306,6 +305,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 		lmi_free(t->pages);
 	}
 	lmi_inst_close_devices(inst);
+	lmi_free(inst->tree_row); /* a queue may have been copying from it */
 	for (uint32_t i = 0; i < inst->n_exec; i++) /* weights referred to them */
 		lmi_engine_exec_destroy(inst->execs[i]);
 	lmi_kv_destroy(inst->kv);

@@ -188,6 +188,7 @@ static void rotate_piece(const struct move *m, const struct piece *p)
 static enum lmd_status copy_pieces(struct move *m, bool in, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
+	uint32_t devices = 0;
 
 	for (uint32_t i = 0; i < m->n && st == LMD_OK; i++) {
 		const struct piece *p = &m->v[i];
@@ -202,19 +203,9 @@ static enum lmd_status copy_pieces(struct move *m, bool in, struct lmd_error *er
 
 		st = d->ops->pool_op(d->state, d->queue, d->pools[p->group], &op, 1, NULL, err);
 		st = lmi_inst_check(m->inst, d, st, err);
+		devices |= 1u << p->device;
 	}
-	for (uint32_t i = 0; i < m->inst->n_device; i++) { /* also those before one that failed */
-		struct lmi_inst_device *d = &m->inst->devices[i];
-		struct lmd_error later;
-		enum lmd_status done = lmi_engine_queue_finish(d, &later);
-
-		done = lmi_inst_check(m->inst, d, done, &later);
-		if (st == LMD_OK && done != LMD_OK) {
-			st = done;
-			*err = later;
-		}
-	}
-	return st;
+	return lmi_inst_finish_queues(m->inst, devices, st, err);
 }
 
 /* Lists the pieces of a passage whose rows go to a sequence; with v NULL counts them, and their bytes. */

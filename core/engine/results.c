@@ -240,7 +240,7 @@ static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t
 
 static double step_ns(const void *arg, uint32_t n_row)
 {
-	return lmi_sched_step_ns(arg, n_row);
+	return lmi_sched_step_most_ns(arg, n_row);
 }
 
 /* Returns for how many guessed tokens there is room for the events. */
@@ -266,8 +266,10 @@ static void guess(struct lmi_engine *e, struct lmi_engine_seq *q, bool chains, b
 {
 	struct lmi_engine_step_times times = {
 		.n_row = lmi_engine_n_computable(e),
+		.now_ns = lmi_sched_step_ns(e->sched, lmi_engine_n_computable(e)),
 		.ns = step_ns,
 		.arg = e->sched,
+		.move_ns = e->move_ns,
 		.branches = lmi_engine_tree_serves(e->inst, lmi_sched_plan(e->sched, q->handle))};
 	uint32_t room = event_room(e), most = lmi_kv_n_spare_states(e->inst->kv);
 	struct lmi_engine_draft_want want;
@@ -518,7 +520,7 @@ static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width, 
 	} else {
 		lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c, width, exact);
 	}
-	p->kept[part] = p->planned[part].n - c->n_row + c->n;
+	p->kept[part] = p->planned[part].n - p->planned[part].n_out + c->n;
 	c->logits = NULL;
 }
 
@@ -559,7 +561,7 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 		p->choice[i].logits = chooses && !p->choice[i].on_device ? rows : NULL;
 		if (chooses && p->choice[i].on_device)
 			take_choice(&p->choice[i], *tokens, x->out_width);
-		p->choice[i].n_row = p->planned[i].n_out;
+		p->choice[i].n_row = p->planned[i].n_out - p->choice[i].n_beside;
 		p->choice[i].tree = p->rows[i].tree;
 		p->choice[i].moved = 0;
 		p->kept[i] = p->planned[i].n;

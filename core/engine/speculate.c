@@ -162,7 +162,7 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 static bool is_due(const struct source *x, uint32_t n_paused, double cost_ns,
 		   const struct lmi_engine_step_times *t)
 {
-	double now = t->ns(t->arg, t->n_row), with = t->ns(t->arg, t->n_row + N_PROBE);
+	double now = t->now_ns, with = t->ns(t->arg, t->n_row + N_PROBE);
 	double ns = N_PROBE * cost_ns + (with > now ? with - now : 0);
 
 	return n_paused >= x->pause && (now <= 0 || n_paused * now * PROBE_SHARE >= ns);
@@ -249,7 +249,7 @@ static void ask(struct lmi_engine_speculation *s, struct source *x, const lmd_to
 		       : o->cost_ns > 0 || most < FIRST_LENGTH ? most
 							      : FIRST_LENGTH;
 		/* guesses that take time are compared with a step without them */
-		if (!s->always && !(times->ns(times->arg, times->n_row) > 0))
+		if (!s->always && !(times->now_ns > 0))
 			o->n = 0;
 	} else {
 		o->n = x->ops->guess(x->drafter, tokens, n_tokens, most, o->guess, &o->trust);

@@ -39,9 +39,11 @@ void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s);
 /* Times of steps, by which the number of tokens is chosen. */
 struct lmi_engine_step_times {
 	uint32_t n_row; /* of the next step without guesses */
-	/* how long a step of so many rows takes; 0: unknown */
+	double now_ns;	/* how long such steps took; 0: none was measured */
+	/* how long a step of so many rows takes, or at most takes if none like it was measured; 0: nothing was */
 	double (*ns)(const void *arg, uint32_t n_row);
 	const void *arg;
+	double move_ns; /* of moving the row of a guess beside the chain to its place */
 	/* this sequence's share of the host's work on a step, which would be hidden without a guess:
 	 * the device would go on by itself; 0: it would not */
 	double host_ns;

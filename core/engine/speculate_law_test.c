@@ -372,7 +372,7 @@ static double play_costly(double right, double row_ns, uint64_t *rnd, uint32_t *
 		.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 8, .drafter = &costly};
 	const struct lmi_engine_input_seq seq = {0};
 	const struct lmi_engine_draft_sources none = {0};
-	const struct lmi_engine_step_times times = {.n_row = 1, .ns = step_price, .arg = &row_ns};
+	const struct lmi_engine_step_times times = {.n_row = 1, .now_ns = step_price(&row_ns, 1), .ns = step_price, .arg = &row_ns};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	uint32_t n = 8, n_right;
@@ -430,7 +430,7 @@ START_TEST(costly_guesses_leave_the_device_alone)
 	const struct lmi_engine_input_seq seq = {0};
 	const struct lmi_engine_draft_sources none = {0};
 	const struct lmi_engine_step_times times = {
-		.n_row = 1, .ns = step_price, .arg = &row_ns, .host_ns = 10};
+		.n_row = 1, .now_ns = step_price(&row_ns, 1), .ns = step_price, .arg = &row_ns, .host_ns = 10};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	uint32_t n_held = 0, n_guess, n_right;

@@ -484,7 +484,7 @@ static double play(double right, const struct prices *prices, uint64_t *rnd)
 	static lmd_token v[40000];
 	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 15};
 	const struct lmi_engine_input_seq seq = {0};
-	struct lmi_engine_step_times times = {.n_row = 1, .ns = price, .arg = prices};
+	struct lmi_engine_step_times times = {.n_row = 1, .now_ns = price(prices, 1), .ns = price, .arg = prices};
 	const struct lmi_engine_draft_sources none = {0};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
@@ -557,7 +557,7 @@ static uint32_t play_chained(double host_ns, uint32_t from, uint32_t n, uint64_t
 	const struct lmi_engine_generate cmd = {.draft = LMI_ENGINE_DRAFT_LOOKUP, .n_draft = 7};
 	const struct lmi_engine_input_seq seq = {0};
 	const struct lmi_engine_step_times times = {
-		.n_row = 1, .ns = price, .arg = &prices, .host_ns = host_ns};
+		.n_row = 1, .now_ns = price(&prices, 1), .ns = price, .arg = &prices, .host_ns = host_ns};
 	struct lmi_engine_draft_want want;
 	struct lmi_engine_speculation *s;
 	const struct lmi_engine_draft_sources none = {0};

@@ -251,25 +251,6 @@ static enum lmd_status submit_part(struct lmi_inst *inst, struct lmi_engine_tran
 	return st;
 }
 
-/* Waits for the copies of a turn, also for those before one that failed: they use the memory. */
-static enum lmd_status finish_copies(struct lmi_inst *inst, struct lmd_error *err)
-{
-	enum lmd_status first = LMD_OK;
-
-	for (uint32_t i = 0; i < inst->n_device; i++) {
-		struct lmi_inst_device *d = &inst->devices[i];
-		struct lmd_error e;
-		enum lmd_status st = lmi_engine_queue_finish(d, &e);
-
-		st = lmi_inst_check(inst, d, st, &e);
-		if (st != LMD_OK && first == LMD_OK) {
-			first = st;
-			*err = e;
-		}
-	}
-	return first;
-}
-
 /* Copies the rows of parts [first, n_done) out of the staging memory. */
 static void collect(const struct lmi_inst *inst, struct lmi_engine_transfer *t, uint32_t first,
 		    uint64_t from)
@@ -294,8 +275,7 @@ static enum lmd_status copy_turn(struct lmi_inst *inst, struct lmi_engine_transf
 {
 	uint32_t first = t->n_done;
 	uint64_t from = t->at;
-	enum lmd_status st = LMD_OK, waited;
-	struct lmd_error e;
+	enum lmd_status st = LMD_OK;
 
 	while (t->n_done < t->n_part && st == LMD_OK) {
 		const struct lmi_kv_part *part = &t->parts[t->n_done];
@@ -307,11 +287,7 @@ static enum lmd_status copy_turn(struct lmi_inst *inst, struct lmi_engine_transf
 		t->n_done++;
 		st = submit_part(inst, t, part, from, err);
 	}
-	waited = finish_copies(inst, &e);
-	if (st == LMD_OK && waited != LMD_OK) {
-		*err = e;
-		st = waited;
-	}
+	st = lmi_inst_finish_queues(inst, UINT32_MAX, st, err);
 	if (st == LMD_OK && t->saves)
 		collect(inst, t, first, from);
 	return st;

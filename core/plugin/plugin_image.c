@@ -22,6 +22,7 @@
 #endif
 
 #define CHUNK 65536
+#define SEAL_TRIES 10
 
 static int make_memfd(const char *name)
 {
@@ -63,6 +64,18 @@ static enum lmd_status copy_bytes(struct lmi_plugin_image *c, int fd_in, struct 
 	return LMD_OK;
 }
 
+/* Nobody can change the copy afterwards. The kernel refuses that with EBUSY as long as it has a page in its
+ * own hands, to migrate it for instance: it waits 150 ms itself, which a busy machine can exceed. */
+static bool seal(int fd)
+{
+	int left = SEAL_TRIES;
+
+	while (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		if (errno != EBUSY || !--left)
+			return false;
+	return true;
+}
+
 static enum lmd_status map_and_hash(struct lmi_plugin_image *c, struct lmd_error *err)
 {
 	void *p = mmap(NULL, c->n, PROT_READ, MAP_PRIVATE, c->fd, 0);
@@ -89,20 +102,6 @@ static enum lmd_status name_by_digest(struct lmi_plugin_image *c, const char *fo
 		return lmd_fail(err, LMD_IO, "%s: %s", path, strerror(errno));
 	memcpy(c->path, path, sizeof(path));
 	return LMD_OK;
-}
-
-/* Linux refuses (EBUSY) while anything else holds a page of the memory, such as a processor's list of pages that
- * were just written, or compaction; it waits 0.15 seconds for that itself, which a busy machine may exceed. */
-static int seal(int fd)
-{
-	int r = -1;
-
-	for (int i = 0; i < 20 && r; i++) {
-		r = fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-		if (r && errno != EBUSY)
-			break;
-	}
-	return r;
 }
 
 enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, const char *folder,
@@ -133,7 +132,7 @@ enum lmd_status lmi_plugin_image_copy(struct lmi_plugin_image *c, int fd_in, con
 				folder ? folder : "anonymous memory", strerror(errno));
 	}
 	st = copy_bytes(c, fd_in, err);
-	if (st == LMD_OK && !folder && seal(c->fd))
+	if (st == LMD_OK && !folder && !seal(c->fd))
 		st = lmd_fail(err, LMD_IO, "sealing the copy: %s", strerror(errno));
 	if (st == LMD_OK)
 		st = map_and_hash(c, err);

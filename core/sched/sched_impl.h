@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sched_impl.h - the scheduler's state, shared by sched.c (sequences, ends of steps),
- * next_step.c (what the next step consists of), share.c (rows of other sequences) and spread.c (how
- * many sequences of a client generate). */
+ * next_step.c (what the next step consists of), mark.c (which states it keeps), share.c (rows of
+ * other sequences) and spread.c (how many sequences of a client generate). */
 #ifndef LLAMAD_CORE_SCHED_SCHED_IMPL_H
 #define LLAMAD_CORE_SCHED_SCHED_IMPL_H
 
@@ -95,6 +95,16 @@ bool lmi_sched_waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r
 /* Lets a sequence share up to `most` rows that an active one has or is about to compute, if they are
  * more than those found in memory. Returns false if there are none. */
 bool lmi_sched_follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found, uint32_t most);
+
+/* ---- mark.c ---- */
+
+/* Sets the marks of a part: the rows after which drafts can be rejected and, with `all`, those from which
+ * waiting or later sequences may start, as far as there is room. */
+void lmi_sched_mark(struct lmi_sched *s, const struct lmi_sched_rec *r, struct lmi_sched_part *p,
+		    bool all);
+/* Does a waiting sequence want to start after exactly the planned rows? Then the next step must wait
+ * for the fork, because it may overwrite the state. */
+bool lmi_sched_must_fork_first(struct lmi_sched *s, const struct lmi_sched_rec *p);
 
 /* ---- span.c ---- */
 

@@ -55,6 +55,8 @@ struct arch_decoder_traits {
 	bool moe_gate;          /* experts must have a gate */
 	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
 	bool draft_layer;       /* the hook `layer` serves draft layers as well */
+	bool draft_differs;     /* they are not run: unlike the trunk's layers, or unknown */
+	uint32_t draft_norm;    /* enum lmd_norm_kind of the norm before their head; 0: as others */
 	struct arch_pooling pool;
 	struct lmd_quant_traits quant;
 	struct lmd_checkpoint_maps checkpoints;
@@ -66,6 +68,9 @@ struct arch_decoder_traits {
 	void (*adjust)(struct arch_hparams *hp, struct arch_keys *k);
 	/* Called after the usual groups and caches are declared: declares more of them. */
 	void (*memory)(struct arch_hparams *hp, struct arch_keys *k);
+	/* Changes the description of a draft layer, which is that of the trunk's last layer that attends to all
+	 * keys, where it differs. */
+	void (*draft)(struct arch_hparams *hp, uint32_t il);
 	/* Override the attention, feed-forward block and experts of the current layer. */
 	void (*attn)(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a);
 	void (*ffn)(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f);

@@ -15,7 +15,7 @@
 
 #include "arch/common/decoder.h"
 
-enum { EH_PROJ, E_NORM, H_NORM, EMBED_TOKENS, HEAD_NORM, HEAD };
+enum { EH_PROJ, E_NORM, H_NORM, EMBED_TOKENS, HEAD_NORM, LAYER_NORM, HEAD };
 
 /* The shapes are checked when the plan is built. */
 static const struct lmd_tensor_row rows[] = {
@@ -24,6 +24,7 @@ static const struct lmd_tensor_row rows[] = {
 	[H_NORM] = {.stem = "blk.%d.nextn.hnorm"},
 	[EMBED_TOKENS] = {.stem = "blk.%d.nextn.embed_tokens"},
 	[HEAD_NORM] = {.stem = "blk.%d.nextn.shared_head_norm"},
+	[LAYER_NORM] = {.stem = "blk.%d.layer_output_norm"}, /* some files call HEAD_NORM so */
 	[HEAD] = {.stem = "blk.%d.nextn.shared_head_head"},
 };
 
@@ -34,7 +35,7 @@ static bool has_usual_layers(const struct arch_decoder *d)
 {
 	const struct arch_decoder_traits *t = d->traits;
 
-	return (!t->layer || t->draft_layer) && !t->embed && !t->begin && !t->after &&
+	return (!t->layer || t->draft_layer) && !t->draft_differs && !t->embed && !t->begin && !t->after &&
 	       !t->between && !t->pos_embd && t->embd_norm == ARCH_EMBD_NORM_NONE;
 }
 
@@ -68,6 +69,8 @@ void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *p
 		hp->layer[il] = *l;
 		hp->layer[il].kv_layer = il;
 		hp->layer[il].deepstack_before = hp->layer[il].deepstack_after = 0;
+		if (d->traits->draft)
+			d->traits->draft(hp, il);
 		hp->n_draft++;
 	}
 }
@@ -118,6 +121,18 @@ static uint32_t joined(struct arch_emit *e)
 	return arch_linear(e, arch_operand_cols(both, 0, 2 * n), NULL, &w, LMD_VTYPE_F32, "x");
 }
 
+static struct lmd_norm head_norm(struct arch_emit *e, const struct arch_decoder *d)
+{
+	const struct arch_decoder_traits *t = d->traits;
+	const uint32_t kind = t->draft_norm ? t->draft_norm : d->hp.norm_kind;
+
+	for (uint32_t i = HEAD_NORM; i <= LAYER_NORM; i++)
+		if (arch_weight_exists(e, &rows[i]))
+			return arch_norm_req(e, kind, &rows[i]);
+	return t->final_norm ? arch_norm_req(e, d->hp.norm_kind, t->final_norm)
+			     : arch_decoder_norm(e, d, 0, T_OUTPUT_NORM);
+}
+
 void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct arch_decoder_traits *t = d->traits;
@@ -133,10 +148,7 @@ void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 		t->layer(e, d, &s, 0);
 	else
 		arch_decoder_layer(e, d, &s, 0);
-	last = arch_weight_exists(e, &rows[HEAD_NORM])
-		       ? arch_norm_req(e, d->hp.norm_kind, &rows[HEAD_NORM])
-	       : t->final_norm ? arch_norm_req(e, d->hp.norm_kind, t->final_norm)
-			       : arch_decoder_norm(e, d, 0, T_OUTPUT_NORM);
+	last = head_norm(e, d);
 	io = arch_residual_read(e, &s, &last);
 	x = arch_normalised_stream(e, &io);
 	head = arch_weight_opt(e, &rows[HEAD]);

@@ -57,6 +57,7 @@ static const struct arch_decoder_traits traits = {
 	.adjust = adjust,
 	.memory = arch_hybrid_kda_memory,
 	.layer = arch_hybrid_kda_layer,
+	.draft_layer = true,
 	.quant = {.flags = LMD_QUANT_MORE_STACKS},
 };
 

@@ -3,7 +3,8 @@
  * Nemotron-H (arXiv 2504.03624) and Nemotron 3 with experts (model card
  * nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16): every layer is a norm and a single block: Mamba-2,
  * attention without rotation, or a feed-forward block with squared ReLU and no gate.  Experts may
- * work on a narrower row than the stream; the shared expert does not. */
+ * work on a narrower row than the stream; the shared expert does not.  A draft layer has attention and then experts, with
+ * a norm each, and a LayerNorm before its head. */
 #include "arch/hybrid/hybrid.h"
 
 enum { D_LATENT = D_OWN, D_EXP_IN };
@@ -73,21 +74,49 @@ static void moe(struct arch_emit *e, const struct arch_decoder *d, struct arch_m
 	m->latent_up = &latent_rows[1];
 }
 
-static const struct arch_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS,
-	       .eps_either = true,
-	       .no_rope = true,
-	       .n_head_zero = true,
-	       .route_fn = LMD_ROUTE_SIGMOID,
-	       .route_by_key = true},
-	.t_ffn_norm = T_ATTN_NORM,
-	.act = LMD_ACT_FN_RELU2,
-	.ffn_plain = true,
-	.adjust = adjust,
-	.memory = arch_hybrid_mamba2_memory,
-	.moe = moe,
-	.mixer = arch_hybrid_mamba2_mixer,
+static void draft(struct arch_hparams *hp, uint32_t il)
+{
+	hp->layer[il].cls |= ARCH_L_MOE | ARCH_L_SHEXP;
+}
+
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
+		  uint32_t pass)
+{
+	struct arch_block_io io;
+	struct lmd_norm n;
+	struct arch_attn a;
+
+	if ((uint32_t)e->il < d->hp.n_layer) {
+		arch_decoder_layer(e, d, s, pass);
+		return;
+	}
+	n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	io = arch_residual_read(e, s, &n);
+	a = arch_decoder_attn(e, d, pass);
+	s->x = arch_attn(e, &io, &a);
+	n = arch_decoder_norm(e, d, 0, T_POST_ATTN_NORM);
+	io = arch_residual_read(e, s, &n);
+	s->x = arch_decoder_ffn_block(e, d, &io);
+}
+
+#define TRAITS                                                                                     \
+	.hp = {.norm_kind = LMD_NORM_RMS,                                                          \
+	       .eps_either = true,                                                                 \
+	       .no_rope = true,                                                                    \
+	       .n_head_zero = true,                                                                \
+	       .route_fn = LMD_ROUTE_SIGMOID,                                                      \
+	       .route_by_key = true},                                                              \
+	.t_ffn_norm = T_ATTN_NORM, .act = LMD_ACT_FN_RELU2, .ffn_plain = true, .adjust = adjust,   \
+	.memory = arch_hybrid_mamba2_memory, .moe = moe, .mixer = arch_hybrid_mamba2_mixer
+
+static const struct arch_decoder_traits traits = {TRAITS};
+static const struct arch_decoder_traits traits_moe = {
+	TRAITS,
+	.layer = layer,
+	.draft_layer = true,
+	.draft_norm = LMD_NORM_LAYER,
+	.draft = draft,
 };
 
 ARCH_HYBRID_ARCH(nemotron_h, traits, sets)
-ARCH_HYBRID_ARCH(nemotron_h_moe, traits, sets_moe)
+ARCH_HYBRID_ARCH(nemotron_h_moe, traits_moe, sets_moe)

@@ -90,12 +90,16 @@ static const struct arch_decoder_traits deepseek32_traits = {
 	.adjust = adjust_deepseek,
 	.memory = arch_dsa_memory,
 	.layer = layer,
+	.draft_layer = true,
+	.draft = arch_dsa_draft,
 };
 static const struct arch_decoder_traits glm_dsa_traits = {
 	.hp = {HP},
 	.adjust = adjust_glm,
 	.memory = arch_dsa_memory,
 	.layer = layer,
+	.draft_layer = true,
+	.draft = arch_dsa_draft,
 };
 
 /* ---- dots3note ---- */

@@ -4,6 +4,7 @@
 #include "arch/mla/indexer.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define OWN_LIST 0 /* index into e->arch_values: the list made by the last layer with an indexer */
 
@@ -50,10 +51,10 @@ struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys 
 		return NULL;
 	}
 	d->m = *m;
-	d->cache = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*d->cache));
+	d->cache = arch_hp_alloc(hp, k, hp->n_layer_all, sizeof(*d->cache));
 	if (!d->cache)
 		return NULL;
-	for (uint32_t il = 0; il < hp->n_layer; il++)
+	for (uint32_t il = 0; il < hp->n_layer_all; il++)
 		d->cache[il] = LMD_NONE;
 	if (index)
 		read_indexer(hp, k, d);
@@ -66,11 +67,21 @@ void arch_dsa_layer(struct arch_hparams *hp, uint32_t il)
 	hp->layer[il].cls |= ARCH_L_INDEX;
 }
 
+void arch_dsa_draft(struct arch_hparams *hp, uint32_t il)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "blk.%u.indexer.proj.weight", il);
+	hp->layer[il].cls &= ~ARCH_L_INDEX;
+	if (arch_hp_tensor(hp, name) != LMD_NONE)
+		arch_dsa_layer(hp, il);
+}
+
 void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k)
 {
 	const struct arch_sparse_mla *d = hp->arch_data;
 
-	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+	for (uint32_t il = 0; il < hp->n_layer + hp->n_draft && k->st == LMD_OK; il++) {
 		const struct lmd_cache c = {.group = hp->layer[il].group,
 					    .kind = LMD_CACHE_INDEX,
 					    .n_head = 1,

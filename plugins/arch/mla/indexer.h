@@ -35,6 +35,8 @@ struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys 
 /* Marks layer il as having an indexer. */
 void arch_dsa_layer(struct arch_hparams *hp, uint32_t il);
 /* The `memory` hook: places index keys in the group of the keys that they represent. */
+/* Hook draft: a draft layer has an indexer if the file has one for it; otherwise it attends to all keys. */
+void arch_dsa_draft(struct arch_hparams *hp, uint32_t il);
 void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k);
 int64_t arch_dsa_dim(const void *state, uint32_t symbol, int32_t layer);
 

@@ -28,6 +28,12 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 	}
 }
 
+/* Draft layers rotate, although they attend to all keys. */
+static void draft(struct arch_hparams *hp, uint32_t il)
+{
+	hp->layer[il].rope = ARCH_ROPE_FULL;
+}
+
 static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
@@ -60,7 +66,7 @@ static void no_bias(struct arch_emit *e, const struct arch_decoder *d, struct ar
 		       .route_fn = LMD_ROUTE_SIGMOID,                                              \
 		       .route_by_key = true},                                                      \
 		.floats = floats, .n_floats = LMD_LEN(floats), .adjust = adjust, .layer = layer,   \
-		.moe = no_bias,                                                                    \
+		.draft_layer = true, .draft = draft, .moe = no_bias,                               \
 	}
 static const struct arch_decoder_traits traits_layer = TRAITS(LMD_NORM_LAYER);
 static const struct arch_decoder_traits traits_rms = TRAITS(LMD_NORM_RMS);

@@ -41,6 +41,7 @@ static const struct arch_decoder_traits traits = {
 	       .route_renorm = true},
 	.qk_norm = ARCH_QKN_HEAD,
 	.nope_full = true,
+	.draft_differs = true, /* no file with draft layers is known */
 	.moe_gate = true,
 	.adjust = adjust,
 	.moe = clamp,

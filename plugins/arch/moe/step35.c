@@ -95,6 +95,7 @@ static const struct arch_decoder_traits traits = {
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
 	.qk_norm = ARCH_QKN_HEAD,
+	.draft_differs = true, /* they have a window, and read streams before the last norm */
 	.adjust = adjust,
 	.attn = gate,
 	.moe = clamp,
