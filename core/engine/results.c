@@ -240,7 +240,7 @@ static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t
 
 static double step_ns(const void *arg, uint32_t n_row)
 {
-	return lmi_sched_step_most_ns(arg, n_row);
+	return lmi_sched_step_least_ns(arg, n_row);
 }
 
 /* Returns for how many guessed tokens there is room for the events. */

@@ -40,7 +40,8 @@ void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s);
 struct lmi_engine_step_times {
 	uint32_t n_row; /* of the next step without guesses */
 	double now_ns;	/* how long such steps took; 0: none was measured */
-	/* how long a step of so many rows takes, or at most takes if none like it was measured; 0: nothing was */
+	/* how long a step of so many rows takes, or at least takes if none like it was measured, so that it is tried
+	 * and measured; 0: nothing was */
 	double (*ns)(const void *arg, uint32_t n_row);
 	const void *arg;
 	double move_ns; /* of moving the row of a guess beside the chain to its place */

@@ -28,6 +28,9 @@ double lmi_sched_cost_of(const struct lmi_sched_cost *c, uint32_t n_row);
 /* Like lmi_sched_cost_of, but returns 0 if no step with between half and twice so many rows was
  * measured. */
 double lmi_sched_cost_near(const struct lmi_sched_cost *c, uint32_t n_row);
+/* The same, but if none was, the least that steps of other sizes allow, so that it is worth a try; 0 if nothing was
+ * measured. */
+double lmi_sched_cost_least(const struct lmi_sched_cost *c, uint32_t n_row);
 /* Returns the largest number of rows, at most n_max, whose estimate is at most ns; n_max if nothing was
  * measured. */
 uint32_t lmi_sched_cost_rows(const struct lmi_sched_cost *c, uint64_t ns, uint32_t n_max);

@@ -510,9 +510,9 @@ double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row)
 	return lmi_sched_cost_near(&s->cost, n_row);
 }
 
-double lmi_sched_step_most_ns(const struct lmi_sched *s, uint32_t n_row)
+double lmi_sched_step_least_ns(const struct lmi_sched *s, uint32_t n_row)
 {
-	return lmi_sched_cost_of(&s->cost, n_row);
+	return lmi_sched_cost_least(&s->cost, n_row);
 }
 
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)

@@ -221,9 +221,9 @@ bool lmi_sched_counts(const struct lmi_sched *s, uint32_t k);
 /* Estimates how long a step of n_row rows takes, in ns. Returns 0 if no step of about that size has
  * been measured. */
 double lmi_sched_step_ns(const struct lmi_sched *s, uint32_t n_row);
-/* The same, but if none of about that size was measured, what steps of other sizes allow it to take at most; 0: none
+/* The same, but if none of about that size was measured, the least that steps of other sizes allow it to take; 0: none
  * was measured. */
-double lmi_sched_step_most_ns(const struct lmi_sched *s, uint32_t n_row);
+double lmi_sched_step_least_ns(const struct lmi_sched *s, uint32_t n_row);
 /* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
 
