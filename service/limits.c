@@ -78,7 +78,8 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "Time that next waits for an item if the request does not set it."),
 	ROW(wait_max, "ms", 0, MINUTE, MINUTE, "Longest time that next waits for an item."),
 	ROW(hold_default, "ms", 0, 1000, 25,
-	    "Output batching delay of next if the request does not set it."),
+	    "How long next waits for more items after the first unread one if the request does not "
+	    "set it."),
 	ROW(hold_max, "ms", 0, 1000, 1000, "Longest output batching delay of next."),
 	ROW(items, "", 1, 4096, 4096, "Maximum number of items in one reply to next."),
 	ROW(stream_bytes, "bytes", 4096, 1u << 30, 1u << 20,
