@@ -59,6 +59,14 @@ does load tiny
 holds "the log: $(grep 'engine:' "$dir/log")" grep -q 'engine: .* model=tiny (.*) n_ctx=' "$dir/log"
 prints '^tiny .*  ready  ' list
 
+# llama.cpp's spelling of --threads-batch
+refused 2 'tb.* 0' load tiny -tb 0
+refused 2 'not a whole number' load tiny -tb x
+does unload tiny
+does load tiny --backend cpu -t 1 -tb 3
+names=$(cat "/proc/$daemon/task/"*/comm)
+holds "two more threads for many rows: $names" [ "$(echo "$names" | grep -c team)" = 2 ]
+
 # ids as arguments
 ctl tokenize tiny 'the cat' >"$dir/ids"
 ids=$(tr , ' ' <"$dir/ids")
