@@ -201,8 +201,8 @@ static void put_config(char *path, size_t n, const char *text)
 	fclose(f);
 }
 
-/* Starts an engine with the sections of a configuration. */
-static enum lmd_status open_with(struct lmd_client **out, const char *config)
+/* Starts an engine with the sections of a configuration (NULL: none) and threads for long steps (0: as others). */
+static enum lmd_status open_with(struct lmd_client **out, const char *config, uint32_t n_thread_batch)
 {
 	char path[500];
 	const char *plugins = path;
@@ -211,7 +211,8 @@ static enum lmd_status open_with(struct lmd_client **out, const char *config)
 					       .backend = "ref",
 					       .plugin_dirs = &plugins,
 					       .n_plugin_dirs = 1,
-					       .config = config};
+					       .config = config,
+					       .n_thread_batch = n_thread_batch};
 	const struct lmd_client_opts o = {
 		.struct_size = sizeof(o), .url = "embedded:", .engine = &engine};
 
@@ -222,16 +223,6 @@ static enum lmd_status open_with(struct lmd_client **out, const char *config)
 /* The threads for long steps reach the team of the model, which refuses too many by name. */
 START_TEST(threads_of_long_steps)
 {
-	char path[500];
-	const char *plugins = path;
-	const struct lmd_engine_opts engine = {.struct_size = sizeof(engine),
-					       .n_thread = 1,
-					       .backend = "ref",
-					       .plugin_dirs = &plugins,
-					       .n_plugin_dirs = 1,
-					       .n_thread_batch = 1025};
-	const struct lmd_client_opts o = {
-		.struct_size = sizeof(o), .url = "embedded:", .engine = &engine};
 	const struct lmd_generate g = {.struct_size = sizeof(g),
 				       .model = model,
 				       .tokens = prompt,
@@ -241,8 +232,7 @@ START_TEST(threads_of_long_steps)
 	struct lmd_stream *s = NULL;
 	struct lmd_item it;
 
-	snprintf(path, sizeof(path), "%s/plugins/.libs", lmd_build_dir());
-	OK(lmd_client_open(&c, &o, &err));
+	OK(open_with(&c, NULL, 1025));
 	OK(lmd_client_generate(c, &g, &s, &err));
 	ck_assert_int_eq(lmd_stream_next(s, &it, -1, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "threads_batch: 1025 threads exceed the limit of 1024"));
@@ -270,7 +260,7 @@ START_TEST(presets)
 	generate(client, want); /* greedily */
 	put_config(path, sizeof(path),
 		   "[nonsense]\nx = y\n[model %s]\ntemp = 0\nctx = 77\nsystem = Be brief.\n");
-	OK(open_with(&c, path));
+	OK(open_with(&c, path, 0));
 	OK(lmd_client_generate(c, &g, &s, &err));
 	do {
 		OK(lmd_stream_next(s, &it, -1, &err));
@@ -285,10 +275,10 @@ START_TEST(presets)
 	lmd_client_free(reply);
 	lmd_client_close(c);
 	put_config(path, sizeof(path), "[model %s]\ntemp = hot\n");
-	ck_assert_int_eq(open_with(&c, path), LMD_INVALID);
+	ck_assert_int_eq(open_with(&c, path, 0), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "llamad.conf:2: key 'temp': 'hot' is not a number"));
 	unlink(path);
-	ck_assert_int_eq(open_with(&c, path), LMD_NOTFOUND);
+	ck_assert_int_eq(open_with(&c, path, 0), LMD_NOTFOUND);
 }
 END_TEST
 
