@@ -64,6 +64,8 @@ holds "the tower beside the model" [ "$(value "r[0]['tower'] > 0 and r[0]['conte
 mv "$dir/mmproj.gguf" "$dir/tower.gguf"
 does fit "$model" --json --backend emu --mmproj "$dir/tower.gguf"
 holds "a tower that is named" [ "$(value "r[0]['tower'] > 0")" = True ]
+refused 1 'mmproj .*: architecture llama is not a vision tower, which files named mmproj have' \
+	fit "$model" --backend emu --mmproj "$model"
 refused 1 'mmproj.*missing.gguf' fit "$model" --backend emu --mmproj "$dir/missing.gguf"
 unset LLAMAD_EMU
 refused 1 'need a file or a name' fit smollm2:135m --draft-model "$dir/draft.gguf"

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/engine/second_instance.h"
+#include "core/engine/tower_check.h"
 
 /* Bytes of rows that are kept, and the number of pictures. */
 #define KEPT_BYTES (64ull << 20)
@@ -121,6 +122,11 @@ enum lmd_status lmi_engine_tower_measure(struct lmi_inst *target, const struct l
 	struct lmd_error why = {0};
 	enum lmd_status st;
 
+	if (target->only_estimate && !opts->mmproj_optional) {
+		st = lmi_engine_tower_check(opts->mmproj_path, target->model, opts->registry, &why);
+		if (st != LMD_OK)
+			return lmd_fail(err, st, "mmproj %.400s", why.text);
+	}
 	lmi_engine_tower_opts(&o, opts, target->set);
 	st = lmi_engine_second_measure(target, LMI_INST_TOWER, &o, opts->label, &why);
 	if (st == LMD_DEVICE || (st != LMD_OK && target->only_estimate && !opts->mmproj_optional))
