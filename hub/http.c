@@ -422,7 +422,9 @@ enum lmd_status lmi_hub_code_error(const struct lmi_hub_request *q, const struct
 
 	(void)lmi_hub_shown_url(url, q->url);
 	if (r->code == 404)
-		return lmd_fail(err, LMD_NOTFOUND, "%s: does not exist (404); check the name, and the tag or revision", url);
+		return lmd_fail(err, LMD_NOTFOUND,
+				"%s: does not exist (404); check the name, and the tag or revision",
+				url);
 	if (r->code == 401 || r->code == 403)
 		return lmd_fail(err, LMD_DENIED,
 				"%s: access was refused (%ld); the model does not exist, or it needs "

@@ -112,7 +112,7 @@ struct lmi_embedded_name;
 	 .value = "TYPE",                                                                          \
 	 .def_text = "the backend's choice",                                                       \
 	 .doc = "Type of the KV cache: f32, f16, bf16, q8_0, f8_e4m3, q5_1, q5_0, q4_1, q4_0, "    \
-		"iq4_nl or q4_0_rot, as far as the backend has them."},                                      \
+		"iq4_nl or q4_0_rot, as far as the backend has them."},                            \
 		{.name = "kv-type-k",                                                              \
 		 .type = LMI_OPT_STR,                                                              \
 		 .value = "TYPE",                                                                  \

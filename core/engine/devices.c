@@ -335,14 +335,16 @@ static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi
 
 /* Would opening the device with these threads give those that it has? If it was opened with as many as there
  * are processors, it has as many, whatever their number is by now. */
-static bool same_threads(const struct lmi_engine_device_state *s, const struct lmi_team_threads *asked)
+static bool same_threads(const struct lmi_engine_device_state *s,
+			 const struct lmi_team_threads *asked)
 {
 	const struct lmi_team_threads *open = &s->open.threads;
 	const char *a = open->place.cpus ? open->place.cpus : "",
 		   *b = asked->place.cpus ? asked->place.cpus : "";
 	struct lmi_team_threads t = *asked;
 
-	if (strcmp(a, b) != 0 || open->place.strict != t.place.strict || open->place.numa != t.place.numa)
+	if (strcmp(a, b) != 0 || open->place.strict != t.place.strict ||
+	    open->place.numa != t.place.numa)
 		return false;
 	if (!t.n && s->own_n_thread)
 		t.n = open->n;

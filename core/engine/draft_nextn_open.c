@@ -87,15 +87,18 @@ static enum lmd_status why_none(const struct lmi_inst *inst, struct lmd_error *e
 				inst->model->name, inst->model->arch);
 	if (inst->n_rank > 1)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%.80s has draft layers that cannot be run: the model is divided by tensors",
+				"%.80s has draft layers that cannot be run: the model is divided "
+				"by tensors",
 				inst->model->name);
 	(void)snprintf(key, sizeof(key), "blk.%u.nextn.eh_proj.weight", inst->desc.n_layer);
 	if (!inst->model->find_tensor(inst->model, key))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%.80s has draft layers that cannot be run: the file does not have the tensor %s",
+				"%.80s has draft layers that cannot be run: the file does not have "
+				"the tensor %s",
 				inst->model->name, key);
 	return lmd_fail(err, LMD_UNSUPPORTED,
-			"%.80s has draft layers that cannot be run: those of architecture %s are not used, or no "
+			"%.80s has draft layers that cannot be run: those of architecture %s are "
+			"not used, or no "
 			"layer attends to all tokens",
 			inst->model->name, inst->model->arch);
 }

@@ -31,12 +31,14 @@ static enum lmd_status check_plan(const struct lmd_plan *p, struct lmd_error *er
 	return what ? lmd_fail(err, LMD_UNSUPPORTED, "%s", what) : LMD_OK;
 }
 
-enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct lmd_plan *p, struct lmd_error *err)
+enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct lmd_plan *p,
+				      struct lmd_error *err)
 {
 	return inst->device_params.deterministic == LMD_DETERMINISTIC_OFF
 		       ? check_plan(p, err)
 		       : lmd_fail(err, LMD_UNSUPPORTED,
-				  "the last bits of their rows may depend on the other branches, which "
+				  "the last bits of their rows may depend on the other branches, "
+				  "which "
 				  "deterministic does not allow");
 }
 
@@ -81,8 +83,8 @@ bool lmi_engine_tree_serves(const struct lmi_inst *inst, uint32_t exec)
 
 /* Submits the copies of a row of all groups to inst->tree_row, or back. Returns in *devices, bit i for device i, on
  * which there are any. */
-static enum lmd_status copy(struct lmi_inst *inst, uint32_t kv_seq, uint32_t row, bool in, uint32_t *devices,
-			    struct lmd_error *err)
+static enum lmd_status copy(struct lmi_inst *inst, uint32_t kv_seq, uint32_t row, bool in,
+			    uint32_t *devices, struct lmd_error *err)
 {
 	struct lmi_kv_part part = {.n_row = 1};
 	uint8_t *at = inst->tree_row;

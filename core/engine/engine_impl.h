@@ -112,7 +112,7 @@ struct lmi_engine {
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
 	uint64_t step_ns;   /* how long the device took for it */
-	double move_ns;	    /* how long moving the row of a guess takes; 0: none was moved */
+	double move_ns;     /* how long moving the row of a guess takes; 0: none was moved */
 	uint32_t n_draft; /* guessed tokens of all sequences */
 	/* [n_scheduled] what the draft model is to guess before the next step is planned, and for whom */
 	struct lmi_engine_draft_want *want;

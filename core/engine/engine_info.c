@@ -79,7 +79,8 @@ uint32_t lmi_engine_picture_rows(const struct lmi_engine *e, uint32_t patches_w,
 	return e->inst->tower ? lmi_engine_tower_rows(e->inst->tower, patches_w, patches_h) : 0;
 }
 
-enum lmd_status lmi_engine_picture_digest(const struct lmi_engine *e, const struct lmi_engine_picture *p,
+enum lmd_status lmi_engine_picture_digest(const struct lmi_engine *e,
+					  const struct lmi_engine_picture *p,
 					  uint8_t out[LMI_SHA256_BYTES], struct lmd_error *err)
 {
 	return lmi_engine_picture_digest_of(e->inst, p, out)

@@ -54,7 +54,8 @@ static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec
 	enum lmd_status st = lmi_engine_repack_prepare(inst, device, e, err);
 
 	if (st == LMD_OK)
-		st = lmi_engine_exec_need_on(inst, &(const struct lmi_engine_exec *){e}, 1, device, &n, err);
+		st = lmi_engine_exec_need_on(inst, &(const struct lmi_engine_exec *){e}, 1, device,
+					     &n, err);
 	if (st == LMD_OK)
 		st = lmi_engine_exec_check_memory(d, inst, &n, err);
 	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)

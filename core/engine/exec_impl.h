@@ -30,7 +30,8 @@ struct lmi_engine_exec_need {
 };
 
 /* Of n plans, which share weights and scratch memory. */
-enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *const *e, uint32_t n,
+enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst,
+					const struct lmi_engine_exec *const *e, uint32_t n,
 					uint32_t device, struct lmi_engine_exec_need *out,
 					struct lmd_error *err);
 /* Returns the bytes of scratch memory that a device lacks for a plan. */

@@ -25,7 +25,8 @@ static enum lmd_status scratch_of(struct lmi_inst_device *d, const struct lmd_pl
 	return st;
 }
 
-enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst, const struct lmi_engine_exec *const *e, uint32_t n,
+enum lmd_status lmi_engine_exec_need_on(struct lmi_inst *inst,
+					const struct lmi_engine_exec *const *e, uint32_t n,
 					uint32_t device, struct lmi_engine_exec_need *out,
 					struct lmd_error *err)
 {
@@ -102,7 +103,8 @@ static uint64_t links_of_smaller(const struct lmi_inst *inst, uint64_t links)
 }
 
 /* Builds one more plan beside that which most requests use; one that cannot be made takes nothing. */
-static bool build_beside(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t kind, uint32_t flags)
+static bool build_beside(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t kind,
+			 uint32_t flags)
 {
 	e->key = (struct lmd_plan_key){.struct_size = sizeof(e->key),
 				       .kind = kind,
@@ -151,7 +153,8 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 	if (st == LMD_OK && inst->desc.n_draft &&
 	    build_beside(inst, &draft, LMD_PLAN_DRAFT, LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN))
 		all[n_all++] = &draft;
-	if (st == LMD_OK && inst->has_draft && lmi_engine_tree_check(inst, e.view, NULL) == LMD_OK &&
+	if (st == LMD_OK && inst->has_draft &&
+	    lmi_engine_tree_check(inst, e.view, NULL) == LMD_OK &&
 	    build_beside(inst, &tree, e.key.kind, e.key.flags | LMD_PLAN_TREE))
 		all[n_all++] = &tree;
 	for (uint32_t i = 0; i < inst->n_device; i++) {

@@ -65,10 +65,11 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 
 	if (st == LMD_OK && cmd->flags & LMI_ENGINE_GEN_RESUMABLE &&
 	    lmi_sampler_chain_learner(g->chain))
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "durable: sampler %s learns from probabilities that are not recorded; "
-			      "use another one",
-			      lmi_sampler_chain_learner(g->chain));
+		st = lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"durable: sampler %s learns from probabilities that are not recorded; "
+			"use another one",
+			lmi_sampler_chain_learner(g->chain));
 	for (uint32_t i = 0; i < cmd->seq.n_tokens && st == LMD_OK; i++)
 		if (!is_picture(&cmd->seq, i))
 			lmi_sampler_chain_accept(g->chain, cmd->seq.tokens[i], true);
@@ -140,7 +141,7 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 				      struct lmd_error *err)
 {
 	const struct lmi_engine_draft_sources sources = {.model = inst->draft_dropped ? NULL
-										  : inst->draft,
+										      : inst->draft,
 							 .nextn = inst->nextn,
 							 .history = inst->history,
 							 .file = inst->lookup_file};

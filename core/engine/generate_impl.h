@@ -17,11 +17,11 @@ struct lmi_engine_gen {
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
 	struct lmi_stop_matcher *stop; /* NULL: no stop texts */
-	lmd_token *shown;      /* control tokens whose text is output */
-	char *raw;             /* [lmi_detok_max_bytes] bytes of one token */
-	char *text;            /* [lmi_engine_gen_text_max] */
-	int64_t n_predict;     /* < 0: no limit */
-	lmd_token *stop_tokens; /* [n_stop_tokens] */
+	lmd_token *shown;              /* control tokens whose text is output */
+	char *raw;                     /* [lmi_detok_max_bytes] bytes of one token */
+	char *text;                    /* [lmi_engine_gen_text_max] */
+	int64_t n_predict;             /* < 0: no limit */
+	lmd_token *stop_tokens;        /* [n_stop_tokens] */
 	uint32_t n_stop_tokens;
 	uint32_t n_min;
 	/* [n_words], with n_min: the tokens that do not end it, and those of them that the
@@ -30,19 +30,20 @@ struct lmi_engine_gen {
 	uint32_t n_words;
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
-	uint32_t n_resumed; /* tokens of an earlier run */
-	bool shifts; /* a full context does not end it */
+	uint32_t n_resumed;         /* tokens of an earlier run */
+	bool shifts;                /* a full context does not end it */
 	uint32_t n_keep, n_discard; /* of a shift; n_discard 0: half of the tokens after n_keep */
 	uint32_t n_shift;
-	size_t n_skip; /* bytes still to come that are not part of the answer */
+	size_t n_skip;       /* bytes still to come that are not part of the answer */
 	uint32_t n_logprobs; /* of each token; 0: none */
-	struct lmi_engine_logprobs *logprobs; /* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL
+	struct lmi_engine_logprobs
+		*logprobs; /* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL
 					       * without n_logprobs */
 	struct lmi_engine_speculation *speculation; /* NULL: none */
 	/* chosen tokens that have not been taken: how many of them sampler and constraint know, and
 	 * the index of the next one */
 	uint32_t n_ahead, next_chosen;
-	float *scratch;      /* [lmi_engine_logprobs_scratch()]; NULL without n_logprobs */
+	float *scratch; /* [lmi_engine_logprobs_scratch()]; NULL without n_logprobs */
 	enum lmi_engine_finish finish;
 	bool begun;
 	uint64_t begin_ns, first_ns, last_ns;

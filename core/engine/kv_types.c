@@ -12,9 +12,9 @@
 #define HEAD 256u
 
 /* Types that an error message offers. */
-static const uint32_t offered[] = {LMD_DTYPE_F32,  LMD_DTYPE_F16,  LMD_DTYPE_BF16,
-				   LMD_DTYPE_Q8_0, LMD_DTYPE_F8_E4M3, LMD_DTYPE_Q5_1,
-				   LMD_DTYPE_Q5_0, LMD_DTYPE_Q4_1, LMD_DTYPE_Q4_0,
+static const uint32_t offered[] = {LMD_DTYPE_F32,    LMD_DTYPE_F16,     LMD_DTYPE_BF16,
+				   LMD_DTYPE_Q8_0,   LMD_DTYPE_F8_E4M3, LMD_DTYPE_Q5_1,
+				   LMD_DTYPE_Q5_0,   LMD_DTYPE_Q4_1,    LMD_DTYPE_Q4_0,
 				   LMD_DTYPE_IQ4_NL, LMD_DTYPE_Q4_0_ROT};
 
 /* LMD_UNSUPPORTED: the device cannot store these types. One that cannot tell may store anything. */

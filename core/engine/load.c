@@ -305,7 +305,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 		lmi_free(t->pages);
 	}
 	lmi_inst_close_devices(inst);
-	lmi_free(inst->tree_row); /* a queue may have been copying from it */
+	lmi_free(inst->tree_row);                   /* a queue may have been copying from it */
 	for (uint32_t i = 0; i < inst->n_exec; i++) /* weights referred to them */
 		lmi_engine_exec_destroy(inst->execs[i]);
 	lmi_kv_destroy(inst->kv);

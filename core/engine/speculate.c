@@ -52,10 +52,12 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 	x->pause = LMI_ENGINE_PAUSE_MIN;
 	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
 		x->trust[i] = ops->prior[i].tested > 0
-				      ? (struct lmi_engine_guess_record){ops->prior[i].tested, ops->prior[i].right}
+				      ? (struct lmi_engine_guess_record){ops->prior[i].tested,
+									 ops->prior[i].right}
 				      : (struct lmi_engine_guess_record){PRIOR_N, PRIOR * PRIOR_N};
 		for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS; k++)
-			x->other[i][k] = (struct lmi_engine_guess_record){PRIOR_N, PRIOR_OTHER * PRIOR_N};
+			x->other[i][k] =
+				(struct lmi_engine_guess_record){PRIOR_N, PRIOR_OTHER * PRIOR_N};
 	}
 	s->n_source++;
 	return LMD_OK;

@@ -39,7 +39,7 @@ void lmi_engine_speculation_destroy(struct lmi_engine_speculation *s);
 /* Times of steps, by which the number of tokens is chosen. */
 struct lmi_engine_step_times {
 	uint32_t n_row; /* of the next step without guesses */
-	double now_ns;	/* how long such steps took; 0: none was measured */
+	double now_ns;  /* how long such steps took; 0: none was measured */
 	/* how long a step of so many rows takes, or at least takes if none like it was measured, so that it is tried
 	 * and measured; 0: nothing was */
 	double (*ns)(const void *arg, uint32_t n_row);

@@ -6,14 +6,14 @@
 /* The longest pause between guesses that do not seem to help. */
 #define PAUSE_MAX 128u
 /* Tokens of such a guess, and the part of the time since the last one that it may take. */
-#define N_PROBE	    2u
+#define N_PROBE     2u
 #define PROBE_SHARE 0.02
 
 /* Tokens that a model guesses as long as its time is unknown. */
 #define FIRST_LENGTH 4u
 
-bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n_paused, double cost_ns,
-			     const struct lmi_engine_step_times *t)
+bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n_paused,
+			     double cost_ns, const struct lmi_engine_step_times *t)
 {
 	double now = t->now_ns, with = t->ns(t->arg, t->n_row + N_PROBE);
 	double ns = N_PROBE * cost_ns + (with > now ? with - now : 0);
@@ -22,7 +22,8 @@ bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n
 }
 
 /* Counts a token without a guess. Returns true if one is to be tried now. */
-static bool is_probe(struct lmi_engine_guess_source *x, double cost_ns, const struct lmi_engine_step_times *t)
+static bool is_probe(struct lmi_engine_guess_source *x, double cost_ns,
+		     const struct lmi_engine_step_times *t)
 {
 	if (!lmi_engine_offer_is_due(x, ++x->n_paused, cost_ns, t))
 		return false;
@@ -37,7 +38,8 @@ static double chance(const struct lmi_engine_guess_record *r)
 }
 
 /* Guesses as much as possible: for tests. */
-static void choose_all(struct lmi_engine_guess_offer *o, const struct lmi_engine_tree_chances *c, uint32_t most)
+static void choose_all(struct lmi_engine_guess_offer *o, const struct lmi_engine_tree_chances *c,
+		       uint32_t most)
 {
 	uint32_t n = c->n_others && o->n > 1 ? (o->n + 1) / 2 : o->n;
 
@@ -52,7 +54,8 @@ static void choose_all(struct lmi_engine_guess_offer *o, const struct lmi_engine
 
 /* Chooses how much of an offer is guessed. */
 static void choose_length(struct lmi_engine_speculation *s, const struct lmi_engine_guess_source *x,
-			  struct lmi_engine_guess_offer *o, uint32_t most, bool branches, const struct lmi_engine_step_times *times)
+			  struct lmi_engine_guess_offer *o, uint32_t most, bool branches,
+			  const struct lmi_engine_step_times *times)
 {
 	struct lmi_engine_step_times t = *times;
 	struct lmi_engine_tree_chances c = {.chain = chance(&x->trust[o->trust]), .n_chain = o->n};
@@ -81,8 +84,9 @@ static void choose_length(struct lmi_engine_speculation *s, const struct lmi_eng
 		o->length = o->tree.n_chain = o->n;
 }
 
-void lmi_engine_offer_ask(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x, const lmd_token *tokens,
-			  uint32_t n_tokens, uint32_t most, const struct lmi_engine_step_times *times,
+void lmi_engine_offer_ask(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x,
+			  const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
+			  const struct lmi_engine_step_times *times,
 			  struct lmi_engine_guess_offer *o)
 {
 	bool branches = times->branches && (!s->always || s->always_branches);
@@ -92,9 +96,9 @@ void lmi_engine_offer_ask(struct lmi_engine_speculation *s, struct lmi_engine_gu
 	lmi_engine_tree_clear(&o->tree);
 	if (x->ops->cost_ns) {
 		o->cost_ns = x->ops->cost_ns(x->drafter, n_tokens);
-		o->n = o->cost_ns < 0			      ? 0
+		o->n = o->cost_ns < 0                          ? 0
 		       : o->cost_ns > 0 || most < FIRST_LENGTH ? most
-							      : FIRST_LENGTH;
+							       : FIRST_LENGTH;
 		/* guesses that take time are compared with a step without them */
 		if (!s->always && !(times->now_ns > 0))
 			o->n = 0;
@@ -109,8 +113,9 @@ void lmi_engine_offer_ask(struct lmi_engine_speculation *s, struct lmi_engine_gu
 	choose_length(s, x, o, most, branches, times);
 }
 
-struct lmi_engine_guess_source *lmi_engine_offer_choose(struct lmi_engine_speculation *s, struct lmi_engine_guess_offer *offers,
-				       const struct lmi_engine_step_times *times)
+struct lmi_engine_guess_source *lmi_engine_offer_choose(struct lmi_engine_speculation *s,
+							struct lmi_engine_guess_offer *offers,
+							const struct lmi_engine_step_times *times)
 {
 	uint32_t best = 0;
 
@@ -119,7 +124,8 @@ struct lmi_engine_guess_source *lmi_engine_offer_choose(struct lmi_engine_specul
 		return &s->sources[offers[best].n ? best : s->n_source - 1];
 	}
 	for (uint32_t i = 1; i < s->n_source; i++)
-		if (offers[i].length && (!offers[best].length || offers[i].gain > offers[best].gain))
+		if (offers[i].length &&
+		    (!offers[best].length || offers[i].gain > offers[best].gain))
 			best = i;
 	if (offers[best].length) {
 		s->sources[best].pause = LMI_ENGINE_PAUSE_MIN;

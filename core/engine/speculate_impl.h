@@ -31,15 +31,15 @@ struct lmi_engine_speculation {
 	uint32_t n_source;
 	uint32_t most; /* of the command */
 	bool always, always_branches;
-	uint32_t turn; /* with `always`: guesses so far */
-	uint32_t n_unmeasured; /* tokens for which no step without guesses had been measured */
+	uint32_t turn;             /* with `always`: guesses so far */
+	uint32_t n_unmeasured;     /* tokens for which no step without guesses had been measured */
 	uint32_t last, last_trust; /* who made the last guess */
 	uint32_t n_drafted, n_accepted;
 	struct lmi_engine_history *history; /* that gets the answer; NULL: none */
 	uint64_t tenant;
 	struct lmi_engine_tree tree; /* of the last guess */
-	bool rests; /* the last time, no guess was worth its time */
-	bool keen;  /* one would have been if the host's time were free */
+	bool rests;                  /* the last time, no guess was worth its time */
+	bool keen;                   /* one would have been if the host's time were free */
 	/* what a source would have guessed as the token number `at`; at 0: nothing */
 	struct {
 		uint32_t at, source, trust;
@@ -62,13 +62,14 @@ struct lmi_engine_guess_offer {
 /* Lets a drafter offer guesses, at most `most`, and chooses how many of them are worth it. */
 void lmi_engine_offer_ask(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x,
 			  const lmd_token *tokens, uint32_t n_tokens, uint32_t most,
-			  const struct lmi_engine_step_times *times, struct lmi_engine_guess_offer *o);
+			  const struct lmi_engine_step_times *times,
+			  struct lmi_engine_guess_offer *o);
 /* Returns the drafter whose offer helps most, or one that is tried anyway; NULL: none. offers: [s->n_source] */
 struct lmi_engine_guess_source *lmi_engine_offer_choose(struct lmi_engine_speculation *s,
 							struct lmi_engine_guess_offer *offers,
 							const struct lmi_engine_step_times *times);
 /* A guess does not seem to help. Is it to be tried anyway after so many tokens? cost_ns: of one guessed token. */
-bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n_paused, double cost_ns,
-			     const struct lmi_engine_step_times *t);
+bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n_paused,
+			     double cost_ns, const struct lmi_engine_step_times *t);
 
 #endif /* LLAMAD_CORE_ENGINE_SPECULATE_IMPL_H */

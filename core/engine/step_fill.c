@@ -64,7 +64,8 @@ static void fill_positions(struct lmi_plan_step *s, const struct lmi_engine_rows
 }
 
 /* What a DRAFT plan reads. */
-static void fill_hidden(const struct lmi_engine_slot *slot, const struct lmi_engine_rows *p, uint32_t t0)
+static void fill_hidden(const struct lmi_engine_slot *slot, const struct lmi_engine_rows *p,
+			uint32_t t0)
 {
 	size_t width = (size_t)lmi_engine_hidden_input(slot->exec) / sizeof(float);
 	float *to = (float *)slot->before_rows.host + t0 * width;
@@ -79,7 +80,8 @@ static uint32_t place_of(const struct lmi_engine_rows *p, uint32_t i)
 {
 	uint32_t known = p->n - p->n_out;
 
-	return p->first + (p->tree && i > known ? known + lmi_engine_tree_depth(p->tree, i - known) : i);
+	return p->first +
+	       (p->tree && i > known ? known + lmi_engine_tree_depth(p->tree, i - known) : i);
 }
 
 /* Adds the keys of its own picture to those that a row sees. */
@@ -226,8 +228,9 @@ static void fill_unused(struct lmi_plan_step *s, uint32_t g, uint32_t kind, uint
 }
 
 static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engine_exec *e,
-				   struct lmi_engine_slot *slot, struct lmi_plan_step *s, const struct lmi_engine_rows *p,
-				   uint32_t part, struct lmd_error *err)
+				   struct lmi_engine_slot *slot, struct lmi_plan_step *s,
+				   const struct lmi_engine_rows *p, uint32_t part,
+				   struct lmd_error *err)
 {
 	uint32_t t0 = (uint32_t)s->q_start[part];
 	enum lmd_status st = LMD_OK;

@@ -19,8 +19,7 @@ enum lmd_status lmi_engine_step_changes(struct lmi_inst *inst, const struct lmi_
 					struct lmi_engine_slot *slot, struct lmi_plan_step *s,
 					uint32_t g, uint32_t seq, struct lmd_error *err);
 /* Makes the changes of the block on the devices that take no part in the step: they do not get it. */
-enum lmd_status lmi_engine_step_tell_others(struct lmi_inst *inst,
-					    const struct lmi_engine_exec *e,
+enum lmd_status lmi_engine_step_tell_others(struct lmi_inst *inst, const struct lmi_engine_exec *e,
 					    const struct lmi_plan_step *s, struct lmd_error *err);
 /* Copies the shared pages that the step writes to. */
 enum lmd_status lmi_engine_step_copy_pages(struct lmi_inst *inst, const struct lmi_engine_exec *e,

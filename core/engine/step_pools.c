@@ -59,8 +59,7 @@ static enum lmd_status change_table(struct lmi_inst_device *d, uint32_t g,
 	return st;
 }
 
-enum lmd_status lmi_engine_step_tell_others(struct lmi_inst *inst,
-					    const struct lmi_engine_exec *e,
+enum lmd_status lmi_engine_step_tell_others(struct lmi_inst *inst, const struct lmi_engine_exec *e,
 					    const struct lmi_plan_step *s, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;

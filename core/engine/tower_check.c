@@ -34,8 +34,10 @@ static enum lmd_status check(const struct lmd_model *tower, const struct lmd_mod
 	if (st != LMD_OK)
 		return st == LMD_UNSUPPORTED ? LMD_OK : st;
 	if (d.driver != LMD_DRIVER_TOWER)
-		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s is not a vision tower, which files named mmproj have",
-				tower->arch);
+		return lmd_fail(
+			err, LMD_UNSUPPORTED,
+			"architecture %s is not a vision tower, which files named mmproj have",
+			tower->arch);
 	if (describe(&of_model, arena, model, plugins, NULL) != LMD_OK || d.n_embd_out == of_model.n_input_embd)
 		return LMD_OK;
 	return lmd_fail(err, LMD_UNSUPPORTED,

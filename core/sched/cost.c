@@ -91,7 +91,8 @@ double lmi_sched_cost_least(const struct lmi_sched_cost *c, uint32_t n_row)
 	int b, a;
 
 	neighbours(c, n_row, &b, &a);
-	return c->group[group_of(n_row)].rows > 0 || b < 0 ? lmi_sched_cost_of(c, n_row) : c->group[b].ns;
+	return c->group[group_of(n_row)].rows > 0 || b < 0 ? lmi_sched_cost_of(c, n_row)
+							   : c->group[b].ns;
 }
 
 uint32_t lmi_sched_cost_rows(const struct lmi_sched_cost *c, uint64_t ns, uint32_t n_max)

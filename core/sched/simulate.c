@@ -31,12 +31,12 @@ static enum lmd_status open_sim(struct sim *m, struct lmd_error *err)
 				.n_seq = o->n_seq,
 				.n_ctx = o->n_ctx,
 				.n_page = {o->n_page}};
-	struct lmi_sched_opts so = {.n_max = o->n_max && o->n_max < o->n_request ? o->n_max : o->n_request,
-				    .n_batch = o->n_batch,
-				    .n_out = o->n_batch,
-				    .target_ns = {o->target_ns[0], o->target_ns[1],
-						  o->target_ns[2]},
-				    .client_slowdown_percent = o->client_slowdown_percent};
+	struct lmi_sched_opts so = {
+		.n_max = o->n_max && o->n_max < o->n_request ? o->n_max : o->n_request,
+		.n_batch = o->n_batch,
+		.n_out = o->n_batch,
+		.target_ns = {o->target_ns[0], o->target_ns[1], o->target_ns[2]},
+		.client_slowdown_percent = o->client_slowdown_percent};
 	enum lmd_status st;
 
 	if (!o->n_request || o->n_request > LMI_SCHED_SIM_REQUESTS_MAX)

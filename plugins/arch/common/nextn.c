@@ -35,8 +35,8 @@ static bool has_usual_layers(const struct arch_decoder *d)
 {
 	const struct arch_decoder_traits *t = d->traits;
 
-	return (!t->layer || t->draft_layer) && !t->draft_differs && !t->embed && !t->begin && !t->after &&
-	       !t->between && !t->pos_embd && t->embd_norm == ARCH_EMBD_NORM_NONE;
+	return (!t->layer || t->draft_layer) && !t->draft_differs && !t->embed && !t->begin &&
+	       !t->after && !t->between && !t->pos_embd && t->embd_norm == ARCH_EMBD_NORM_NONE;
 }
 
 /* The layer of the trunk that a draft layer is like: the last one that attends to all keys. Without one, draft

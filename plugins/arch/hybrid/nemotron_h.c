@@ -111,11 +111,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 
 static const struct arch_decoder_traits traits = {TRAITS};
 static const struct arch_decoder_traits traits_moe = {
-	TRAITS,
-	.layer = layer,
-	.draft_layer = true,
-	.draft_norm = LMD_NORM_LAYER,
-	.draft = draft,
+	TRAITS, .layer = layer, .draft_layer = true, .draft_norm = LMD_NORM_LAYER, .draft = draft,
 };
 
 ARCH_HYBRID_ARCH(nemotron_h, traits, sets)

@@ -173,7 +173,8 @@ static enum lmd_status load_module(struct vkb_dev *dev, enum vkb_module m, struc
 	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "loading a shader");
 }
 
-enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err)
+enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p,
+				  struct lmd_error *err)
 {
 	static const VkSpecializationMapEntry entries[] = {
 		{.constantID = 0, .offset = 0, .size = 4},

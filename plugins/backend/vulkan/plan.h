@@ -22,7 +22,7 @@ struct vkb_grid {
 struct vkb_dispatch {
 	struct vkb_pipeline *pipeline;
 	uint32_t op, at, phase;
-	uint32_t groups;         /* index of its numbers of workgroups */
+	uint32_t groups; /* index of its numbers of workgroups */
 	/* 0: it runs in any step.  1: only if its work is within the bound.  More: only if it is not; then
 	 * this is one of `parts` dispatches, which divide the workgroups in x (work.c). */
 	uint32_t part, parts;
@@ -170,7 +170,8 @@ void vkb_record_close(struct vkb_plan *p);
  * exceed the device's most_work.  Valid until the next call. */
 enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, struct lmd_error *err);
 /* Makes the pipelines of dispatches from .. to-1, as far as the step needs them; then they can be recorded. */
-enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to, struct lmd_error *err);
+enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to,
+				   struct lmd_error *err);
 void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to);
 
 /* ---- ops ---- */

@@ -109,7 +109,8 @@ static struct way way_of(const struct vkb_build *b, const struct vkb_product *p,
 	uint32_t split = b->dev->split, each = outputs_of(p, w) >= 1024 ? 4 : 2;
 
 	if (!p->x.ints || !vkb_is_integer(b->dev, w))
-		return (struct way){.module = vkb_module_for(w->dtype, VKB_product, VKB_product_all),
+		return (struct way){.module =
+					    vkb_module_for(w->dtype, VKB_product, VKB_product_all),
 				    .outputs = 4,
 				    .cols = COLS};
 	return (struct way){.module = b->dev->product8,

@@ -40,7 +40,8 @@ static bool is_active(const struct vkb_plan *p, uint32_t i)
 	return groups[0] && groups[1];
 }
 
-enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to, struct lmd_error *err)
+enum lmd_status vkb_plan_pipelines(struct vkb_plan *p, uint32_t from, uint32_t to,
+				   struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
@@ -135,7 +136,8 @@ static enum lmd_status make_commands(struct vkb_plan *p, struct lmd_error *err)
 }
 
 /* What a variant needs that was never used. */
-static enum lmd_status fill_variant(struct vkb_plan *p, struct vkb_variant *v, struct lmd_error *err)
+static enum lmd_status fill_variant(struct vkb_plan *p, struct vkb_variant *v,
+				    struct lmd_error *err)
 {
 	const struct lmd_host *h = p->dev->host;
 	const VkCommandBufferAllocateInfo info = {
@@ -256,7 +258,8 @@ enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, 
 		uint64_t work = 0;
 
 		for (uint32_t j = p->cuts[i]; j < p->cuts[i + 1]; j++)
-			work += v->active[j] ? vkb_share_of(&p->dispatches[j], p->env + 2, p->keys) : 0;
+			work += v->active[j] ? vkb_share_of(&p->dispatches[j], p->env + 2, p->keys)
+					     : 0;
 		if (i && sum + work > p->dev->most_work) {
 			p->ends[out->n++ - 1] = i;
 			sum = 0;

@@ -127,7 +127,7 @@ static bool runs(const struct vkb_plan *p, const struct vkb_dispatch *d, const u
 	return fits == (d->parts == 1);
 }
 
-#define MOST_GROUPS 65535u      /* that every device allows; shaders work through more */
+#define MOST_GROUPS 65535u /* that every device allows; shaders work through more */
 
 static void put_groups(struct vkb_plan *p, const uint32_t *rows)
 {

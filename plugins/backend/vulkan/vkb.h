@@ -37,36 +37,36 @@ struct vkb_mem {
 
 /* ---- pipelines (pipeline.c) ---- */
 
-#define VKB_MODULES(X)										\
-	X(attn)											\
-	X(attn_fast)										\
-	X(attn_join)										\
-	X(conv)											\
-	X(copy)											\
-	X(dequant)											\
-	X(embed)											\
-	X(embed_all)										\
-	X(ew)											\
-	X(gather)											\
-	X(glu)											\
-	X(index)											\
-	X(lora)											\
-	X(mix)											\
-	X(moe)											\
-	X(norm)											\
-	X(pages)											\
-	X(patch)											\
-	X(product)											\
-	X(product8)											\
-	X(product8_dot)										\
-	X(product8_sub)										\
-	X(product_all)										\
-	X(reduce)											\
-	X(rope_kv)											\
-	X(round)											\
-	X(route)											\
-	X(sample)											\
-	X(scan)											\
+#define VKB_MODULES(X)                                                                             \
+	X(attn)                                                                                    \
+	X(attn_fast)                                                                               \
+	X(attn_join)                                                                               \
+	X(conv)                                                                                    \
+	X(copy)                                                                                    \
+	X(dequant)                                                                                 \
+	X(embed)                                                                                   \
+	X(embed_all)                                                                               \
+	X(ew)                                                                                      \
+	X(gather)                                                                                  \
+	X(glu)                                                                                     \
+	X(index)                                                                                   \
+	X(lora)                                                                                    \
+	X(mix)                                                                                     \
+	X(moe)                                                                                     \
+	X(norm)                                                                                    \
+	X(pages)                                                                                   \
+	X(patch)                                                                                   \
+	X(product)                                                                                 \
+	X(product8)                                                                                \
+	X(product8_dot)                                                                            \
+	X(product8_sub)                                                                            \
+	X(product_all)                                                                             \
+	X(reduce)                                                                                  \
+	X(rope_kv)                                                                                 \
+	X(round)                                                                                   \
+	X(route)                                                                                   \
+	X(sample)                                                                                  \
+	X(scan)                                                                                    \
 	X(softmax)
 
 #define VKB_MODULE_ID(name) VKB_##name,
@@ -173,7 +173,8 @@ void vkb_pipelines_close(struct vkb_dev *dev);
 enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
 			     uint32_t spec1, struct vkb_pipeline **out, struct lmd_error *err);
 /* Makes it, unless that was done. */
-enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err);
+enum lmd_status vkb_pipeline_make(struct vkb_dev *dev, struct vkb_pipeline *p,
+				  struct lmd_error *err);
 
 /* ---- adapters (adapter.c) ---- */
 
