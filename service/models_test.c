@@ -271,26 +271,6 @@ START_TEST(unload_of_nothing)
 }
 END_TEST
 
-/* Returns the value of a metric of model tiny, which has one. */
-static double metric(const char *name)
-{
-	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
-	double value = 0;
-	uint32_t n = 0;
-
-	ck_assert(fx_call(&fx, &fx_admin, &q));
-	for (uint32_t i = 0; i < fx.a.r.u.stats.n_metrics; i++) {
-		const struct lmi_wire_metric *m = &fx.a.r.u.stats.metrics[i];
-
-		if (strlen(name) != m->name.len || memcmp(name, m->name.ptr, m->name.len) != 0)
-			continue;
-		value = m->value;
-		n++;
-	}
-	ck_assert_uint_eq(n, 1);
-	return value;
-}
-
 START_TEST(reload_has_two_generations)
 {
 	struct lmi_wire_id old, new;
@@ -300,7 +280,7 @@ START_TEST(reload_has_two_generations)
 
 	fx_start(&fx);
 	fx_load(&fx);
-	weights = metric("llamad_model_weight_bytes");
+	weights = fx_metric(&fx, "llamad_model_weight_bytes");
 	ck_assert_double_gt(weights, 0);
 	old = fx_begin(&fx, &fx_user, "hello", 100);
 	fx_step(&fx, 3);
@@ -308,8 +288,8 @@ START_TEST(reload_has_two_generations)
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 2);
 	new = fx_begin(&fx, &fx_user, "hello", 5);
 	/* the metrics of both are one sum */
-	ck_assert_double_eq(metric("llamad_model_weight_bytes"), 2 * weights);
-	active = metric("llamad_model_sequences_active") + metric("llamad_model_sequences_waiting");
+	ck_assert_double_eq(fx_metric(&fx, "llamad_model_weight_bytes"), 2 * weights);
+	active = fx_metric(&fx, "llamad_model_sequences_active") + fx_metric(&fx, "llamad_model_sequences_waiting");
 	ck_assert_double_ge(active, 1);
 	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));
@@ -320,7 +300,7 @@ START_TEST(reload_has_two_generations)
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &old, text, sizeof(text)).u.done.n_out, 100);
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
-	ck_assert_double_eq(metric("llamad_model_weight_bytes"), weights);
+	ck_assert_double_eq(fx_metric(&fx, "llamad_model_weight_bytes"), weights);
 	fx_check_empty(&fx);
 }
 END_TEST

@@ -51,24 +51,6 @@ static struct lmd_str word(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* Returns a metric of the model in memory; 0 if there is none. */
-static double counter(const char *name)
-{
-	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
-	double v = 0;
-
-	q.u.stats.has_model = true;
-	q.u.stats.model = word("tiny");
-	ck_assert(fx_call(&fx, &fx_user, &q));
-	for (uint32_t i = 0; i < fx.a.r.u.stats.n_metrics; i++) {
-		const struct lmi_wire_metric *m = &fx.a.r.u.stats.metrics[i];
-
-		if (m->name.len == strlen(name) && !memcmp(m->name.ptr, name, m->name.len))
-			v = m->value;
-	}
-	return v;
-}
-
 static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, char *text,
 				    size_t cap)
 {
@@ -100,15 +82,15 @@ START_TEST(an_answer_in_a_form)
 	on = in_form(form, LMI_WIRE_JUMP_TEXT, b, sizeof(b));
 	ck_assert(!strncmp(b, "key: ", 5) && !strcmp(b + 7, "; done"));
 	/* compiled only once while the model is in memory */
-	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
-	ck_assert(counter("llamad_model_grammar_hits_total") == 2);
-	ck_assert(counter("llamad_model_grammars") == 1);
-	ck_assert(counter("llamad_model_generation_tokens_forced_total") > 5);
+	ck_assert(fx_metric(&fx, "llamad_model_grammar_misses_total") == 1);
+	ck_assert(fx_metric(&fx, "llamad_model_grammar_hits_total") == 2);
+	ck_assert(fx_metric(&fx, "llamad_model_grammars") == 1);
+	ck_assert(fx_metric(&fx, "llamad_model_generation_tokens_forced_total") > 5);
 	(void)fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny");
 	on = in_form(form, LMI_WIRE_JUMP_TOKEN, b, sizeof(b));
 	ck_assert_str_eq(a, b);
-	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
-	ck_assert(counter("llamad_model_grammar_hits_total") == 0);
+	ck_assert(fx_metric(&fx, "llamad_model_grammar_misses_total") == 1);
+	ck_assert(fx_metric(&fx, "llamad_model_grammar_hits_total") == 0);
 	/* all tokens are single characters here, so token healing changes nothing */
 	q = fx_generate(&fx, "tiny", "abc", 3);
 	q.u.generate.heal = true;
@@ -145,11 +127,11 @@ START_TEST(a_prompt_is_found_again)
 	lmi_service_stats(fx.svc, &st);
 	ck_assert_uint_eq(st.n_cached_tokens, _i ? 42 : 21);
 	ck_assert_uint_eq(st.n_prompt_tokens, 5 * 22);
-	ck_assert(counter("llamad_model_prefix_cache_queries_total") == 3);
-	ck_assert(counter("llamad_model_prefix_cache_hits_total") == (_i ? 2 : 1));
-	ck_assert(counter("llamad_model_rows_shared_total") == (_i ? 42 : 21));
-	ck_assert(counter("llamad_model_kv_pages_cached") > 0);
-	ck_assert(counter("llamad_model_kv_evictions_total") == 0);
+	ck_assert(fx_metric(&fx, "llamad_model_prefix_cache_queries_total") == 3);
+	ck_assert(fx_metric(&fx, "llamad_model_prefix_cache_hits_total") == (_i ? 2 : 1));
+	ck_assert(fx_metric(&fx, "llamad_model_rows_shared_total") == (_i ? 42 : 21));
+	ck_assert(fx_metric(&fx, "llamad_model_kv_pages_cached") > 0);
+	ck_assert(fx_metric(&fx, "llamad_model_kv_evictions_total") == 0);
 	fx_check_empty(&fx);
 }
 END_TEST
@@ -233,8 +215,8 @@ START_TEST(an_answer_is_predicted)
 	ck_assert_int_eq(end.u.done.n_out, 40);
 	ck_assert_int_gt(end.u.done.n_accepted, 0);
 	ck_assert_int_ge(end.u.done.n_drafted, end.u.done.n_accepted);
-	ck_assert(counter("llamad_model_draft_tokens_total") == (double)end.u.done.n_drafted);
-	ck_assert(counter("llamad_model_draft_tokens_accepted_total") ==
+	ck_assert(fx_metric(&fx, "llamad_model_draft_tokens_total") == (double)end.u.done.n_drafted);
+	ck_assert(fx_metric(&fx, "llamad_model_draft_tokens_accepted_total") ==
 		  (double)end.u.done.n_accepted);
 	fx_check_empty(&fx);
 }

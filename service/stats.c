@@ -145,7 +145,8 @@ static uint32_t add_engine(struct lmi_wire_metric *v, uint32_t n, uint32_t n_eng
 	const struct lmi_wire_metric *from = v + n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct lmd_str *a = v[i].n_labels ? &v[i].labels->value : NULL, *b = &from->labels->value;
+		const struct lmd_str *a = v[i].n_labels ? &v[i].labels->value : NULL,
+				     *b = &from->labels->value;
 
 		if (!a || a->len != b->len || memcmp(a->ptr, b->ptr, a->len) != 0)
 			continue;

@@ -444,6 +444,27 @@ struct lmi_wire_item fx_job_op(struct fx *fx, enum lmi_wire_op op, const char *m
 	return fx_read(fx, &fx_admin, &id, NULL, 0);
 }
 
+double fx_metric(struct fx *fx, const char *name)
+{
+	struct lmi_wire_request q = fx_on(fx, LMI_WIRE_OP_STATS, NULL);
+	double value = 0;
+	uint32_t n = 0;
+
+	q.u.stats.has_model = true;
+	q.u.stats.model = str("tiny");
+	ck_assert(fx_call(fx, &fx_user, &q));
+	for (uint32_t i = 0; i < fx->a.r.u.stats.n_metrics; i++) {
+		const struct lmi_wire_metric *m = &fx->a.r.u.stats.metrics[i];
+
+		if (m->name.len != strlen(name) || memcmp(m->name.ptr, name, m->name.len) != 0)
+			continue;
+		value = m->value;
+		n++;
+	}
+	ck_assert_uint_le(n, 1);
+	return value;
+}
+
 bool fx_on_null(void)
 {
 	return !strcmp(lmd_env_or("LMD_TEST_BACKEND", "null"), "null");

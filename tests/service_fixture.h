@@ -101,6 +101,8 @@ void fx_step(struct fx *fx, int n);
 void fx_check_empty(struct fx *fx);
 /* Loads the model tiny. */
 void fx_load(struct fx *fx);
+/* Returns a metric of the model tiny, which has at most one of the name; 0: none. */
+double fx_metric(struct fx *fx, const char *name);
 
 /* Reads a stream to its end; writes its text to out (terminated) and returns the final item. */
 struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_svc_principal *who,

@@ -7,10 +7,10 @@
  * its wait is bounded. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/sched/simulate.h"
+#include "core/sched/simulate_fixture.h"
 #include "tests/lmd_check.h"
 
 #define MS	 1000000ull
@@ -74,13 +74,6 @@ struct result {
 	uint64_t n_preempted;
 };
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct result run(uint32_t n, uint32_t n_max, uint32_t n_page, uint64_t goal_ns)
 {
 	struct lmi_sched_sim_opts o = {.request = requests,
@@ -116,8 +109,7 @@ static struct result run(uint32_t n, uint32_t n_max, uint32_t n_page, uint64_t g
 	}
 	/* each request has one end: all its tokens, or a refusal */
 	ck_assert_uint_eq(n_answer + t.n_refused, n);
-	qsort(first, n_answer, sizeof(first[0]), by_size);
-	r.p95_ns = first[n_answer * 95 / 100];
+	r.p95_ns = sim_p95(first, n_answer);
 	r.worst_ns = first[n_answer - 1];
 	r.n_late = n_answer - r.n_good;
 	r.n_refused = t.n_refused;

@@ -3,10 +3,10 @@
  * The simulation: times that can be computed by hand, the same run twice, and what the scheduler's
  * policy is for: a client with few requests beside one with many, streams beside long prompts. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/sched/simulate.h"
+#include "core/sched/simulate_fixture.h"
 #include "tests/lmd_check.h"
 
 #define MS 1000000ull
@@ -44,13 +44,6 @@ static void take_between(void *arg, uint32_t request, uint32_t n, uint64_t ns)
 		return;
 	ck_assert_uint_lt(b->n, LMD_LEN(b->ns));
 	b->ns[b->n++] = ns;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static struct lmi_sched_sim_opts some_opts(const struct lmi_sched_sim_request *r, uint32_t n)
@@ -167,9 +160,8 @@ static uint64_t p95(const struct lmi_sched_sim_opts *o, uint32_t from)
 	b.from = from;
 	b.n = 0;
 	ck_assert_msg(lmi_sched_simulate(o, take_between, &b, &t, &err) == LMD_OK, "%s", err.text);
-	qsort(b.ns, b.n, sizeof(b.ns[0]), by_size);
 	ck_assert_uint_gt(b.n, 1000);
-	return b.ns[b.n * 95 / 100];
+	return sim_p95(b.ns, b.n);
 }
 
 /* A client with 900 sessions beside one with 10, and the latter alone, with step times of a large GPU:
