@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/cpu_set.h"
 #include "core/worker/reap.h"
 
 #define WORKER_FD 3
@@ -54,6 +55,20 @@ void *lmi_worker_memory(uint64_t bytes, int *fd)
 
 /* ---- starting ---- */
 
+/* Starts a process with the processors of the calling thread apart from what a team binds it to: a process
+ * inherits the binding, and its threads would all be on the processor of one part of that team. */
+static int spawn_unbound(pid_t *pid, const posix_spawn_file_actions_t *files,
+			 const posix_spawnattr_t *attr, char **argv)
+{
+	const struct lmi_cpu_set now = lmi_cpu_set_allowed(), all = lmi_cpu_set_unbound();
+	bool bound = !lmi_cpu_set_equal(&now, &all) && lmi_cpu_set_bind(&all);
+	int e = posix_spawn(pid, "/proc/self/exe", files, attr, argv, environ);
+
+	if (bound)
+		(void)lmi_cpu_set_bind(&now);
+	return e;
+}
+
 static enum lmd_status spawn(struct lmi_worker_link *l, int sock, struct lmd_error *err)
 {
 	char option[32], *argv[] = {(char[]){"llamad-worker"}, option, l->label, NULL};
@@ -77,7 +92,7 @@ static enum lmd_status spawn(struct lmi_worker_link *l, int sock, struct lmd_err
 	if (!e)
 		e = posix_spawnattr_setsigmask(&attr, &none);
 	if (!e)
-		e = posix_spawn(&pid, "/proc/self/exe", &files, &attr, argv, environ);
+		e = spawn_unbound(&pid, &files, &attr, argv);
 	(void)posix_spawnattr_destroy(&attr);
 	(void)posix_spawn_file_actions_destroy(&files);
 	if (e)

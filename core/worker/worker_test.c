@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/cpu_set.h"
 #include "core/plan/plan_ops_fixture.h"
 #include "core/plugin/plugin_image.h"
 #include "core/plugin/registry.h"
@@ -383,6 +384,43 @@ START_TEST(a_worker_ends_with_its_process)
 }
 END_TEST
 
+/* Returns the processors that the main thread of a process may run on. */
+static struct lmi_cpu_set processors_of(pid_t pid)
+{
+	struct lmi_cpu_set s = {{0}};
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(pid, sizeof(set), &set), 0);
+	for (uint32_t i = 0; i < LMI_CPU_SET_MAX; i++)
+		if (CPU_ISSET(i, &set))
+			s.word[i / 64] |= 1ull << i % 64;
+	return s;
+}
+
+/* A worker that is started by a thread which a team has bound to one processor may use all of them, and the
+ * thread stays where it is. With one processor there is nothing to see. */
+START_TEST(a_worker_is_not_bound)
+{
+	static struct lmi_worker_proxy w;
+	struct lmi_cpu_set all = lmi_cpu_set_allowed(), one = {{0}}, now;
+	uint32_t cpu = 0;
+
+	while (!lmi_cpu_set_has(&all, cpu))
+		cpu++;
+	one.word[cpu / 64] = 1ull << cpu % 64;
+	ck_assert(lmi_cpu_set_bind(&one));
+	open_ref(&w);
+	now = processors_of(lmi_worker_pid(&w));
+	ck_assert(lmi_cpu_set_equal(&now, &all));
+	now = lmi_cpu_set_allowed();
+	ck_assert(lmi_cpu_set_equal(&now, &one));
+	now = lmi_cpu_set_unbound();
+	ck_assert(lmi_cpu_set_equal(&now, &all));
+	close_ref(&w);
+	ck_assert(lmi_cpu_set_bind(&all));
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *s = suite_create("worker");
@@ -405,6 +443,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, numbers_are_used_again);
 	tcase_add_test(t, a_process_that_does_not_end_is_left);
 	tcase_add_test(t, a_worker_ends_with_its_process);
+	tcase_add_test(t, a_worker_is_not_bound);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
