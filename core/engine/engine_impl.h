@@ -51,6 +51,7 @@ struct lmi_engine_pending {
 	uint64_t only_id;   /* command that all rows belong to, or 0 */
 	bool awaited;	    /* a generation needs its results for its next row */
 	bool sampled;	    /* a generation gets a token from it */
+	bool halves;        /* it has half of the sequences */
 	uint64_t bound_ns;  /* how long it may take; 0: any time */
 	uint64_t run_ns;    /* when it was this engine's turn on the devices */
 	uint64_t submit_ns; /* when it was submitted */
@@ -110,7 +111,7 @@ struct lmi_engine {
 	uint32_t n_keen, n_keen_before;
 	struct lmi_engine_overlap overlap;
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
-	uint64_t finish_ns; /* when the last step was finished */
+	uint64_t finish_ns; /* when the last step was finished; 0: there was nothing to do since */
 	uint64_t step_ns;   /* how long the device took for it */
 	double move_ns;     /* how long moving the row of a guess takes; 0: none was moved */
 	uint32_t n_draft; /* guessed tokens of all sequences */

@@ -9,7 +9,8 @@
  * such a token ends its generation is seen a step later, and the row that was computed after it does
  * not count. But a step that generating sequences would otherwise be part
  * of delays them, and two small steps take longer than a large one. So, while generations wait for
- * results, another step is submitted only if the sequences take turns in halves (overlap.h). */
+ * results, another step is submitted only if the sequences take turns in halves (overlap.h): because the host's
+ * work is hidden, or because each of several devices then computes one half. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -170,6 +171,8 @@ static bool in_halves(struct lmi_engine *e)
 		return false;
 	if (e->halves == LMI_ENGINE_HALVES_ALWAYS)
 		return true;
+	if (e->inst->n_device > 1 && e->inst->n_rank <= 1)
+		return lmi_engine_overlap_in_turns(&e->overlap, n);
 	return !e->chains && lmi_engine_overlap_pays(&e->overlap, n);
 }
 
@@ -193,6 +196,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 	p->n_row = step.n_row;
 	p->n_out = step.n_out;
 	p->bound_ns = step.bound_ns;
+	p->halves = halves;
 	for (uint32_t i = 0; i < step.n_part; i++)
 		fill_part(e, p, i, begin_ns);
 	check_trees(e, p);
@@ -357,6 +361,9 @@ static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, ui
 {
 	uint64_t begin_ns = e->inst->n_slot == 1 ? p->run_ns : p->submit_ns;
 
+	if (ran && e->finish_ns && p->sampled && p->n_row == p->n_out)
+		lmi_engine_overlap_add_turn(&e->overlap, p->halves, p->n_row,
+					    done_ns - e->finish_ns);
 	if (begin_ns < e->finish_ns)
 		begin_ns = e->finish_ns;
 	e->finish_ns = done_ns;
@@ -478,6 +485,8 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	if (e->n_pending) {
 		finish(e);
 		t = LMI_ENGINE_STEP_RAN;
+	} else {
+		e->finish_ns = 0; /* the time until the next step is nobody's */
 	}
 	if (t == LMI_ENGINE_STEP_IDLE && (moved || lmi_engine_passages_wait(e)))
 		t = LMI_ENGINE_STEP_RAN; /* there may be more to copy */

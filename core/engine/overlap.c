@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Estimates the costs of steps by exponentially weighted least squares. */
+ * Estimates the costs of steps by exponentially weighted least squares, and compares the two ways by turns. */
 #include "core/engine/overlap.h"
 
 /* Weight of a step relative to the next one: about the last 50 steps count. */
@@ -11,6 +11,18 @@
  * halves, and go on doing so.  They differ so that noise does not change it to and fro. */
 #define MARGIN_BEGIN 1.25
 #define MARGIN_END   1.05
+
+/* Several devices: */
+#define N_FILL                                                                                     \
+	2u /* steps after a change of the way that do not count: the devices get their first work */
+#define N_TRY 16u /* steps of each way that are compared */
+/* Steps until the other way is tried: at first; when the number of sequences has changed; and at most, after
+ * it has lost again and again. Halves that take twice as long cost 9 whole steps each time. */
+#define WAIT_FIRST   32u
+#define WAIT_CHANGED 256u
+#define WAIT_MOST    4096u
+/* The other way has to take less than this part of the time. */
+#define MARGIN_CHANGE 0.97
 
 void lmi_engine_overlap_add_device(struct lmi_engine_overlap *o, uint32_t n_row, uint64_t ns)
 {
@@ -46,6 +58,72 @@ double lmi_engine_overlap_fixed_ns(const struct lmi_engine_overlap *o)
 double lmi_engine_overlap_host_ns(const struct lmi_engine_overlap *o, uint32_t n_out)
 {
 	return o->host_out > 0 ? o->host_ns / o->host_out * n_out : 0;
+}
+
+void lmi_engine_overlap_add_turn(struct lmi_engine_overlap *o, bool halves, uint32_t n_row,
+				 uint64_t ns)
+{
+	struct lmi_engine_overlap_way *w = &o->ways[halves];
+
+	/* steps of the way before may still end */
+	if (halves != o->halves || !n_row)
+		return;
+	o->n_step++;
+	if (w->n++ < N_FILL)
+		return;
+	w->ns = w->ns * DECAY + (double)ns;
+	w->rows = w->rows * DECAY + n_row;
+}
+
+static void begin_way(struct lmi_engine_overlap *o, bool halves)
+{
+	o->halves = halves;
+	o->ways[halves] = (struct lmi_engine_overlap_way){.n = 0};
+	o->n_step = 0;
+}
+
+/* Ends a trial of the way of now. */
+static void compare(struct lmi_engine_overlap *o)
+{
+	const struct lmi_engine_overlap_way *now = &o->ways[o->halves],
+					    *other = &o->ways[!o->halves];
+
+	o->tries = false;
+	o->n_step = 0;
+	if (now->ns * other->rows < MARGIN_CHANGE * other->ns * now->rows) {
+		o->n_wait = WAIT_FIRST;
+		return;
+	}
+	begin_way(o, !o->halves);
+	o->n_wait = o->n_wait < WAIT_MOST / 2 ? 2 * o->n_wait : WAIT_MOST;
+}
+
+/* Forgets what was measured with another number of sequences. */
+static void begin_again(struct lmi_engine_overlap *o, uint32_t n_seq)
+{
+	o->n_wait = !o->n_seq ? WAIT_FIRST : o->n_wait < WAIT_CHANGED ? o->n_wait : WAIT_CHANGED;
+	o->n_seq = n_seq;
+	if (o->tries)
+		begin_way(o, !o->halves);
+	o->tries = false;
+	o->ways[o->halves] = (struct lmi_engine_overlap_way){.n = 0};
+}
+
+bool lmi_engine_overlap_in_turns(struct lmi_engine_overlap *o, uint32_t n_seq)
+{
+	const struct lmi_engine_overlap_way *now = &o->ways[o->halves];
+
+	if (n_seq > 2 * (uint64_t)o->n_seq || 2 * (uint64_t)n_seq < o->n_seq) {
+		begin_again(o, n_seq);
+	} else if (now->n < N_FILL + N_TRY) {
+		return o->halves;
+	} else if (o->tries) {
+		compare(o);
+	} else if (o->n_step >= o->n_wait) {
+		begin_way(o, !o->halves);
+		o->tries = true;
+	}
+	return o->halves;
 }
 
 bool lmi_engine_overlap_pays(struct lmi_engine_overlap *o, uint32_t n_seq)
