@@ -11,7 +11,11 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "llamad/backend.h"
+#include "llamad/op.h"
+#include "llamad/plan.h"
 #include "llamad/plugin.h"
+#include "llamad/step.h"
 
 #define SIM_N_DEVICE 4
 #define SIM_N_BEST   128 /* candidates of a row that a device can find */

@@ -12,15 +12,16 @@
 #define MARGIN_BEGIN 1.25
 #define MARGIN_END   1.05
 
-/* Several devices: */
+/* Several devices, in halves of steps: a whole step counts twice. */
 #define N_FILL                                                                                     \
-	2u /* steps after a change of the way that do not count: the devices get their first work */
-#define N_TRY 16u /* steps of each way that are compared */
-/* Steps until the other way is tried: at first; when the number of sequences has changed; and at most, after
- * it has lost again and again. Halves that take twice as long cost 9 whole steps each time. */
-#define WAIT_FIRST   32u
-#define WAIT_CHANGED 256u
-#define WAIT_MOST    4096u
+	2u /* after a change of the way that do not count: the devices get their first work */
+#define N_TRY 16u /* of each way that are compared */
+/* Until the other way is tried: at first; at most when the number of sequences has changed, and after it
+ * has won; and at most, after it has lost again and again. Halves that take twice as long cost the time of 9
+ * whole steps each time. */
+#define WAIT_FIRST   64u
+#define WAIT_CHANGED 512u
+#define WAIT_MOST    8192u
 /* The other way has to take less than this part of the time. */
 #define MARGIN_CHANGE 0.97
 
@@ -68,8 +69,9 @@ void lmi_engine_overlap_add_turn(struct lmi_engine_overlap *o, bool halves, uint
 	/* steps of the way before may still end */
 	if (halves != o->halves || !n_row)
 		return;
-	o->n_step++;
-	if (w->n++ < N_FILL)
+	o->n_half += halves ? 1 : 2;
+	w->n_half += halves ? 1 : 2;
+	if (w->n_half <= N_FILL)
 		return;
 	w->ns = w->ns * DECAY + (double)ns;
 	w->rows = w->rows * DECAY + n_row;
@@ -78,8 +80,8 @@ void lmi_engine_overlap_add_turn(struct lmi_engine_overlap *o, bool halves, uint
 static void begin_way(struct lmi_engine_overlap *o, bool halves)
 {
 	o->halves = halves;
-	o->ways[halves] = (struct lmi_engine_overlap_way){.n = 0};
-	o->n_step = 0;
+	o->ways[halves] = (struct lmi_engine_overlap_way){.n_half = 0};
+	o->n_half = 0;
 }
 
 /* Ends a trial of the way of now. */
@@ -89,13 +91,13 @@ static void compare(struct lmi_engine_overlap *o)
 					    *other = &o->ways[!o->halves];
 
 	o->tries = false;
-	o->n_step = 0;
+	o->n_half = 0;
 	if (now->ns * other->rows < MARGIN_CHANGE * other->ns * now->rows) {
-		o->n_wait = WAIT_FIRST;
+		o->n_wait = WAIT_CHANGED;
 		return;
 	}
 	begin_way(o, !o->halves);
-	o->n_wait = o->n_wait < WAIT_MOST / 2 ? 2 * o->n_wait : WAIT_MOST;
+	o->n_wait = o->n_wait < WAIT_MOST / 4 ? 4 * o->n_wait : WAIT_MOST;
 }
 
 /* Forgets what was measured with another number of sequences. */
@@ -106,7 +108,7 @@ static void begin_again(struct lmi_engine_overlap *o, uint32_t n_seq)
 	if (o->tries)
 		begin_way(o, !o->halves);
 	o->tries = false;
-	o->ways[o->halves] = (struct lmi_engine_overlap_way){.n = 0};
+	o->ways[o->halves] = (struct lmi_engine_overlap_way){.n_half = 0};
 }
 
 bool lmi_engine_overlap_in_turns(struct lmi_engine_overlap *o, uint32_t n_seq)
@@ -115,11 +117,11 @@ bool lmi_engine_overlap_in_turns(struct lmi_engine_overlap *o, uint32_t n_seq)
 
 	if (n_seq > 2 * (uint64_t)o->n_seq || 2 * (uint64_t)n_seq < o->n_seq) {
 		begin_again(o, n_seq);
-	} else if (now->n < N_FILL + N_TRY) {
+	} else if (now->n_half < N_FILL + N_TRY) {
 		return o->halves;
 	} else if (o->tries) {
 		compare(o);
-	} else if (o->n_step >= o->n_wait) {
+	} else if (o->n_half >= o->n_wait) {
 		begin_way(o, !o->halves);
 		o->tries = true;
 	}

@@ -23,7 +23,8 @@
 /* What steps of one way took; recent ones weigh more. */
 struct lmi_engine_overlap_way {
 	double ns, rows;
-	uint32_t n; /* steps since it was chosen, or since the number of sequences changed */
+	uint32_t
+		n_half; /* halves of steps since it was chosen, or since the number of sequences changed */
 };
 
 /* Sums over the steps so far, in which each step weighs less than the one after it.  Zeroed at the
@@ -36,7 +37,8 @@ struct lmi_engine_overlap {
 	struct lmi_engine_overlap_way ways[2]; /* whole steps, halves */
 	bool tries;                            /* the way of now is compared with the other one */
 	uint32_t n_seq;                        /* when the ways began to be measured */
-	uint32_t n_step, n_wait;               /* since the last trial; when the next one begins */
+	uint32_t n_half,
+		n_wait; /* halves of steps since the last trial; when the next one begins */
 };
 
 /* Adds the time that the device took for a step of n_row rows. */

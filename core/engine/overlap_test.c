@@ -2,6 +2,7 @@
  *
  * The decision between one batch and two halves, for devices with known costs, in simulated time. */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/engine/overlap.h"
 #include "llamad/attr.h"
