@@ -58,6 +58,9 @@ static const uint32_t pages_spv[] =
 static const uint32_t patch_spv[] =
 #include "shaders/patch.spv.inc"
 	;
+static const uint32_t peer_spv[] =
+#include "shaders/peer.spv.inc"
+	;
 static const uint32_t product_spv[] =
 #include "shaders/product.spv.inc"
 	;

@@ -14,7 +14,7 @@ static uint64_t outputs_of(const struct vkb_product *p, const struct vkb_weight 
 	return p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
 }
 
-/* What adapters add to the outputs; 0 if the plan has none there. */
+/* What adapters add to the outputs, and factors; 0 if the plan has none there. */
 static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p,
 				const struct vkb_weight *w)
 {
@@ -25,7 +25,7 @@ static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p
 
 	if (!table)
 		return 0;
-	delta = vkb_temp(b, p->space, p->heads, n);
+	delta = vkb_temp(b, p->space, p->heads, 2 * n);
 	at = vkb_args(b);
 	vkb_address(b, p->x.at);
 	vkb_u32(b, p->x.row_bytes);
