@@ -384,6 +384,7 @@ static void choose_product(struct vkb_dev *dev)
 									: WORK;
 	dev->has_dot = dev->set.dot && has_dot(&dev->in, dev->physical);
 	dev->split = dev->set.split ? dev->set.split : on_cpu ? 1 : SPLIT;
+	dev->tile = dev->set.tile ? dev->set.tile == 1 : !on_cpu;
 	dev->shares = dev->set.shares ? dev->set.shares : on_cpu ? 1 : SHARES;
 	dev->product8 = dev->has_dot ? VKB_product8_dot : VKB_product8;
 	if (on_cpu && dev->split == 1 && sub.subgroupSize >= 8 &&

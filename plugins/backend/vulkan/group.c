@@ -15,7 +15,7 @@
 #define N_TURN	     16u           /* runs that can be under way */
 #define N_FAILED     64u           /* failed runs that are remembered */
 #define POLL_NS	     5000000u      /* between two looks at the cancellation of steps */
-#define COME_NS	     30000000000u  /* until all ranks have submitted their run */
+#define COME_NS	     30000000000u  /* from the end of a rank's call to the next rank's call */
 #define WORK_NS	     600000000000u /* until all are at the next exchange */
 
 enum call { NOT_CALLED, BEGUN, SUBMITTED, REFUSED };
@@ -23,7 +23,7 @@ enum call { NOT_CALLED, BEGUN, SUBMITTED, REFUSED };
 struct turn {
 	uint64_t number;
 	enum lmd_status status;  /* not LMD_OK: it has failed */
-	uint64_t start;          /* time */
+	uint64_t called;         /* time of the last call's begin or end */
 	uint32_t n_exchange, half;
 	struct vkb_area *area;
 	const struct vkb_exchange *list;
@@ -140,7 +140,7 @@ static uint32_t find_cancelled(const struct lmd_devgroup *g, const struct turn *
 	return r;
 }
 
-/* Called with the lock: waits until all ranks have submitted. */
+/* Called with the lock: waits until all ranks have submitted.  A call may take long, when it makes pipelines. */
 static void gather_calls(struct lmd_devgroup *g, struct turn *t)
 {
 	uint32_t missing;
@@ -150,7 +150,7 @@ static void gather_calls(struct lmd_devgroup *g, struct turn *t)
 
 		if (refused < g->n || cancelled < g->n)
 			fail(g, t, LMD_CANCELLED, refused < g->n ? refused : cancelled);
-		else if (now(g) - t->start > COME_NS)
+		else if (find(g, t, BEGUN, true) == g->n && now(g) - t->called > COME_NS)
 			fail(g, t, LMD_TIMEOUT, missing);
 		else
 			pause_for(g, POLL_NS);
@@ -401,7 +401,6 @@ static void open_turn(struct lmd_devgroup *g, uint64_t number, uint32_t n_exchan
 	while (number > g->n_ended + N_TURN)
 		(void)pthread_cond_wait(&g->moved, &g->lock);
 	*turn_of(g, number) = (struct turn){.number = number,
-					    .start = now(g),
 					    .n_exchange = n_exchange,
 					    .half = g->half,
 					    .area = g->area};
@@ -442,6 +441,7 @@ enum lmd_status vkb_group_begin(struct lmd_devgroup *g, uint32_t rank, uint32_t 
 					    .part_bytes = (uint32_t)t->area->part_bytes,
 					    .half = t->half};
 		t->of[rank].call = BEGUN;
+		t->called = now(g);
 		t->of[rank].here0 = x->here_value;
 		t->of[rank].go0 = x->go_value;
 		x->here_value += n_exchange;
@@ -463,6 +463,7 @@ void vkb_group_submitted(struct lmd_devgroup *g, uint32_t rank, uint64_t turn,
 	memcpy(t->rows, rows, sizeof(t->rows));
 	t->of[rank].cancel = cancel;
 	t->of[rank].call = SUBMITTED;
+	t->called = now(g);
 	if (t->status != LMD_OK) /* meanwhile */
 		let_go(g, t, rank, t->n_exchange - 1);
 	(void)pthread_cond_broadcast(&g->moved);

@@ -61,7 +61,11 @@ struct vkb_mem {
 	X(product8)                                                                                \
 	X(product8_dot)                                                                            \
 	X(product8_sub)                                                                            \
+	X(product8_tile)                                                                           \
+	X(product8_tile_dot)                                                                       \
 	X(product_all)                                                                             \
+	X(product_tile)                                                                            \
+	X(product_tile_all)                                                                        \
 	X(reduce)                                                                                  \
 	X(rope_kv)                                                                                 \
 	X(round)                                                                                   \
@@ -102,6 +106,7 @@ struct vkb_settings {
 	bool import;             /* host memory is imported */
 	uint32_t devices;        /* as many are shown, some of them several times; 0: those there are */
 	uint32_t split;          /* 0: as is best for the device */
+	uint32_t tile;           /* 0: as is best for the device, 1: yes, 2: no */
 	uint32_t shares;         /* 0: as is best for the device */
 	uint32_t priority;       /* among programs: 1 low, 2 medium, 3 high; 0: the driver's */
 	bool counts;             /* what steps took is logged when the device is closed */
@@ -131,6 +136,7 @@ struct vkb_dev {
 	uint64_t most_work;      /* multiply-adds of a submission */
 	uint32_t shares;         /* workgroups that share the keys of a row of few */
 	uint32_t split;          /* lanes that share an output of theirs */
+	bool tile;               /* products of many rows use tiles in shared memory */
 	bool has_dot;            /* the integer dot product is used */
 	uint32_t type_of[VKB_N_KIND];
 	bool mappable;           /* device memory is mapped */
