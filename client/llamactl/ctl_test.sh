@@ -142,12 +142,13 @@ fi
 prints '^OP .* ref' plugins --matrix --log error
 prints '^linear .* native' plugins --matrix --log error
 prints '^q4_k .* native' plugins --matrix --log error
+prints '^allreduce .* native' plugins --matrix --log error
 refused 1 'no backend' plugins --matrix --no-default-plugins
 if command -v python3 >/dev/null; then
 	ctl plugins --matrix --json --log error | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)
-assert {r["op"] for r in rows} >= {"linear", "attn", "sample"}, rows
+assert {r["op"] for r in rows} >= {"linear", "attn", "sample", "allgather"}, rows
 assert any(r["weights"] == "q4_0" for r in rows)
 for r in rows:
     assert {b["support"] for b in r["backends"]} <= {"native", "parts", "no"}, r

@@ -156,6 +156,20 @@ static void head(const struct matrix *m, const char *what)
 	putchar('\n');
 }
 
+/* What backends say about operations that they have. */
+static void print_remarks(const struct matrix *m, uint32_t backend)
+{
+	const struct cell *c = m->cell + (size_t)backend * m->n_case;
+	const char *op = "";
+
+	for (uint32_t i = 0; i < m->n_case; i++) {
+		if (c[i].support != LMI_OPCASE_NATIVE || !c[i].text[0] || !strcmp(op, m->op[i]))
+			continue;
+		op = m->op[i];
+		printf("\n%s, %s: %s\n", m->backend[backend], op, c[i].text);
+	}
+}
+
 static void print_text(const struct matrix *m)
 {
 	head(m, "OP");
@@ -169,6 +183,8 @@ static void print_text(const struct matrix *m)
 	for (uint32_t i = 0; i < m->n_case; i++)
 		if (is_type(m, i))
 			row(m, m->name[i], i, i + 1);
+	for (uint32_t b = 0; b < m->n_backend; b++)
+		print_remarks(m, b);
 }
 
 static void print_json(const struct matrix *m)
@@ -203,7 +219,7 @@ static void print_json(const struct matrix *m)
 enum lmd_status lmi_ctl_plugins_matrix(struct lmi_ctl *ctl, struct lmi_plugin_registry *r,
 				       struct lmd_error *err)
 {
-	struct matrix m = {.n_case = lmi_opcase_count(NULL)};
+	struct matrix m = {.n_case = lmi_opcase_count(NULL) + LMI_OPCASE_N_COLLECTIVE};
 	enum lmd_status st = lmi_ctl_host(ctl, &m.host, err);
 
 	if (st != LMD_OK)

@@ -116,7 +116,7 @@ static uint32_t bucket_of(const struct lmd_device_info *info)
 	return 0;
 }
 
-static bool compile(struct group_case *c, uint32_t r)
+static bool make_plan(struct group_case *c, uint32_t r)
 {
 	static const struct lmd_arch_ops ops = {.struct_size = sizeof(ops), .build = build};
 	static const struct lmd_model model = {.struct_size = sizeof(model)};
@@ -137,9 +137,16 @@ static bool compile(struct group_case *c, uint32_t r)
 					  .max_rows = {[LMD_SPACE_TOKENS] = rows,
 						       [LMD_SPACE_OUTPUTS] = rows,
 						       [LMD_SPACE_SEQS] = 1}};
+
+	return ok(lmi_plan_build(&k->plan, &p, &c->err)) && ok(lmi_plan_layout(k->plan, &c->err));
+}
+
+static bool compile(struct group_case *c, uint32_t r)
+{
+	struct rank *k = &c->ranks[r];
 	struct lmd_compile compile = {.struct_size = sizeof(compile), .n_seq = 1, .devgroup = c->group};
 
-	if (!ok(lmi_plan_build(&k->plan, &p, &c->err)) || !ok(lmi_plan_layout(k->plan, &c->err)))
+	if (!make_plan(c, r))
 		return false;
 	compile.plan = lmi_plan_view(k->plan);
 	for (uint32_t i = 0; i < 2; i++)
@@ -502,6 +509,43 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, void *sta
 						   : c->skip ? LMI_OPCASE_SKIP
 							     : LMI_OPCASE_FAIL,
 					.text = passed ? "" : c->err.text};
+}
+
+/* The first collective of each kind is asked about; the others have the same operands. */
+void oc_group_support(struct oc_backend *be, lmi_opcase_support_fn report, void *arg)
+{
+	static const uint32_t codes[LMI_OPCASE_N_COLLECTIVE] = {LMD_OP_ALLREDUCE, LMD_OP_ALLGATHER};
+	struct group_case *c = be->host->alloc(be->host->ctx, sizeof(*c));
+	const struct lmd_plan *plan = NULL;
+
+	if (c) {
+		*c = (struct group_case){.ops = be->ops, .n = 2, .width = 16};
+		c->ranks[0].be = *be;
+		plan = make_plan(c, 0) ? lmi_plan_view(c->ranks[0].plan) : NULL;
+	}
+	for (uint32_t i = 0; i < LMI_OPCASE_N_COLLECTIVE; i++) {
+		struct lmd_support s = {.struct_size = sizeof(s)};
+		struct lmi_opcase_support_info k = {.op = lmi_plan_op_info(codes[i])->name,
+						    .name = "2 ranks",
+						    .support = LMI_OPCASE_NONE,
+						    .text = "it has no groups of devices"};
+		uint32_t at = 0;
+
+		while (plan && at < plan->n_op && plan->ops[at].code != codes[i])
+			at++;
+		if (!plan || at == plan->n_op) {
+			k.support = LMI_OPCASE_BROKEN;
+			k.text = c ? c->err.text : "no memory for a plan";
+		} else if (be->ops->group_create) {
+			be->ops->op_support(be->state, plan, &plan->ops[at], &s);
+			k.support = s.native ? LMI_OPCASE_NATIVE : LMI_OPCASE_NONE;
+			k.text = s.reason;
+		}
+		report(arg, &k);
+	}
+	if (c)
+		lmi_plan_destroy(c->ranks[0].plan);
+	be->host->free(be->host->ctx, c);
 }
 
 const struct oc_device_set oc_group_cases = {

@@ -62,11 +62,14 @@ enum lmi_opcase_support {
 struct lmi_opcase_support_info {
 	const char *op, *name; /* as in lmi_opcase_result */
 	enum lmi_opcase_support support;
-	const char *text; /* why not native; otherwise "" */
+	const char *text; /* why not native; otherwise "" or a remark of the backend */
 };
 typedef void (*lmi_opcase_support_fn)(void *arg, const struct lmi_opcase_support_info *k);
 
-/* Asks a backend about all cases, always in the same order; results are not compared.  The texts
+/* Collectives, about which lmi_opcase_support asks after the cases. */
+#define LMI_OPCASE_N_COLLECTIVE 2u
+
+/* Asks a backend about all cases and collectives, always in the same order; results are not compared.  The texts
  * `op` and `name` live as long as the program.  Returns an error if the backend cannot be
  * opened. */
 enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi_factory *backend,

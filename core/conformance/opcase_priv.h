@@ -232,6 +232,8 @@ struct oc_device_set {
 };
 extern const struct oc_device_set oc_device_cases; /* of one device, or two */
 extern const struct oc_device_set oc_group_cases;  /* of groups of devices */
+/* Reports each collective, as lmi_opcase_support does. */
+void oc_group_support(struct oc_backend *be, lmi_opcase_support_fn report, void *arg);
 
 /* Compares a with b.  Stores the worst numbers in *r; on a mismatch returns false and describes it
  * in `text`. */

@@ -15,7 +15,7 @@ struct query {
 	struct oc_device dev; /* the backend's own answers */
 	uint32_t op;          /* op of the case */
 	uint32_t n_rejected;
-	char reason[96]; /* of the first rejection */
+	char reason[96]; /* of the first rejection; otherwise the first remark */
 };
 
 static bool query_support(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
@@ -24,7 +24,7 @@ static bool query_support(void *arg, const struct lmd_plan *plan, const struct l
 	struct query *a = arg;
 	bool native = a->dev.support(a->dev.support_arg, plan, op, reason, n);
 
-	if (!native && op->code == a->op && !a->n_rejected++)
+	if (op->code == a->op && (native ? !a->reason[0] : !a->n_rejected++))
 		(void)snprintf(a->reason, sizeof(a->reason), "%s", reason);
 	return native;
 }
@@ -69,6 +69,7 @@ enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi
 	for (uint32_t i = 0; i < n_opcase_sets; i++)
 		for (uint32_t j = 0; j < opcase_sets[i]->n; j++)
 			one_case(&be, opcase_sets[i]->op, &opcase_sets[i]->cases[j], report, arg);
+	oc_group_support(&be, report, arg);
 	oc_backend_close(&be);
 	return LMD_OK;
 }

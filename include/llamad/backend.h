@@ -250,7 +250,7 @@ struct lmd_support {
 	uint32_t struct_size;
 	uint32_t native;          /* 0: the host decomposes the op or runs it elsewhere */
 	uint64_t est_ns;          /* per row; 0 = unknown */
-	char reason[96];          /* set when native is 0 */
+	char reason[96];          /* why native is 0; otherwise "" or a remark for a person */
 };
 
 /* Memory of the values of plans and of what else a plan needs while it runs.  Its contents are

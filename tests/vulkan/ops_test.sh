@@ -11,6 +11,7 @@ for type in iq3_s iq4_kt; do
 	cases "linear $type"
 done
 cases "with adapters"
+holds "adapters with a gain: $(tail -n 1 "$dir/out")" grep -q ' 0 skipped' "$dir/out"
 silent "operations"
 if [ -x "$build/tests/mktiny" ]; then
 	"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
@@ -21,6 +22,22 @@ if [ -x "$build/tests/mktiny" ]; then
 else
 	skip "tests/mktiny is not built"
 fi
+# groups of devices, which are the same one several times: with memory that all have imported, and with copies
+for import in 1 0; do
+	LLAMAD_VULKAN=devices=4,import=$import,cache=0
+	cases "device collectives"
+	holds "collectives, import=$import: $(tail -n 1 "$dir/out")" grep -q '^3 passed' "$dir/out"
+done
+# in two parts, a model gives the same bits on one device and on two
+if [ -f "$dir/tiny.gguf" ]; then
+	LLAMAD_VULKAN=devices=2,cache=0
+	for devices in vulkan0 vulkan0,vulkan1; do
+		does debug logits "$dir/tiny.gguf" --tokens 1,2,3,4,5 --device $devices --split tensor:2 \
+			--isolation off --out "$dir/parts.$devices"
+	done
+	holds "two devices change the logits" cmp -s "$dir/parts.vulkan0" "$dir/parts.vulkan0,vulkan1"
+fi
+silent "groups of devices"
 # what a driver offers is switched off: the products that GPUs use, without the instruction, and with
 # workgroups that share keys; each dispatch is a submission
 LLAMAD_VULKAN=split=8,cache=0

@@ -9,14 +9,15 @@ struct entry {
 	uint32_t a[2], b[2];     /* addresses: f32 [n_stack][rank][k], [n_stack][n][rank] */
 	uint32_t rank, n, k, n_stack;
 	float scale;
-	uint32_t reserved[3];
+	uint32_t gain[2];        /* address: f32 [n_stack][n]; 0 = 1 */
+	uint32_t reserved;
 };
 _Static_assert(sizeof(struct entry) == 4 * VKB_ADAPTER_WORDS, "as in shaders/adapter.glsl");
 
 struct bound {
 	struct bound *next;
 	uint32_t slot;
-	struct vkb_mem a, b;
+	struct vkb_mem a, b, gain;
 	struct entry entry;
 };
 
@@ -110,6 +111,7 @@ static enum lmd_status bind(struct vkb_dev *dev, const struct lmd_adapter_bind *
 			    struct lmd_error *err)
 {
 	uint32_t stack = b->n_stack ? b->n_stack : 1;
+	const float *gain = LMD_HAS(b, gain) ? b->gain : NULL;
 	uint64_t a_n, b_n;
 	struct bound *x;
 	enum lmd_status st = LMD_OK;
@@ -129,6 +131,8 @@ static enum lmd_status bind(struct vkb_dev *dev, const struct lmd_adapter_bind *
 		st = bring(dev, b->a, a_n, &x->a, err);
 	if (st == LMD_OK)
 		st = bring(dev, b->b, b_n, &x->b, err);
+	if (st == LMD_OK && gain)
+		st = bring(dev, gain, (uint64_t)stack * b->n, &x->gain, err);
 	x->entry = (struct entry){
 		.a = {(uint32_t)x->a.address, (uint32_t)(x->a.address >> 32)},
 		.b = {(uint32_t)x->b.address, (uint32_t)(x->b.address >> 32)},
@@ -137,6 +141,7 @@ static enum lmd_status bind(struct vkb_dev *dev, const struct lmd_adapter_bind *
 		.k = b->k,
 		.n_stack = stack,
 		.scale = b->scale,
+		.gain = {(uint32_t)x->gain.address, (uint32_t)(x->gain.address >> 32)},
 	};
 	return st;
 }
@@ -147,6 +152,7 @@ static void drop(struct vkb_dev *dev, struct bound *x)
 		return;
 	vkb_free(dev, &x->a);
 	vkb_free(dev, &x->b);
+	vkb_free(dev, &x->gain);
 	dev->host->free(dev->host->ctx, x);
 }
 
@@ -193,11 +199,6 @@ enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 		st = lmd_fail(err, LMD_INVALID,
 			      "vulkan: adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
 			      b->site, b->n, b->k, b->rank);
-	if (st == LMD_OK && b->b && LMD_HAS(b, gain) && b->gain)
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "vulkan: adapter slot %u, site %u has factors of outputs (DoRA), which this "
-			      "backend does not apply; use backend cpu, or merge the adapter into the model",
-			      b->slot, b->site);
 	if (st == LMD_OK)
 		st = find(dev, b->site, &s, err);
 	if (st == LMD_OK && b->b)

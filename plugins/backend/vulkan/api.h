@@ -38,6 +38,7 @@
 	X(DestroySemaphore)                                                                        \
 	X(WaitSemaphores)                                                                          \
 	X(GetSemaphoreCounterValue)                                                                \
+	X(SignalSemaphore)                                                                         \
 	X(CreateCommandPool)                                                                       \
 	X(DestroyCommandPool)                                                                      \
 	X(AllocateCommandBuffers)                                                                  \

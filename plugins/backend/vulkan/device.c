@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend/common/exact.h"
-#include "vkb.h"
+#include "group.h"
 
 #define MAX_DEVICE 16u
 
@@ -60,10 +60,12 @@ static bool has_features(const struct vkb_instance *in, VkPhysicalDevice d)
 	return f12.bufferDeviceAddress && f12.timelineSemaphore;
 }
 
-static enum lmd_status find(const struct vkb_instance *in, struct found *out, struct lmd_error *err)
+/* show: at least so many devices, if there is one: the same ones again. */
+static enum lmd_status find(const struct vkb_instance *in, uint32_t show, struct found *out,
+			    struct lmd_error *err)
 {
 	VkPhysicalDevice all[MAX_DEVICE];
-	uint32_t n = MAX_DEVICE;
+	uint32_t n = MAX_DEVICE, usable;
 	VkResult r = in->EnumeratePhysicalDevices(in->handle, &n, all);
 
 	out->n = 0;
@@ -77,6 +79,9 @@ static enum lmd_status find(const struct vkb_instance *in, struct found *out, st
 		    family_of(in, all[i]) != VK_QUEUE_FAMILY_IGNORED)
 			out->physical[out->n++] = all[i];
 	}
+	usable = out->n;
+	for (; usable && out->n < show && out->n < MAX_DEVICE; out->n++)
+		out->physical[out->n] = out->physical[out->n - usable];
 	return out->n ? LMD_OK
 		      : lmd_fail(err, LMD_NOTFOUND,
 				 "vulkan: none of %u devices has Vulkan 1.2 with buffer addresses and "
@@ -98,6 +103,20 @@ static bool has_extension(const struct vkb_instance *in, VkPhysicalDevice d, con
 			return true;
 	}
 	return false;
+}
+
+/* Alignment of host memory that the device can import; 0: it cannot. */
+static uint64_t import_align(const struct vkb_instance *in, VkPhysicalDevice d)
+{
+	VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+	VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+					 .pNext = &host};
+
+	if (!has_extension(in, d, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME))
+		return 0;
+	in->GetPhysicalDeviceProperties2(d, &p);
+	return host.minImportedHostPointerAlignment;
 }
 
 /* The memory type with the most of the wanted properties, in the greatest heap; must has them all. */
@@ -176,11 +195,15 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	struct vkb_instance in;
 	struct found f = {.n = 0};
 	struct lmd_error err = {.text = ""};
-	enum lmd_status st = vkb_instance_open(&in, &err);
+	struct vkb_settings set;
+	enum lmd_status st = vkb_settings_read(&set, NULL);
 
 	(void)host;
+	if (st != LMD_OK) /* opening reports it */
+		set = (struct vkb_settings){0};
+	st = vkb_instance_open(&in, &err);
 	if (st == LMD_OK)
-		st = find(&in, &f, &err);
+		st = find(&in, set.devices, &f, &err);
 	if (n)
 		(void)snprintf(why, n, "%s", st == LMD_OK ? "" : err.text);
 	for (uint32_t i = 0; i < f.n && i < cap; i++) {
@@ -277,7 +300,7 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
 		.shaderIntegerDotProduct = VK_TRUE,
 	};
-	const char *extensions[3];
+	const char *extensions[4];
 	uint32_t n = 0;
 	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
@@ -295,6 +318,8 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		extensions[n++] = VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME;
 	if (dev->has_budget)
 		extensions[n++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+	if (dev->import_align)
+		extensions[n++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
 	if (dev->has_dot) {
 		extensions[n++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
 		f12.pNext = &dot;
@@ -308,6 +333,10 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 	st = vkb_functions_load(&dev->in, dev->handle, &dev->fn, err);
 	if (st == LMD_OK) {
 		dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
+		if (dev->import_align)
+			dev->host_pointer =
+				(PFN_vkGetMemoryHostPointerPropertiesEXT)dev->in.GetDeviceProcAddr(
+					dev->handle, "vkGetMemoryHostPointerPropertiesEXT");
 		return LMD_OK;
 	}
 	if (dev->fn.DestroyDevice)
@@ -355,6 +384,7 @@ static void choose_product(struct vkb_dev *dev)
 									: WORK;
 	dev->has_dot = dev->set.dot && has_dot(&dev->in, dev->physical);
 	dev->split = dev->set.split ? dev->set.split : on_cpu ? 1 : SPLIT;
+	dev->tile = dev->set.tile ? dev->set.tile == 1 : !on_cpu;
 	dev->shares = dev->set.shares ? dev->set.shares : on_cpu ? 1 : SHARES;
 	dev->product8 = dev->has_dot ? VKB_product8_dot : VKB_product8;
 	if (on_cpu && dev->split == 1 && sub.subgroupSize >= 8 &&
@@ -372,7 +402,7 @@ static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_er
 	VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
 					 .pNext = &p3};
 	struct found f;
-	enum lmd_status st = find(&dev->in, &f, err);
+	enum lmd_status st = find(&dev->in, dev->set.devices, &f, err);
 
 	if (st == LMD_OK && index >= f.n)
 		st = lmd_fail(err, LMD_NOTFOUND, "vulkan: device %u does not exist, there are %u", index,
@@ -389,6 +419,7 @@ static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_er
 		dev->max_allocation = dev->set.piece;
 	(void)snprintf(dev->name, sizeof(dev->name), "%.60s", p.properties.deviceName);
 	dev->has_budget = has_extension(&dev->in, dev->physical, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+	dev->import_align = dev->set.import ? import_align(&dev->in, dev->physical) : 0;
 	choose_product(dev);
 	return pick_types(dev, err);
 }
@@ -494,5 +525,7 @@ const struct lmd_backend_ops vkb_backend_ops = {
 	.event_record = vkb_event_record,
 	.event_wait = vkb_event_wait,
 	.queue_wait_event = vkb_queue_wait_event,
+	.group_create = vkb_group_create,
+	.group_destroy = vkb_group_destroy,
 	.last_error = last_error,
 };

@@ -217,6 +217,7 @@ static const vkb_op_fn table[LMD_N_OP] = {
 	[LMD_OP_MOE_FFN] = vkb_op_moe_ffn,   [LMD_OP_SCAN] = vkb_op_scan,
 	[LMD_OP_CONV] = vkb_op_conv,         [LMD_OP_PATCH] = vkb_op_patch,
 	[LMD_OP_INDEX] = vkb_op_index,       [LMD_OP_SAMPLE] = vkb_op_sample,
+	[LMD_OP_ALLREDUCE] = vkb_op_collective, [LMD_OP_ALLGATHER] = vkb_op_collective,
 };
 
 vkb_op_fn vkb_op_of(uint32_t code)

@@ -58,6 +58,9 @@ static const uint32_t pages_spv[] =
 static const uint32_t patch_spv[] =
 #include "shaders/patch.spv.inc"
 	;
+static const uint32_t peer_spv[] =
+#include "shaders/peer.spv.inc"
+	;
 static const uint32_t product_spv[] =
 #include "shaders/product.spv.inc"
 	;
@@ -70,8 +73,20 @@ static const uint32_t product8_dot_spv[] =
 static const uint32_t product8_sub_spv[] =
 #include "shaders/product8_sub.spv.inc"
 	;
+static const uint32_t product8_tile_spv[] =
+#include "shaders/product8_tile.spv.inc"
+	;
+static const uint32_t product8_tile_dot_spv[] =
+#include "shaders/product8_tile_dot.spv.inc"
+	;
 static const uint32_t product_all_spv[] =
 #include "shaders/product_all.spv.inc"
+	;
+static const uint32_t product_tile_spv[] =
+#include "shaders/product_tile.spv.inc"
+	;
+static const uint32_t product_tile_all_spv[] =
+#include "shaders/product_tile_all.spv.inc"
 	;
 static const uint32_t reduce_spv[] =
 #include "shaders/reduce.spv.inc"

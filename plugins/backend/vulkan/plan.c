@@ -74,7 +74,7 @@ static enum lmd_status build(struct vkb_plan *p, bool real, struct lmd_error *er
 {
 	struct vkb_build b = {.dev = p->dev, .p = p, .plan = p->plan, .real = real, .err = err};
 
-	p->n_args = p->n_dispatch = p->n_groups = p->n_place = 0;
+	p->n_args = p->n_dispatch = p->n_groups = p->n_place = p->n_exchange = 0;
 	b.op = LMD_NONE;
 	put_layout(&b);
 	put_pages(&b);
@@ -130,6 +130,18 @@ static enum lmd_status objects(struct vkb_plan *p, const struct lmd_compile *c,
 	return LMD_OK;
 }
 
+static enum lmd_status join_group(struct vkb_plan *p, struct lmd_devgroup *g, struct lmd_error *err)
+{
+	const struct lmd_plan_key *key = &p->plan->key;
+	enum lmd_status st = vkb_group_check(g, p->dev, key->rank, key->n_rank, err);
+
+	if (st == LMD_OK)
+		st = vkb_group_reserve(g, p->exchange_bytes, err);
+	if (st == LMD_OK)
+		p->group = g;
+	return st;
+}
+
 static enum lmd_status memory(struct vkb_plan *p, const struct lmd_compile *c, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -143,6 +155,9 @@ static enum lmd_status memory(struct vkb_plan *p, const struct lmd_compile *c, s
 	p->env = array(p, p->n_env, 4, err, &st);
 	p->dispatches = array(p, p->n_dispatch, sizeof(*p->dispatches), err, &st);
 	p->places = array(p, p->n_place, sizeof(*p->places), err, &st);
+	p->exchanges = array(p, p->n_exchange, sizeof(*p->exchanges), err, &st);
+	if (st == LMD_OK && p->n_exchange)
+		st = join_group(p, c->devgroup, err);
 	if (st == LMD_OK)
 		st = vkb_alloc(p->dev, VKB_DEVICE, 4ull * (p->n_args + VKB_MOST_ARGS), &p->args_mem,
 			       err);
@@ -200,6 +215,7 @@ static void destroy(struct vkb_plan *p)
 	h->free(h->ctx, p->env);
 	h->free(h->ctx, p->dispatches);
 	h->free(h->ctx, p->places);
+	h->free(h->ctx, p->exchanges);
 	h->free(h->ctx, p);
 }
 

@@ -8,6 +8,7 @@
 #ifndef LLAMAD_VULKAN_PLAN_H
 #define LLAMAD_VULKAN_PLAN_H
 
+#include "group.h"
 #include "pool.h"
 #include "vkb.h"
 #include "weight.h"
@@ -28,6 +29,7 @@ struct vkb_dispatch {
 	uint32_t part, parts;
 	bool beside;             /* needs nothing of the dispatch before it */
 	bool adapters;           /* runs only in steps with adapters */
+	bool meets;              /* runs after an exchange of ranks */
 	struct vkb_grid x, y;
 	/* Multiply-adds, if they count: for each row of y's space or, if `keys` names groups (plus 1),
 	 * for each key that a row of the step sees of them. */
@@ -38,6 +40,7 @@ struct vkb_dispatch {
 };
 
 #define VKB_ENV_ADAPTERS 11u
+#define VKB_ENV_AREA 12u         /* of a group: address, bytes of a part, half of the first exchange */
 #define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
 #define VKB_LAYOUT_WORDS 96u
 #define VKB_VIEW_WORDS 12u
@@ -69,6 +72,10 @@ struct vkb_plan {
 	uint32_t n_dispatch, n_groups;
 	struct vkb_place *places;
 	uint32_t n_place;
+	struct lmd_devgroup *group;  /* of its collectives; NULL: it has none */
+	struct vkb_exchange *exchanges;
+	uint32_t n_exchange;
+	uint64_t exchange_bytes;     /* most of a rank */
 	uint64_t temp_bytes;
 	struct vkb_mem args_mem, env_mem, block_mem, temp_mem, own_values;
 	VkBuffer values_buffer;
@@ -79,6 +86,7 @@ struct vkb_plan {
 	uint32_t n_env, indirect; /* words; the counts of workgroups begin at word `indirect` */
 	VkCommandPool pool;
 	uint32_t *cuts, *ends;   /* [n_piece + 1] first dispatch of each piece; [n_piece] */
+	bool *meets;             /* [n_piece] */
 	uint32_t n_piece, n_variant;
 	uint64_t n_use;
 	struct vkb_variant variants[VKB_N_VARIANT];
@@ -252,5 +260,6 @@ void vkb_op_conv(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_patch(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_index(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_sample(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_collective(struct vkb_build *b, const struct lmd_op *op);
 
 #endif /* LLAMAD_VULKAN_PLAN_H */

@@ -8,13 +8,16 @@
 #define FEW  3u                  /* items that are computed one by one */
 #define COLS 4u                  /* items of a lane, in float */
 #define MANY 8u                  /* and in integers */
+#define TILE_FROM    17u         /* items that are computed by tiles */
+#define TILE_OUTPUTS 64u         /* as in shaders/product_tile.glsl and product8_tile.glsl */
+#define TILE_ITEMS   32u
 
 static uint64_t outputs_of(const struct vkb_product *p, const struct vkb_weight *w)
 {
 	return p->mode == VKB_SLICE_NONE ? (uint64_t)w->n * w->n_stack : w->n;
 }
 
-/* What adapters add to the outputs; 0 if the plan has none there. */
+/* What adapters add to the outputs, and factors; 0 if the plan has none there. */
 static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p,
 				const struct vkb_weight *w)
 {
@@ -25,7 +28,7 @@ static VkDeviceAddress adapters(struct vkb_build *b, const struct vkb_product *p
 
 	if (!table)
 		return 0;
-	delta = vkb_temp(b, p->space, p->heads, n);
+	delta = vkb_temp(b, p->space, p->heads, 2 * n);
 	at = vkb_args(b);
 	vkb_address(b, p->x.at);
 	vkb_u32(b, p->x.row_bytes);
@@ -119,7 +122,16 @@ static struct way way_of(const struct vkb_build *b, const struct vkb_product *p,
 			    .cols = MANY};
 }
 
-/* One item at a time for few rows and for slices, several otherwise: the same sums. */
+static enum vkb_module tile_of(const struct vkb_build *b, const struct vkb_product *p,
+			       const struct vkb_weight *w)
+{
+	if (!p->x.ints || !vkb_is_integer(b->dev, w))
+		return vkb_module_for(w->dtype, VKB_product_tile, VKB_product_tile_all);
+	return b->dev->has_dot ? VKB_product8_tile_dot : VKB_product8_tile;
+}
+
+/* One item at a time for few rows and for slices, several otherwise: the same sums.  Tiles of many rows add
+ * in another order. */
 void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 {
 	const struct vkb_weight *w = b->p->weights[p->w];
@@ -142,7 +154,16 @@ void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 			 vkb_rows(p->space, p->heads, way.cols));
 	d->beside = true;
 	d->work = outputs_of(p, w) * w->k * p->heads;
-	vkb_when(d, p->space, p->heads, FEW + 1, UINT32_MAX);
+	vkb_when(d, p->space, p->heads, FEW + 1, b->dev->tile ? TILE_FROM - 1 : UINT32_MAX);
+	vkb_split(b, d);
+	if (!b->dev->tile)
+		return;
+	x = vkb_fixed((outputs_of(p, w) + TILE_OUTPUTS - 1) / TILE_OUTPUTS);
+	d = vkb_dispatch(b, tile_of(b, p, w), w->dtype, 0, at, x,
+			 vkb_rows(p->space, p->heads, TILE_ITEMS));
+	d->beside = true;
+	d->work = outputs_of(p, w) * w->k * p->heads;
+	vkb_when(d, p->space, p->heads, TILE_FROM, UINT32_MAX);
 	vkb_split(b, d);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vkb.h"
+#include "group.h"
 
 #define N_SLOT 32u
 
@@ -30,6 +30,7 @@ struct vkb_queue {
 	uint64_t busy_until[N_SLOT];
 	uint32_t slot;
 	struct leftover *leftovers;
+	struct vkb_note note;    /* runs since the last event */
 };
 
 enum lmd_status vkb_alive(const struct vkb_dev *dev, struct lmd_error *err)
@@ -143,6 +144,15 @@ void vkb_queues_close(struct vkb_dev *dev)
 	}
 }
 
+void vkb_queues_forget(struct vkb_dev *dev, const struct lmd_devgroup *g)
+{
+	(void)pthread_mutex_lock(&dev->lock);
+	for (struct vkb_queue *q = dev->queues; q; q = q->next)
+		if (q->note.group == g)
+			q->note = (struct vkb_note){0};
+	(void)pthread_mutex_unlock(&dev->lock);
+}
+
 enum lmd_status vkb_queue_make(struct vkb_dev *dev, struct vkb_queue **out, struct lmd_error *err)
 {
 	struct vkb_queue *q = dev->host->alloc(dev->host->ctx, sizeof(*q));
@@ -167,16 +177,19 @@ enum lmd_status vkb_queue_make(struct vkb_dev *dev, struct vkb_queue **out, stru
 
 /* ---- batches ---- */
 
+/* The host may have written after the submission, to let ranks go on. */
 void vkb_barrier(struct vkb_dev *dev, VkCommandBuffer cmd)
 {
 	const VkMemoryBarrier all = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-		.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+		.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT |
+				 VK_ACCESS_HOST_WRITE_BIT,
 		.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT |
 				 VK_ACCESS_HOST_READ_BIT,
 	};
 
-	dev->fn.CmdPipelineBarrier(cmd, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+	dev->fn.CmdPipelineBarrier(cmd,
+				   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
 				   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0,
 				   1, &all, 0, NULL, 0, NULL);
 }
@@ -244,50 +257,112 @@ static VkResult submit_some(struct vkb_dev *dev, const VkSubmitInfo *infos, uint
 	return dev->fn.QueueSubmit(dev->queue, n, infos, VK_NULL_HANDLE);
 }
 
-/* The batch's own commands are submitted together with the first of `then`.  The last submission sets
- * the semaphore, after all before it. */
-static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
+/* What a submission waits for and signals; values outlive the call of the driver. */
+struct signals {
+	VkTimelineSemaphoreSubmitInfo values;
+	uint64_t wait, signal;
+};
+
+static void wait_for(VkSubmitInfo *info, struct signals *s, const VkSemaphore *what, uint64_t value)
 {
+	static const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+
+	s->wait = value;
+	s->values.waitSemaphoreValueCount = 1;
+	s->values.pWaitSemaphoreValues = &s->wait;
+	info->waitSemaphoreCount = 1;
+	info->pWaitSemaphores = what;
+	info->pWaitDstStageMask = &stages;
+}
+
+static void then_signal(VkSubmitInfo *info, struct signals *s, const VkSemaphore *what, uint64_t value)
+{
+	s->signal = value;
+	s->values.signalSemaphoreValueCount = 1;
+	s->values.pSignalSemaphoreValues = &s->signal;
+	info->signalSemaphoreCount = 1;
+	info->pSignalSemaphores = what;
+}
+
+/* Submission i of `then`, and before the first one the batch's own commands.  The last one sets the queue's
+ * semaphore, after all before it; those around an exchange of ranks signal and wait. */
+static VkResult submit_part(struct vkb_batch *b, const struct vkb_commands *then, uint32_t i,
+			    uint32_t *exchange)
+{
+	const uint32_t n = then ? then->n : 0, from = i ? then->ends[i - 1] : 0;
+	const struct vkb_meeting *m = n ? then->meeting : NULL;
 	struct vkb_queue *q = b->q;
-	const uint64_t value = q->value + 1;
-	const VkTimelineSemaphoreSubmitInfo values = {
-		.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-		.signalSemaphoreValueCount = 1,
-		.pSignalSemaphoreValues = &value,
-	};
+	struct signals s = {.values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO}};
 	VkSubmitInfo infos[2] = {{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 				  .commandBufferCount = 1,
 				  .pCommandBuffers = &b->cmd}};
-	uint32_t n = 1, from = 0, rest = then ? then->n : 0, submitted = 0;
+	VkSubmitInfo *last = infos;
+
+	if (i < n) {
+		last = infos + !i;
+		*last = (VkSubmitInfo){.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+				       .commandBufferCount = then->ends[i] - from,
+				       .pCommandBuffers = then->cmds + from};
+	}
+	last->pNext = &s.values;
+	if (m && i && then->meets[i])
+		wait_for(last, &s, &m->go, m->go0 + ++*exchange);
+	if (i + 1 >= n)
+		then_signal(last, &s, &q->semaphore, q->value + 1);
+	else if (m && then->meets[i + 1])
+		then_signal(last, &s, &m->here, m->here0 + *exchange + 1);
+	return submit_some(b->dev, infos, (uint32_t)(last - infos) + 1);
+}
+
+/* Other ranks have not come, and will not be waited for. */
+static void release(const struct vkb_dev *dev, const struct vkb_meeting *m)
+{
+	const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+					    .semaphore = m->go,
+					    .value = m->go0 + m->n_exchange};
+
+	(void)dev->fn.SignalSemaphore(dev->handle, &info);
+}
+
+static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
+{
+	struct vkb_queue *q = b->q;
+	const uint32_t n = then ? then->n : 0;
+	uint32_t submitted = 0, exchange = 0;
 	VkResult r = b->dev->fn.EndCommandBuffer(b->cmd);
 
 	if (r != VK_SUCCESS)
 		return r;
 	(void)pthread_mutex_lock(&b->dev->lock);
-	for (uint32_t i = 0; i <= rest && r == VK_SUCCESS; i++) {
-		if (i < rest) {
-			infos[n++] = (VkSubmitInfo){.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-						    .commandBufferCount = then->ends[i] - from,
-						    .pCommandBuffers = then->cmds + from};
-			from = then->ends[i];
-		} else if (rest) {
-			break;
-		}
-		if (i + 1 >= rest) {
-			infos[n - 1].pNext = &values;
-			infos[n - 1].signalSemaphoreCount = 1;
-			infos[n - 1].pSignalSemaphores = &q->semaphore;
-		}
-		r = submit_some(b->dev, infos, n);
+	for (uint32_t i = 0; i < (n ? n : 1) && r == VK_SUCCESS; i++) {
+		r = submit_part(b, then, i, &exchange);
 		submitted += r == VK_SUCCESS;
-		n = 0;
 	}
-	if (r != VK_SUCCESS && submitted) /* the device still reads what the batch has staged */
+	if (r != VK_SUCCESS && submitted) { /* the device still reads what the batch has staged */
+		if (then && then->meeting)
+			release(b->dev, then->meeting);
 		(void)b->dev->fn.DeviceWaitIdle(b->dev->handle);
+	}
+	if (r == VK_SUCCESS && then && then->meeting) {
+		const struct vkb_note *now = &then->meeting->note;
+		bool more = q->note.group == now->group;
+
+		q->note = (struct vkb_note){.group = now->group,
+					    .rank = now->rank,
+					    .first = more ? q->note.first : now->first,
+					    .last = now->last};
+	}
 	(void)pthread_mutex_unlock(&b->dev->lock);
 	if (r == VK_SUCCESS)
-		q->busy_until[q->slot] = q->value = value;
+		q->busy_until[q->slot] = ++q->value;
 	return r;
+}
+
+/* The event fires when the queue has come this far. */
+static void mark(struct vkb_dev *dev, struct vkb_queue *q, struct vkb_event *e)
+{
+	*e = (struct vkb_event){.dev = dev, .q = q, .value = q->value, .note = q->note};
+	q->note = (struct vkb_note){0};
 }
 
 enum lmd_status vkb_submit(struct vkb_batch *b, const struct vkb_commands *then,
@@ -305,7 +380,7 @@ enum lmd_status vkb_submit(struct vkb_batch *b, const struct vkb_commands *then,
 		return st;
 	}
 	if (done)
-		*done = (struct vkb_event){.dev = b->dev, .q = q, .value = q->value};
+		mark(b->dev, q, done);
 	if (b->waits) {
 		st = wait_value(b->dev, q, q->value, UINT64_MAX, err);
 		reap(b->dev, q);
@@ -476,8 +551,7 @@ enum lmd_status vkb_event_record(void *state, struct lmd_queue *queue, struct lm
 	if (st != LMD_OK)
 		return st;
 	(void)pthread_mutex_lock(&q->lock);
-	e->q = q;
-	e->value = q->value;
+	mark(dev, q, e);
 	(void)pthread_mutex_unlock(&q->lock);
 	return LMD_OK;
 }
@@ -497,7 +571,11 @@ enum lmd_status vkb_event_wait(void *state, struct lmd_event *event, uint64_t ti
 	(void)pthread_mutex_lock(&e->q->lock);
 	reap(e->dev, e->q);
 	(void)pthread_mutex_unlock(&e->q->lock);
-	return LMD_OK;
+	if (e->note.group)
+		e->result.status = vkb_group_result(&e->note, &e->result);
+	e->note = (struct vkb_note){0}; /* the group may be gone when somebody waits again */
+	return e->result.status == LMD_OK ? LMD_OK
+					  : lmd_fail(err, e->result.status, "%s", e->result.text);
 }
 
 /* Two queues of a device share the driver's queue, where everything happens in the order of its

@@ -108,7 +108,7 @@ static enum lmd_status cut(struct vkb_plan *p, struct lmd_error *err)
 
 		if (d->parts == 1 && work > p->dev->most_work) /* when it runs, it has less */
 			work = p->dev->most_work;
-		if (sum + work > p->dev->most_work && i > p->cuts[p->n_piece - 1]) {
+		if ((d->meets || sum + work > p->dev->most_work) && i > p->cuts[p->n_piece - 1]) {
 			p->cuts[p->n_piece++] = i;
 			sum = 0;
 		}
@@ -130,7 +130,8 @@ static enum lmd_status make_commands(struct vkb_plan *p, struct lmd_error *err)
 	VkResult r = fn->CreateCommandPool(p->dev->handle, &pool, NULL, &p->pool);
 
 	p->ends = h->alloc(h->ctx, p->n_piece * sizeof(*p->ends));
-	if (!p->ends)
+	p->meets = h->alloc(h->ctx, p->n_piece * sizeof(*p->meets));
+	if (!p->ends || !p->meets)
 		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a plan");
 	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a command pool");
 }
@@ -163,6 +164,12 @@ static enum lmd_status fill_variant(struct vkb_plan *p, struct vkb_variant *v,
 	return vkb_fail(err, r, "making command buffers");
 }
 
+/* Does the piece begin after an exchange of ranks? */
+static bool meets(const struct vkb_plan *p, uint32_t piece)
+{
+	return piece && piece < p->n_piece && p->dispatches[p->cuts[piece]].meets;
+}
+
 static enum lmd_status record_variant(struct vkb_plan *p, struct vkb_variant *v, struct lmd_error *err)
 {
 	const struct vkb_functions *fn = &p->dev->fn;
@@ -180,8 +187,14 @@ static enum lmd_status record_variant(struct vkb_plan *p, struct vkb_variant *v,
 
 		if (r != VK_SUCCESS)
 			return vkb_fail(err, r, "recording a plan");
+		if (meets(p, i)) {
+			vkb_barrier(p->dev, v->cmds[i]);
+			all.counts.barriers++;
+			all.begun = false;
+		}
 		record(p, v->cmds[i], p->cuts[i], p->cuts[i + 1], &all);
-		if (i + 1 == p->n_piece) { /* the host and the next step read what it has written */
+		/* the host and the next step, or another rank, read what it has written */
+		if (i + 1 == p->n_piece || meets(p, i + 1)) {
 			vkb_barrier(p->dev, v->cmds[i]);
 			all.counts.barriers++;
 		}
@@ -253,14 +266,16 @@ enum lmd_status vkb_plan_commands(struct vkb_plan *p, struct vkb_commands *out, 
 	if (st != LMD_OK)
 		return st;
 	*out = (struct vkb_commands){
-		.cmds = v->cmds, .ends = p->ends, .n = 1, .counts = v->counts};
+		.cmds = v->cmds, .ends = p->ends, .meets = p->meets, .n = 1, .counts = v->counts};
+	p->meets[0] = false;
 	for (uint32_t i = 0; i < p->n_piece; i++) {
 		uint64_t work = 0;
 
 		for (uint32_t j = p->cuts[i]; j < p->cuts[i + 1]; j++)
 			work += v->active[j] ? vkb_share_of(&p->dispatches[j], p->env + 2, p->keys)
 					     : 0;
-		if (i && sum + work > p->dev->most_work) {
+		if (i && (meets(p, i) || sum + work > p->dev->most_work)) {
+			p->meets[out->n] = meets(p, i);
 			p->ends[out->n++ - 1] = i;
 			sum = 0;
 		}
@@ -341,4 +356,5 @@ void vkb_record_close(struct vkb_plan *p)
 	}
 	h->free(h->ctx, p->cuts);
 	h->free(h->ctx, p->ends);
+	h->free(h->ctx, p->meets);
 }

@@ -240,12 +240,12 @@ static enum lmd_status check(struct vkb_dev *dev, const struct lmd_step *step)
 	return vkb_alive(dev, &dev->error);
 }
 
-enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *plan,
-			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
-			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done)
+/* meeting: with the other ranks, or NULL. */
+static enum lmd_status run(struct vkb_plan *p, struct lmd_queue *q, const struct lmd_step *step,
+			   const struct lmd_binding *in, uint32_t n_in, const struct lmd_binding *out,
+			   uint32_t n_out, const struct vkb_meeting *meeting, struct lmd_event *done)
 {
-	struct vkb_dev *dev = state;
-	struct vkb_plan *p = (struct vkb_plan *)(void *)plan;
+	struct vkb_dev *dev = p->dev;
 	struct vkb_commands then;
 	struct vkb_batch b;
 	enum lmd_status st = check(dev, step);
@@ -258,6 +258,7 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 		st = vkb_begin(dev, (struct vkb_queue *)(void *)q, &b, &dev->error);
 	if (st != LMD_OK)
 		return st;
+	then.meeting = meeting;
 	bring(p, &b, step);
 	if (step->progress)
 		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
@@ -265,6 +266,34 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	dev->counts.barriers += then.counts.barriers;
 	dev->counts.dispatches += then.counts.dispatches;
 	return vkb_submit(&b, &then, (struct vkb_event *)(void *)done, &dev->error);
+}
+
+enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *plan,
+			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
+			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done)
+{
+	struct vkb_dev *dev = state;
+	struct vkb_plan *p = (struct vkb_plan *)(void *)plan;
+	const uint32_t rank = p->plan->key.rank;
+	struct vkb_meeting m;
+	enum lmd_status st;
+
+	if (!p->group)
+		return run(p, q, step, in, n_in, out, n_out, NULL, done);
+	st = vkb_group_begin(p->group, rank, p->n_exchange, &m, &dev->error);
+	if (st != LMD_OK)
+		return st;
+	p->env[VKB_ENV_AREA] = (uint32_t)m.area;
+	p->env[VKB_ENV_AREA + 1] = (uint32_t)(m.area >> 32);
+	p->env[VKB_ENV_AREA + 2] = m.part_bytes;
+	p->env[VKB_ENV_AREA + 3] = m.half;
+	st = q ? run(p, q, step, in, n_in, out, n_out, &m, done)
+	       : lmd_fail(&dev->error, LMD_INVALID, "vulkan: a plan with collectives needs a queue");
+	if (st == LMD_OK)
+		vkb_group_submitted(p->group, rank, m.turn, p->exchanges, p->env + 2, step->cancel);
+	else
+		vkb_group_refuse(p->group, rank, m.turn);
+	return st;
 }
 
 /* ---- observing ---- */
@@ -367,6 +396,9 @@ enum lmd_status vkb_plan_observe(void *state, struct lmd_compiled_plan *plan,
 	uint32_t at = 0;
 	enum lmd_status st = check(dev, step);
 
+	if (st == LMD_OK && w.p->group)
+		st = lmd_fail(&dev->error, LMD_UNSUPPORTED,
+			      "vulkan: plans with collectives are not shown op by op");
 	if (st == LMD_OK)
 		st = fill_env(w.p, step, in, n_in, NULL, 0, &dev->error);
 	for (uint32_t i = 0; st == LMD_OK && !w.stop && i < w.p->plan->n_op; i++)

@@ -6,14 +6,17 @@
 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err)
 {
-	enum { STAGING, CHUNK_KB, PIECE_KB, CACHE, DOT, SPLIT, SHARES, PRIORITY, COUNTS, WORK, LOST, N };
+	enum { STAGING, CHUNK_KB, PIECE_KB, CACHE, DOT, IMPORT, DEVICES, SPLIT, TILE, SHARES, PRIORITY, COUNTS, WORK, LOST, N };
 	struct host_mem_setting s[N] = {
 		[STAGING] = {"staging", 1, 0},
 		[CHUNK_KB] = {"chunk_kb", 1u << 22, 1u << 16},
 		[PIECE_KB] = {"piece_kb", UINT32_MAX, 0},
 		[CACHE] = {"cache", 1, 1},
 		[DOT] = {"dot", 1, 1},
+		[IMPORT] = {"import", 1, 1},
+		[DEVICES] = {"devices", 16, 0},
 		[SPLIT] = {"split", 16, 0},
+		[TILE] = {"tile", 2, 0},
 		[SHARES] = {"shares", 64, 0},
 		[PRIORITY] = {"priority", 3, 0},
 		[COUNTS] = {"counts", 1, 0},
@@ -28,7 +31,10 @@ enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *er
 		.piece = s[PIECE_KB].value << 10,
 		.cache = s[CACHE].value != 0,
 		.dot = s[DOT].value != 0,
+		.import = s[IMPORT].value != 0,
+		.devices = (uint32_t)s[DEVICES].value,
 		.split = (uint32_t)s[SPLIT].value,
+		.tile = (uint32_t)s[TILE].value,
 		.shares = (uint32_t)s[SHARES].value,
 		.priority = (uint32_t)s[PRIORITY].value,
 		.counts = s[COUNTS].value != 0,

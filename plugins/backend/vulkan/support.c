@@ -73,5 +73,8 @@ void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_o
 	(void)state;
 	if (reason)
 		(void)snprintf(s.reason, sizeof(s.reason), "vulkan: %s", reason);
+	else if (op->code == LMD_OP_LINEAR)
+		(void)snprintf(s.reason, sizeof(s.reason),
+			       "without cooperative matrices: there is no shader for them");
 	LMD_PUT(out, &s);
 }

@@ -56,11 +56,16 @@ struct vkb_mem {
 	X(norm)                                                                                    \
 	X(pages)                                                                                   \
 	X(patch)                                                                                   \
+	X(peer)                                                                                    \
 	X(product)                                                                                 \
 	X(product8)                                                                                \
 	X(product8_dot)                                                                            \
 	X(product8_sub)                                                                            \
+	X(product8_tile)                                                                           \
+	X(product8_tile_dot)                                                                       \
 	X(product_all)                                                                             \
+	X(product_tile)                                                                            \
+	X(product_tile_all)                                                                        \
 	X(reduce)                                                                                  \
 	X(rope_kv)                                                                                 \
 	X(round)                                                                                   \
@@ -98,7 +103,10 @@ struct vkb_settings {
 	uint64_t piece;          /* most bytes of an allocation; 0: what the driver allows */
 	bool cache;              /* the pipeline cache is kept on disk */
 	bool dot;                /* the integer dot product is used */
+	bool import;             /* host memory is imported */
+	uint32_t devices;        /* as many are shown, some of them several times; 0: those there are */
 	uint32_t split;          /* 0: as is best for the device */
+	uint32_t tile;           /* 0: as is best for the device, 1: yes, 2: no */
 	uint32_t shares;         /* 0: as is best for the device */
 	uint32_t priority;       /* among programs: 1 low, 2 medium, 3 high; 0: the driver's */
 	bool counts;             /* what steps took is logged when the device is closed */
@@ -121,11 +129,14 @@ struct vkb_dev {
 	VkPhysicalDeviceMemoryProperties memory;
 	uint64_t max_allocation;
 	bool has_budget;
+	uint64_t import_align;   /* of host memory that is imported */
+	PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer; /* NULL: it cannot be imported */
 	bool int8;               /* products round activations to 8 bits */
 	enum vkb_module product8; /* their shader */
 	uint64_t most_work;      /* multiply-adds of a submission */
 	uint32_t shares;         /* workgroups that share the keys of a row of few */
 	uint32_t split;          /* lanes that share an output of theirs */
+	bool tile;               /* products of many rows use tiles in shared memory */
 	bool has_dot;            /* the integer dot product is used */
 	uint32_t type_of[VKB_N_KIND];
 	bool mappable;           /* device memory is mapped */
@@ -188,20 +199,31 @@ void vkb_sites_close(struct vkb_dev *dev);
 
 /* ---- queues (queue.c) ---- */
 
+/* Runs of a group (group.h), which may fail after they were accepted. */
+struct vkb_note {
+	struct lmd_devgroup *group; /* NULL: none */
+	uint32_t rank;
+	uint64_t first, last;
+};
+
 struct vkb_event {
 	struct vkb_dev *dev;
 	struct vkb_queue *q;     /* NULL: never used */
 	uint64_t value;          /* fires when the queue's semaphore has it */
-	enum lmd_status status;
-	struct lmd_error error;
+	struct vkb_note note;
+	struct lmd_error result; /* status LMD_OK, or how the work before it failed */
 };
+
+struct vkb_meeting;
 
 /* Recorded command buffers: ends[i] is the number of those up to the end of submission i. */
 struct vkb_commands {
 	const VkCommandBuffer *cmds;
 	const uint32_t *ends;    /* [n] */
+	const bool *meets;       /* [n] the submission begins after an exchange of ranks */
 	uint32_t n;
 	struct vkb_counts counts;
+	const struct vkb_meeting *meeting; /* NULL: there are none */
 };
 
 /* A command buffer that a call records and submits. */
@@ -215,6 +237,8 @@ struct vkb_batch {
 enum lmd_status vkb_queue_make(struct vkb_dev *dev, struct vkb_queue **out, struct lmd_error *err);
 void vkb_queue_free(struct vkb_dev *dev, struct vkb_queue *q);
 void vkb_queues_close(struct vkb_dev *dev);
+/* No later event reports runs of the group. */
+void vkb_queues_forget(struct vkb_dev *dev, const struct lmd_devgroup *g);
 /* Begins a batch on q, or on the device's own queue if q is NULL.  What it records happens after
  * everything that was submitted before. */
 enum lmd_status vkb_begin(struct vkb_dev *dev, struct vkb_queue *q, struct vkb_batch *b,

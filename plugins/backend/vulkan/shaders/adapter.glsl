@@ -7,6 +7,7 @@
 
 struct Adapter {
 	uvec2 a, b; // null: there is none
+	uvec2 gain; // factors of the outputs; null: 1
 	uint rank, n, k, n_stack;
 	float scale;
 };
@@ -18,7 +19,7 @@ Adapter adapter_of(uvec2 table, uint space, uint row)
 	int t = env(ENV_ADAPTERS) != 0u && !is_null(table) ? token_row(space, row) : -1;
 	int slot = t < 0 ? 0 : step_int(LAY_LORA_SLOT, uint(t));
 
-	x.a = x.b = uvec2(0u);
+	x.a = x.b = x.gain = uvec2(0u);
 	x.rank = 0u;
 	if (slot > 0 && uint(slot) < ADAPTER_SLOTS) {
 		Words w = Words(plus(table, 4u * ADAPTER_WORDS * uint(slot)));
@@ -30,6 +31,7 @@ Adapter adapter_of(uvec2 table, uint space, uint row)
 		x.k = w.w[6];
 		x.n_stack = w.w[7];
 		x.scale = uintBitsToFloat(w.w[8]);
+		x.gain = uvec2(w.w[9], w.w[10]);
 	}
 	return x;
 }

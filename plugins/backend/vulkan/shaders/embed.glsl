@@ -58,6 +58,11 @@ float added(Adapter ad, uint id, uint c)
 	return ad.scale * sum;
 }
 
+float gain_of(Adapter ad, uint c)
+{
+	return is_null(ad.gain) || c >= ad.n ? 1.0 : uintBitsToFloat(load(plus(ad.gain, 4u * c)));
+}
+
 void put_row(uint row, uint j, int id, float scale, bool adds, Adapter ad)
 {
 	uint k = arg(A_K);
@@ -76,8 +81,9 @@ void put_row(uint row, uint j, int id, float scale, bool adds, Adapter ad)
 				store(to, zero ? 0u : from.w[part * 32u + c]);
 			else
 				store(to, floatBitsToUint(
-						  (zero ? 0.0 : scale * w[c]) +
-						  scale * added(ad, uint(id), part * 32u + c) +
+						  ((zero ? 0.0 : scale * w[c]) +
+						   scale * added(ad, uint(id), part * 32u + c)) *
+							  gain_of(ad, part * 32u + c) +
 						  (adds ? uintBitsToFloat(load(to)) : 0.0)));
 		}
 	}

@@ -33,6 +33,7 @@ layout(set = 0, binding = 1, std140) uniform Environment { uvec4 v[128]; } envir
 #define ENV_BLOCK 0u
 #define ENV_ROWS 2u
 #define ENV_ADAPTERS 11u // some row of the step has an adapter
+#define ENV_AREA 12u // of a group: address, bytes of a part, half of the first exchange
 #define ENV_INPUT 16u // 4 words each: address, bytes between rows, rows
 // ---- words of the step's layout, at the start of the arguments: byte offsets ----
 #define LAY_TOKEN 0u

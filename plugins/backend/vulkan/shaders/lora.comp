@@ -1,8 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
 //
-// What adapters add to a product: scale * B (A x) for each item, which is a (row, head).  A workgroup
-// computes an item, 64 ranks at a time: A x into shared memory, then B times that.
+// What adapters add to a product: scale * B (A x) for each item, which is a (row, head), and the factors of the
+// product with that.  A workgroup computes an item, 64 ranks at a time: A x into shared memory, then B times that.
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
 #include "adapter.glsl"
@@ -17,7 +17,7 @@
 #define A_TABLE 8u
 #define A_N 10u
 #define A_STACK 11u
-#define A_OUT 12u // f32 [items][n]
+#define A_OUT 12u // f32 [items][2][n]: what is added, and the factors of the sums
 #define A_IDS 14u
 
 shared float part[LANES][16];
@@ -54,18 +54,22 @@ void main()
 	for (uint i = gl_WorkGroupID.x; i < items; i += gl_NumWorkGroups.x) {
 		Adapter ad = adapter_of(arg_address(A_TABLE), arg(A_SPACE), i / heads);
 		uvec2 x = times(arg_address(A_X), i / heads, arg(A_X_ROW));
-		uvec2 out_row = times(arg_address(A_OUT), i, 4u * n);
+		uvec2 out_row = times(arg_address(A_OUT), i, 8u * n);
 		int slice = arg(A_BY_ID) != 0u ? cell_int(ids, i / heads, i % heads) : 0;
 		bool used = !is_null(ad.b) && slice >= 0 && uint(slice) < arg(A_STACK);
 		uint s = used && ad.n_stack > 1u ? uint(slice) : 0u, rank = used ? ad.rank : 0u;
 
 		if (arg(A_X_HEADS) > 1u)
 			x = plus(x, i % heads * arg(A_X_HEAD));
-		for (uint c = gl_LocalInvocationID.x; c < n; c += LANES)
+		for (uint c = gl_LocalInvocationID.x; c < n; c += LANES) {
 			store(plus(out_row, 4u * c),
 			      used && rank == 0u ? floatBitsToUint(ad.scale * uintBitsToFloat(load(
 							   plus(times(ad.b, s, 4u * n), 4u * c))))
 						 : 0u);
+			store(plus(out_row, 4u * (n + c)),
+			      used && !is_null(ad.gain) ? load(plus(times(ad.gain, s, 4u * n), 4u * c))
+							: floatBitsToUint(1.0));
+		}
 		for (uint from = 0u; from < rank; from += LANES) {
 			uint some = min(LANES, rank - from);
 

@@ -35,7 +35,7 @@
 #define A_Y (A_IDS + VIEW_WORDS)
 #define A_R_IN (A_Y + VIEW_WORDS)
 #define A_R_OUT (A_R_IN + VIEW_WORDS)
-#define A_DELTA (A_R_OUT + VIEW_WORDS) // what adapters add: f32 [items][outputs]
+#define A_DELTA (A_R_OUT + VIEW_WORDS) // what adapters add, and factors: f32 [items][2][outputs]
 
 View y, r_in, r_out;
 uvec2 w_base, scales, biases, bias2, delta;
@@ -56,8 +56,11 @@ void emit(uint item, uint slice, uint out_n, float v)
 	if (n_scale > 0u)
 		v *= word_at(scales, n_scale == 1u ? 0u : n_stack > 1u && n_scale == n_stack ? in_slice
 									: c);
-	if (!is_null(delta))
-		v += word_at(times(delta, item, 4u * outputs), out_n);
+	if (!is_null(delta)) {
+		uvec2 at = times(delta, item, 8u * outputs);
+
+		v = (v + word_at(at, out_n)) * word_at(at, outputs + out_n);
+	}
 	v *= factor;
 	if (n_bias > 0u)
 		v += word_at(biases, n_bias == n ? c : in_slice * n + c);
