@@ -395,6 +395,7 @@ MEM(kv_64_user, LMD_CACHE_KV, 1, 64, 64, LMD_KV_DTYPE_USER);
 MEM(kv_96_user, LMD_CACHE_KV, 2, 96, 64, LMD_KV_DTYPE_USER);
 MEM(kv_256_user, LMD_CACHE_KV, 2, 256, 256, LMD_KV_DTYPE_USER);
 MEM(kv_192_user, LMD_CACHE_KV, 2, 192, 128, LMD_KV_DTYPE_USER);
+MEM(mla_user, LMD_CACHE_V_IN_K, 1, 128, 64, LMD_KV_DTYPE_USER);
 MEM(mla_576, LMD_CACHE_V_IN_K, 1, 576, 512, LMD_KV_DTYPE_F32);
 static const struct lmd_cache comp[] = {
 	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
@@ -586,6 +587,14 @@ static const struct opcase attn_cases[] = {
 	 .nmse = OC_CHAIN,
 	 .kv_dtype = LMD_DTYPE_Q4_0_ROT,
 	 .v_dtype = LMD_DTYPE_Q8_0},
+	{"values in keys of q4_0_rot",
+	 attn,
+	 {0, 0, 128, 64, 1, OC_G_FULL},
+	 0,
+	 mla_user,
+	 1,
+	 .nmse = OC_CHAIN,
+	 .kv_dtype = LMD_DTYPE_Q4_0_ROT},
 	{"heads of 64, eight share a key head",
 	 attn,
 	 {0, 0, 64, 64, 1, OC_G_FULL, 8},

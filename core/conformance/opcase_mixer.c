@@ -349,7 +349,8 @@ static const struct opcase scan_cases[] = {
 };
 SET(scan, LMD_OP_SCAN);
 
-/* ---- INDEX: kind, n, unit, local, coarse (integer scores, so that many are equal), each ---- */
+/* ---- INDEX: kind, n, unit, local, coarse (integer scores, so that many are equal), each,
+ * width (0: 8) ---- */
 
 static void index_op(struct oc *c, const int *v)
 {
@@ -358,7 +359,7 @@ static void index_op(struct oc *c, const int *v)
 	uint32_t lists = v[0] == LMD_INDEX_PER_HEAD ? 3 : 1;
 
 	x->kind = (uint32_t)v[0];
-	x->q = oc_x(c, T, 3, 8);
+	x->q = oc_x(c, T, 3, v[6] ? (uint32_t)v[6] : 8);
 	if (v[4]) { /* most scores are exactly 0 */
 		struct lmd_op ew = oc_op(LMD_OP_EW);
 
@@ -394,6 +395,9 @@ static const struct lmd_cache head_keys[] = {
 	{OC_G_FULL, LMD_CACHE_INDEX, 3, 8, 0, LMD_KV_DTYPE_F32, 0, 0},
 };
 
+static const struct lmd_cache user_keys[] = {
+	{OC_G_FULL, LMD_CACHE_INDEX, 1, 64, 0, LMD_KV_DTYPE_USER, 0, 0},
+};
 static const struct lmd_cache block_keys[] = {
 	{OC_G_COMP, LMD_CACHE_INDEX, 1, 8, 0, LMD_KV_DTYPE_F32, 0, 0},
 	{OC_G_FULL, LMD_CACHE_KV, 1, 8, 8, LMD_KV_DTYPE_F32, 0, 0},
@@ -409,6 +413,8 @@ static const struct opcase index_cases[] = {
 	 .nmse = OC_SUM},
 	{"all scores equal", index_op, {LMD_INDEX_SUM, 7, 1, 1, 1}, OC_SETS, keys, 1,
 	 .nmse = OC_SUM},
+	{"keys of q4_0_rot", index_op, {LMD_INDEX_SUM, 5, 1, 0, 0, 0, 64}, OC_SETS, user_keys, 1,
+	 .nmse = OC_SUM, .kv_dtype = LMD_DTYPE_Q4_0_ROT},
 	{"one row per four keys", index_op, {LMD_INDEX_SUM, 7, 1, 0, 0, 4}, OC_SETS, block_keys, 2,
 	 .nmse = OC_SUM},
 };

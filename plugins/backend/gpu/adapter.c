@@ -50,7 +50,17 @@ static void unbind(struct gpu_dev *dev, struct gpu_adapter *a)
 {
 	gpu_free(dev, a->a);
 	gpu_free(dev, a->b);
+	gpu_free(dev, a->gain);
 	*a = (struct gpu_adapter){0};
+}
+
+/* Allocates memory for a part of an adapter and fills it. */
+static enum lmd_status put(struct gpu_dev *dev, const float *from, uint64_t bytes, gpu_ptr *out,
+			   struct lmd_error *err)
+{
+	enum lmd_status st = gpu_alloc(dev, bytes, "an adapter", out, err);
+
+	return st == LMD_OK ? gpu_upload(dev, *out, from, bytes, err) : st;
 }
 
 static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *b,
@@ -59,14 +69,13 @@ static enum lmd_status bind(struct gpu_dev *dev, const struct lmd_adapter_bind *
 	uint64_t stack = b->n_stack ? b->n_stack : 1;
 	uint64_t a_bytes = 4 * stack * b->rank * b->k,
 		 b_bytes = 4 * stack * b->n * (b->rank ? b->rank : 1);
-	enum lmd_status st = gpu_alloc(dev, a_bytes, "an adapter", &a->a, err);
+	const float *gain = LMD_HAS(b, gain) ? b->gain : NULL;
+	enum lmd_status st = put(dev, b->a, a_bytes, &a->a, err);
 
 	if (st == LMD_OK)
-		st = gpu_alloc(dev, b_bytes, "an adapter", &a->b, err);
-	if (st == LMD_OK)
-		st = gpu_upload(dev, a->a, b->a, a_bytes, err);
-	if (st == LMD_OK)
-		st = gpu_upload(dev, a->b, b->b, b_bytes, err);
+		st = put(dev, b->b, b_bytes, &a->b, err);
+	if (st == LMD_OK && gain)
+		st = put(dev, gain, 4 * stack * b->n, &a->gain, err);
 	a->rank = b->rank;
 	a->n = b->n;
 	a->k = b->k;
@@ -88,11 +97,6 @@ enum lmd_status gpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 	if (st == LMD_OK && (!b->slot || b->slot >= GPU_N_SLOT))
 		st = lmd_fail(err, LMD_INVALID, "%s: adapter slot %u, 1..%u are there",
 			      dev->vendor->name, b->slot, GPU_N_SLOT - 1);
-	if (st == LMD_OK && b->b && LMD_HAS(b, gain) && b->gain)
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "%s: adapter slot %u, site %u has factors of outputs (DoRA), which this "
-			      "backend does not apply; use backend cpu, or merge the adapter into the model",
-			      dev->vendor->name, b->slot, b->site);
 	if (st == LMD_OK && b->rank > GPU_MAX_RANK)
 		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: an adapter of rank %u, at most %u",
 			      dev->vendor->name, b->rank, GPU_MAX_RANK);

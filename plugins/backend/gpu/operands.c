@@ -136,6 +136,41 @@ struct gpu_cache gpu_build_cache(struct gpu_build *b, uint32_t cache)
 	return (struct gpu_cache){0};
 }
 
+static uint32_t type_read(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_0_ROT ? LMD_DTYPE_Q4_0 : dtype;
+}
+
+struct gpu_cache gpu_build_read_cache(struct gpu_build *b, uint32_t cache)
+{
+	struct gpu_cache c = gpu_build_cache(b, cache);
+
+	c.k_dtype = type_read(c.k_dtype);
+	c.v_dtype = type_read(c.v_dtype);
+	return c;
+}
+
+void gpu_build_hadamard(struct gpu_build *b, const struct gpu_view *x, const struct gpu_view *y)
+{
+	const struct gpu_hadamard_args a = {.run = b->p->run, .x = *x, .y = *y};
+
+	if (x->width % 64)
+		gpu_build_fail(b, "heads of %u columns with a cache of q4_0_rot, which needs whole 64",
+			       x->width);
+	gpu_build_block(b, GPU_K_hadamard, &a, sizeof(a), x->width <= 64 ? 64 : 128,
+			x->width * (uint32_t)sizeof(float), x, x->n_head);
+}
+
+struct gpu_view gpu_build_hadamard_rows(struct gpu_build *b, const struct gpu_view *x)
+{
+	gpu_ptr at = gpu_build_temp(b, gpu_build_max_rows(b, x) * x->n_head,
+				    x->width * sizeof(float));
+	struct gpu_view rows = gpu_build_rows(x, at, x->n_head, x->width);
+
+	gpu_build_hadamard(b, x, &rows);
+	return rows;
+}
+
 gpu_ptr gpu_build_adapters(struct gpu_build *b, uint32_t site)
 {
 	gpu_ptr table = 0;

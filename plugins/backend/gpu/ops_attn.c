@@ -92,7 +92,7 @@ static struct gpu_attn_src source(struct gpu_build *b, const struct lmd_attn_src
 		a.k = gpu_build_view(b, &s->k);
 		a.v = gpu_build_view(b, &s->v);
 	} else {
-		a.cache = gpu_build_cache(b, s->cache);
+		a.cache = gpu_build_read_cache(b, s->cache);
 	}
 	return a;
 }
@@ -238,6 +238,55 @@ bool gpu_attn_rounds(struct gpu_build *b, const struct gpu_round_args *x, uint32
 	return true;
 }
 
+/* Do the keys, or the values, lie in caches of q4_0_rot? */
+static bool rotated(struct gpu_build *b, const struct lmd_op_attn *o, bool values)
+{
+	uint32_t n = 0, n_rotated = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct lmd_cache *c = &b->plan->caches[o->src[i].cache];
+
+		if (o->src[i].kind == LMD_KV_NONE)
+			continue;
+		n++;
+		if (o->src[i].kind == LMD_KV_CACHE)
+			n_rotated += (values && c->kind == LMD_CACHE_KV ? c->v_dtype : c->k_dtype) ==
+				     LMD_DTYPE_Q4_0_ROT;
+	}
+	if (n_rotated && n_rotated != n)
+		gpu_build_fail(b, "attention to a cache of q4_0_rot and to other keys or values");
+	return n_rotated > 0;
+}
+
+/* Launches attention, of heads with `most` columns. */
+static void attend(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
+{
+	uint32_t warps = 128 / b->p->dev->warp;
+	struct gpu_launch *last;
+
+	if (b->p->dev->exact) {
+		gpu_build_block(b, GPU_K_exact_attn, a, sizeof(*a), 128,
+				(64 + 16 + 128 + a->q.width + a->y.width) * (uint32_t)sizeof(float),
+				&a->y, a->q.n_head);
+		return;
+	}
+	a->flash = has_flash(b, a, most) ? GPU_LONG_ROW : 0;
+	if (a->flash)
+		flash(b, a, most);
+	if (split(b, a, most))
+		return;
+	gpu_build_block(b,
+			most <= 64    ? GPU_K_attn_64
+			: most <= 128 ? GPU_K_attn_128
+			: most <= 256 ? GPU_K_attn_256
+				      : GPU_K_attn_1024,
+			a, sizeof(*a), 128, warps * (2 + a->y.width) * (uint32_t)sizeof(float), &a->y,
+			a->q.n_head);
+	last = gpu_build_last(b);
+	if (last)
+		last->lengths = a->flash ? GPU_SHORT : 0;
+}
+
 void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_attn *o = &op->u.attn;
@@ -259,32 +308,14 @@ void gpu_lower_attn(struct gpu_build *b, const struct lmd_op *op)
 		.tree = o->tree && (b->plan->key.flags & LMD_PLAN_TREE),
 	};
 	uint32_t most = a.q.width > a.y.width ? a.q.width : a.y.width;
-	uint32_t warps = 128 / b->p->dev->warp;
-	struct gpu_launch *last;
 
 	if (o->bias == LMD_BIAS_ALIBI || o->bias == LMD_BIAS_BUCKET)
 		a.bias_w = gpu_build_flat(b, o->bias_w);
 	if (most > 1024)
 		gpu_build_fail(b, "heads of %u columns; at most 1024 are supported", most);
-	if (b->p->dev->exact) {
-		gpu_build_block(b, GPU_K_exact_attn, &a, sizeof(a), 128,
-				(64 + 16 + 128 + a.q.width + a.y.width) * (uint32_t)sizeof(float),
-				&a.y, a.q.n_head);
-		return;
-	}
-	a.flash = has_flash(b, &a, most) ? GPU_LONG_ROW : 0;
-	if (a.flash)
-		flash(b, &a, most);
-	if (split(b, &a, most))
-		return;
-	gpu_build_block(b,
-			most <= 64    ? GPU_K_attn_64
-			: most <= 128 ? GPU_K_attn_128
-			: most <= 256 ? GPU_K_attn_256
-				      : GPU_K_attn_1024,
-			&a, sizeof(a), 128, warps * (2 + a.y.width) * (uint32_t)sizeof(float), &a.y,
-			a.q.n_head);
-	last = gpu_build_last(b);
-	if (last)
-		last->lengths = a.flash ? GPU_SHORT : 0;
+	if (rotated(b, o, false))
+		a.q = gpu_build_hadamard_rows(b, &a.q);
+	attend(b, &a, most);
+	if (rotated(b, o, true))
+		gpu_build_hadamard(b, &a.y, &a.y);
 }

@@ -209,6 +209,8 @@ static void adapters(struct gpu_build *b, struct gpu_linear_args *a, uint32_t si
 	if (!l.table)
 		return;
 	a->delta = l.out = gpu_build_temp(b, gpu_build_max_rows(b, like) * a->heads, 4 * outputs);
+	a->gains = l.gains =
+		gpu_build_temp(b, gpu_build_max_rows(b, like) * a->heads, sizeof(uint64_t));
 	gpu_build_block(b, GPU_K_lora, &l, sizeof(l), 128, GPU_MAX_RANK * (uint32_t)sizeof(float),
 			like, a->heads);
 }

@@ -18,7 +18,7 @@ void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op)
 		.q = gpu_build_view(b, &o->q),
 		.w = gpu_build_view(b, &o->w),
 		.y = gpu_build_view(b, &o->y),
-		.cache = gpu_build_cache(b, o->cache),
+		.cache = gpu_build_read_cache(b, o->cache),
 		.kind = o->kind,
 		.n = o->n,
 		.unit = o->unit,
@@ -31,6 +31,8 @@ void gpu_lower_index(struct gpu_build *b, const struct lmd_op *op)
 	};
 	uint64_t lists = gpu_build_max_rows(b, &a.y) * a.y.n_head;
 
+	if (c->k_dtype == LMD_DTYPE_Q4_0_ROT)
+		a.q = gpu_build_hadamard_rows(b, &a.q);
 	if (pool)
 		a.most = pool->shape.n_index * pool->shape.page_tokens / o->unit + 1;
 	else if (!b->measure)

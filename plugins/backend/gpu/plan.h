@@ -121,6 +121,12 @@ struct gpu_weight gpu_build_weight(struct gpu_build *b, uint32_t ref);
 gpu_ptr gpu_build_flat(struct gpu_build *b, uint32_t ref);
 /* Where a cache lies; zeros for LMD_NONE. */
 struct gpu_cache gpu_build_cache(struct gpu_build *b, uint32_t cache);
+/* The same, for ops that read it: one of q4_0_rot is read as q4_0, see gpu_build_hadamard. */
+struct gpu_cache gpu_build_read_cache(struct gpu_build *b, uint32_t cache);
+/* Launches kern/hadamard.h: y, which may be x, becomes H x. */
+void gpu_build_hadamard(struct gpu_build *b, const struct gpu_view *x, const struct gpu_view *y);
+/* H x in rows of its own, until the end of the op. */
+struct gpu_view gpu_build_hadamard_rows(struct gpu_build *b, const struct gpu_view *x);
 /* Adapters of a site, by slot; 0 if the plan has none there. */
 gpu_ptr gpu_build_adapters(struct gpu_build *b, uint32_t site);
 /* Memory that lasts until the end of the op. */

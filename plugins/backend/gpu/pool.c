@@ -11,7 +11,7 @@ static bool can_store(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
 	       dtype == LMD_DTYPE_Q8_0 || dtype == LMD_DTYPE_F8_E4M3 ||
-	       DEVICE_CACHE_IS_BLOCKS(dtype);
+	       dtype == LMD_DTYPE_Q4_0_ROT || DEVICE_CACHE_IS_BLOCKS(dtype);
 }
 
 static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint32_t dtype,
@@ -24,7 +24,7 @@ static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint
 	    !elems)
 		return lmd_fail(
 			err, LMD_UNSUPPORTED,
-			"cache %u: type %u; this device stores f32, f16, bf16, q8_0, f8_e4m3, q5_1, q5_0, q4_1, q4_0 and iq4_nl",
+			"cache %u: type %u; this device stores f32, f16, bf16, q8_0, f8_e4m3, q5_1, q5_0, q4_1, q4_0, iq4_nl and q4_0_rot",
 			cache, dtype);
 	if (width % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,

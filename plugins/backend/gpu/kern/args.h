@@ -175,6 +175,7 @@ struct gpu_linear_args {
 	struct gpu_view ids;
 	struct gpu_epilogue e;
 	uint64_t delta;           /* f32 [items][outputs]: what adapters add; 0 = nothing */
+	uint64_t gains;           /* u64 [items]: where an item's factors of its outputs lie, or 0; with delta */
 	uint32_t mode;            /* enum gpu_linear_mode */
 	uint32_t heads;           /* items of a row */
 	uint32_t space, fold;     /* of the rows */
@@ -298,6 +299,12 @@ struct gpu_copy_args {
 	struct gpu_view x, y;
 };
 
+/* Each 64 columns of the heads of x, multiplied by a Hadamard matrix (kern/hadamard.h); y may be x. */
+struct gpu_hadamard_args {
+	uint64_t run;
+	struct gpu_view x, y;
+};
+
 struct gpu_gather_args {
 	uint64_t run;
 	struct gpu_view x, y, idx;
@@ -413,6 +420,7 @@ struct gpu_sample_args {
 /* Adapters: out[item][n] = scale * B (A x). */
 struct gpu_adapter {
 	uint64_t a, b;            /* f32; b 0 = no adapter */
+	uint64_t gain;            /* f32 [n_stack][n]: factors of the outputs; 0 = none */
 	uint32_t rank, n, k, n_stack;
 	float scale;
 	uint32_t reserved;
@@ -421,6 +429,7 @@ struct gpu_lora_args {
 	uint64_t run;
 	uint64_t table;           /* struct gpu_adapter [n_slot] */
 	uint64_t x, out;
+	uint64_t gains;           /* u64 [items]: where an item's factors lie, or 0 */
 	struct gpu_view ids;
 	uint32_t n_slot, x_stride, x_div, heads;
 	uint32_t space, fold, rank, n; /* rank: what the shared memory is for */
@@ -532,7 +541,8 @@ struct gpu_peer_args {
 	X(embed, gpu_embed_args) X(rope_kv, gpu_rope_kv_args) \
 	X(attn_64, gpu_attn_args) X(attn_128, gpu_attn_args) X(attn_256, gpu_attn_args) \
 	X(attn_1024, gpu_attn_args) X(glu, gpu_glu_args) X(ew, gpu_ew_args) \
-	X(copy, gpu_copy_args) X(gather, gpu_gather_args) X(flatten, gpu_flatten_args) \
+	X(copy, gpu_copy_args) X(hadamard, gpu_hadamard_args) \
+	X(gather, gpu_gather_args) X(flatten, gpu_flatten_args) \
 	X(rows, gpu_rows_args) X(moe_sum, gpu_moe_sum_args) \
 	X(softmax, gpu_softmax_args) X(reduce, gpu_reduce_args) X(route, gpu_route_args) \
 	X(mix, gpu_mix_args) X(conv, gpu_conv_args) X(conv_keep, gpu_conv_args) \

@@ -7,6 +7,7 @@
 #include "backend/gpu/kern/fast.h"
 #include "backend/gpu/kern/glu.h"
 #include "backend/gpu/kern/group.h"
+#include "backend/gpu/kern/hadamard.h"
 #include "backend/gpu/kern/halves.h"
 #include "backend/gpu/kern/linear.h"
 #include "backend/gpu/kern/lora.h"

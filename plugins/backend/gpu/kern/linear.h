@@ -54,7 +54,11 @@ GPU_FN void gpu_linear_emit(const struct gpu_linear_args *a, uint32_t item, uint
 		uint64_t cols =
 			a->mode == GPU_LINEAR_FLAT ? (uint64_t)a->w.n_stack * a->w.n : a->w.n;
 
+		uint64_t gain = GPU_PTR(const uint64_t, a->gains)[item];
+
 		v += GPU_PTR(const float, a->delta)[item * cols + col];
+		if (gain)
+			v *= GPU_PTR(const float, gain)[col];
 	}
 	v = e->scale * v + gpu_weight_bias(&a->w, slice, n);
 	v = gpu_softcap(gpu_act(e->act, e->p, v, 0, 0), e->softcap);

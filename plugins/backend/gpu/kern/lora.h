@@ -15,7 +15,7 @@ GPU_FN struct gpu_adapter gpu_lora_of(const struct gpu_run *r, uint64_t table, u
 	int32_t slot = t < 0 ? 0 : gpu_int(r->lora_slot, (uint32_t)t);
 	struct gpu_adapter none;
 
-	none.a = none.b = 0;
+	none.a = none.b = none.gain = 0;
 	none.rank = none.n = none.k = none.n_stack = none.reserved = 0;
 	none.scale = 0;
 	if (slot <= 0 || (uint32_t)slot >= n_slot)
@@ -23,7 +23,8 @@ GPU_FN struct gpu_adapter gpu_lora_of(const struct gpu_run *r, uint64_t table, u
 	return GPU_PTR(const struct gpu_adapter, table)[slot];
 }
 
-/* A block computes an item: A x in shared memory, then B times that.  Shared: the greatest rank. */
+/* A block computes an item: A x in shared memory, then B times that; and says where its factors are.  Shared: the
+ * greatest rank. */
 GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 {
 	const struct gpu_run *r = gpu_run_of(a.run);
@@ -60,6 +61,9 @@ GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 				ax[j] = sum;
 		}
 		gpu_sync();
+		if (GPU_TID == 0)
+			GPU_PTR(uint64_t, a.gains)[i] =
+				ad.b && ad.gain ? ad.gain + (uint64_t)s * a.n * sizeof(float) : 0;
 		b = GPU_PTR(const float, ad.b) + (uint64_t)s * a.n * (ad.rank ? ad.rank : 1);
 		for (uint32_t c = GPU_TID; c < a.n; c += GPU_THREADS) {
 			float sum = ad.b && !ad.rank ? b[c] : 0;

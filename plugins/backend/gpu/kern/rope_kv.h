@@ -11,6 +11,7 @@
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_ROPE_KV_H
 
 #include "backend/gpu/kern/decode.h"
+#include "backend/gpu/kern/hadamard.h"
 #include "backend/gpu/kern/norm.h"
 
 /* Norms a head at x. */
@@ -88,11 +89,12 @@ GPU_FN void gpu_rope_rotate(const struct gpu_rope_kv_args *a, const struct gpu_r
 	gpu_sync();
 }
 
-/* Stores a head at x into the cache. */
+/* Stores a head at x into the cache; may change what is at x. */
 GPU_FN void gpu_rope_store(const struct gpu_rope_kv_args *a, const struct gpu_run *r, uint32_t row,
-			   uint32_t head, int is_v, const float *x, uint32_t width)
+			   uint32_t head, int is_v, float *x, uint32_t width)
 {
 	const struct gpu_group *g = &r->group[a->cache.group];
+	uint32_t type = is_v ? a->cache.v_dtype : a->cache.k_dtype;
 	int32_t slot = g->slot ? gpu_int(g->slot, row) : -1;
 	uint64_t page;
 
@@ -104,9 +106,12 @@ GPU_FN void gpu_rope_store(const struct gpu_rope_kv_args *a, const struct gpu_ru
 				(uint64_t)head * a->cache.v_head
 		     : a->cache.k_off + (uint64_t)slot * a->cache.k_row +
 				(uint64_t)head * a->cache.k_head;
+	if (type == GPU_Q4_0_ROT) {
+		gpu_hadamard_64(x, width);
+		type = GPU_Q4_0;
+	}
 	for (uint32_t c = GPU_TID; c < width; c += GPU_THREADS)
-		gpu_encode(is_v ? a->cache.v_dtype : a->cache.k_dtype, x, c,
-			   GPU_PTR(uint8_t, page));
+		gpu_encode(type, x, c, GPU_PTR(uint8_t, page));
 }
 
 GPU_FN void gpu_rope_head(const struct gpu_rope_kv_args *a, const struct gpu_run *r,

@@ -82,23 +82,24 @@ GPU_FN float gpu_embed_one(const struct gpu_embed_args *a, const struct gpu_run 
 	return 0;
 }
 
-/* What the row's adapter adds to column c of a table row. */
+/* Column c of a table row with what the row's adapter makes of it. */
 GPU_FN float gpu_embed_adapter(const struct gpu_embed_args *a, const struct gpu_run *r,
-			       uint32_t row, int32_t id, uint32_t c)
+			       uint32_t row, int32_t id, uint32_t c, float v)
 {
 	struct gpu_adapter ad;
 	float sum;
 
 	if (!a->lora || id < 0)
-		return 0;
+		return v;
 	ad = gpu_lora_of(r, a->lora, a->n_slot, a->y.space, row);
 	if (!ad.b)
-		return 0;
+		return v;
 	sum = ad.rank ? 0 : GPU_PTR(const float, ad.b)[c];
 	for (uint32_t j = 0; j < ad.rank; j++)
 		sum += GPU_PTR(const float, ad.b)[(uint64_t)c * ad.rank + j] *
 		       GPU_PTR(const float, ad.a)[(uint64_t)j * ad.k + (uint32_t)id];
-	return a->scale * ad.scale * sum;
+	v += a->scale * ad.scale * sum;
+	return ad.gain ? v * GPU_PTR(const float, ad.gain)[c] : v;
 }
 
 GPU_FN int32_t gpu_embed_int(const struct gpu_embed_args *a, int32_t id, uint32_t c)
@@ -130,8 +131,8 @@ GPU_KERNEL gpu_embed(struct gpu_embed_args a)
 				gpu_embed_int(&a, id, c % a.table.k);
 			continue;
 		}
-		v = gpu_embed_one(&a, r, id, c % a.table.k) +
-		    gpu_embed_adapter(&a, r, row, id, c % a.table.k);
+		v = gpu_embed_one(&a, r, id, c % a.table.k);
+		v = gpu_embed_adapter(&a, r, row, id, c % a.table.k, v);
 		if (a.pos_table.data) {
 			int64_t pos = gpu_is_set(&a.pos) ? gpu_cell_i32(&a.pos, row, 0)
 							 : gpu_pos(r, a.y.space, row, 0);

@@ -26,6 +26,7 @@ enum gpu_type {
 	GPU_BF16 = 30,
 	GPU_MXFP4 = 39,
 	GPU_F8_E4M3 = 60,
+	GPU_Q4_0_ROT = 64,
 #define GPU_TYPE(_, constant, name, number, head, bytes, groups) GPU_##constant = number,
 	DEVICE_TYPES(GPU_TYPE, _)
 };
