@@ -11,6 +11,7 @@
 #include "core/base/checked.h"
 #include "core/base/arena.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/plan/model_check.h"
@@ -156,7 +157,7 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_engi
 		      : inst->looks_ahead ? inst->n_batch
 					  : (uint32_t)(OUT_BYTES / ((uint64_t)width * 4));
 	inst->n_out = clamp_u32(inst->n_out, inst->n_seq, inst->n_batch);
-	return LMD_OK;
+	return lmi_engine_nextn_keep_pages(inst, err);
 }
 
 uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
