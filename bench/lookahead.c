@@ -24,7 +24,8 @@ static const struct {
 	{"prose", "Rivers shape the land in many ways. In the mountains, "},
 	{"a list", "The ten largest cities of the world are:\n\n1. Tokyo, Japan\n2. "},
 	{"code", "def average(values):\n    \"\"\"Return the mean of the values.\"\"\"\n"},
-	{"JSON", "{\"cities\": [{\"name\": \"Paris\", \"country\": \"France\", \"capital\": true}, {\"name\": "},
+	{"JSON", "{\"cities\": [{\"name\": \"Paris\", \"country\": \"France\", \"capital\": true}, "
+		 "{\"name\": "},
 	{"a dialogue", "Question: Why is the sky blue?\nAnswer: "},
 };
 
@@ -146,19 +147,23 @@ int main(int argc, char **argv)
 	o.inst.no_prefix_cache = true;
 	o.inst.lookahead = true;
 	must(lmi_engine_open(&e, &o, &err), &err);
-	printf("| prompt | tokens | steps | with windows | rows | right | us per token | with windows | gain here | row 5 %% | "
+	printf("| prompt | tokens | steps | with windows | rows | right | us per token | with "
+	       "windows | gain here | row 5 %% | "
 	       "2 %% | 1 %% |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < LMD_LEN(prompts); i++) {
 		static struct run plain, ahead;
 
 		generate(e, prompts[i].text, n, false, &plain);
 		generate(e, prompts[i].text, n, true, &ahead);
-		differ |= plain.n != ahead.n || memcmp(plain.v, ahead.v, plain.n * sizeof(plain.v[0])) != 0;
-		printf("| %s | %u | %llu | %llu | %llu | %u | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f |\n",
+		differ |= plain.n != ahead.n ||
+			  memcmp(plain.v, ahead.v, plain.n * sizeof(plain.v[0])) != 0;
+		printf("| %s | %u | %llu | %llu | %llu | %u | %.0f | %.0f | %.2f | %.2f | %.2f | "
+		       "%.2f |\n",
 		       prompts[i].what, plain.n, (unsigned long long)plain.n_step,
-		       (unsigned long long)ahead.n_step, (unsigned long long)ahead.n_row, ahead.n_right,
-		       1e6 * plain.cpu_s / plain.n, 1e6 * ahead.cpu_s / ahead.n, plain.cpu_s / ahead.cpu_s,
-		       gain(&plain, &ahead, 0.05), gain(&plain, &ahead, 0.02), gain(&plain, &ahead, 0.01));
+		       (unsigned long long)ahead.n_step, (unsigned long long)ahead.n_row,
+		       ahead.n_right, 1e6 * plain.cpu_s / plain.n, 1e6 * ahead.cpu_s / ahead.n,
+		       plain.cpu_s / ahead.cpu_s, gain(&plain, &ahead, 0.05),
+		       gain(&plain, &ahead, 0.02), gain(&plain, &ahead, 0.01));
 		fflush(stdout);
 	}
 	lmi_engine_fini(e);

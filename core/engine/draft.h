@@ -59,7 +59,8 @@ struct lmi_engine_drafter {
 	 * to `see`. Writes them to out[n_window], and to after[n_window] the row that each comes after: 0: that of
 	 * the last known token, k: row k - 1 of the window, which is before it. Engine's thread; allocates nothing.
 	 * NULL: there is none. */
-	void (*window)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, lmd_token *out, uint8_t *after);
+	void (*window)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, lmd_token *out,
+		       uint8_t *after);
 	/* The last window was computed in a step that made n_new tokens. next: [n_window] the best token after each
 	 * row that no other comes after; otherwise, and if it is not known, -1. */
 	void (*see)(void *drafter, const lmd_token *next, uint32_t n_new);

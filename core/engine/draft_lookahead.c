@@ -19,8 +19,8 @@
 #include "core/engine/draft_lookahead.h"
 #include "core/engine/draft_tree.h"
 
-#define W	LMI_ENGINE_LOOKAHEAD_COLUMNS
-#define N	LMI_ENGINE_LOOKAHEAD_N
+#define W       LMI_ENGINE_LOOKAHEAD_COLUMNS
+#define N       LMI_ENGINE_LOOKAHEAD_N
 #define N_LEVEL (N - 1)
 /* First tokens that are told apart, and n-grams that are kept of each. */
 #define N_KEY  1024u
@@ -40,7 +40,8 @@ struct lookahead {
 	struct key keys[N_KEY];
 };
 
-static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o, struct lmd_error *err)
+static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
+			      struct lmd_error *err)
 {
 	struct lookahead *a = lmi_alloc(1, sizeof(*a));
 
@@ -90,8 +91,8 @@ static void add(struct lookahead *a, const struct ngram *g)
 	k->v[k->n_added++ % N_KEEP] = *g;
 }
 
-static uint32_t guess(void *drafter, const lmd_token *tokens, uint32_t n, uint32_t most, lmd_token *out,
-		      uint32_t *trust)
+static uint32_t guess(void *drafter, const lmd_token *tokens, uint32_t n, uint32_t most,
+		      lmd_token *out, uint32_t *trust)
 {
 	const struct key *k = key_of(drafter, tokens[n - 1]);
 	const struct ngram *g;
@@ -106,7 +107,8 @@ static uint32_t guess(void *drafter, const lmd_token *tokens, uint32_t n, uint32
 	return 0;
 }
 
-static void others(void *drafter, const lmd_token *tokens, uint32_t n, lmd_token first, lmd_token *out)
+static void others(void *drafter, const lmd_token *tokens, uint32_t n, lmd_token first,
+		   lmd_token *out)
 {
 	const struct key *k = key_of(drafter, tokens[n - 1]);
 	const struct ngram *g;
@@ -130,7 +132,8 @@ static uint32_t row_of(uint32_t l, uint32_t j)
 	return l * W + j - 1;
 }
 
-static void window(void *drafter, const lmd_token *tokens, uint32_t n, lmd_token *out, uint8_t *after)
+static void window(void *drafter, const lmd_token *tokens, uint32_t n, lmd_token *out,
+		   uint8_t *after)
 {
 	struct lookahead *a = drafter;
 
@@ -166,15 +169,15 @@ static void see(void *drafter, const lmd_token *next, uint32_t n_new)
 			a->level[l][j] = n_new && n_new <= W - j ? old[l + 1][j + n_new - 1] : -1;
 }
 
-const struct lmi_engine_drafter lmi_engine_drafter_lookahead = {
-	.prior = {{4, 2.0}},
-	.name = "lookahead",
-	.create = create,
-	.guess = guess,
-	.others = others,
-	.window = window,
-	.see = see,
-	.n_window = LMI_ENGINE_LOOKAHEAD_ROWS,
-	.window_prior = 0.3,
-	.destroy = lmi_free,
-	.restart = restart};
+const struct lmi_engine_drafter lmi_engine_drafter_lookahead = {.prior = {{4, 2.0}},
+								.name = "lookahead",
+								.create = create,
+								.guess = guess,
+								.others = others,
+								.window = window,
+								.see = see,
+								.n_window =
+									LMI_ENGINE_LOOKAHEAD_ROWS,
+								.window_prior = 0.3,
+								.destroy = lmi_free,
+								.restart = restart};

@@ -58,9 +58,9 @@ static bool pages_stay(const struct lmi_inst *inst, uint32_t groups)
 	const struct lmd_arch_desc *d = &inst->desc;
 
 	for (uint32_t g = 0; g < d->n_group; g++)
-		if (groups >> g & 1 &&
-		    (d->groups[g].kind != LMD_GROUP_PAGED || (d->groups[g].window && !inst->sees[g]) ||
-		     d->groups[g].chunk || d->groups[g].ratio > 1))
+		if (groups >> g & 1 && (d->groups[g].kind != LMD_GROUP_PAGED ||
+					(d->groups[g].window && !inst->sees[g]) ||
+					d->groups[g].chunk || d->groups[g].ratio > 1))
 			return false;
 	return true;
 }

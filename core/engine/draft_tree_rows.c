@@ -8,7 +8,8 @@
 #include "core/engine/transfer.h"
 
 /* Do rows see others by their positions and this mask alone? A row's key may lie behind its position. */
-static enum lmd_status check_plan(const struct lmi_inst *inst, const struct lmd_plan *p, struct lmd_error *err)
+static enum lmd_status check_plan(const struct lmi_inst *inst, const struct lmd_plan *p,
+				  struct lmd_error *err)
 {
 	const char *what = p->n_row_in || p->n_x ? "rows have inputs of their own" : NULL;
 

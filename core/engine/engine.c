@@ -183,7 +183,8 @@ static enum lmd_status open_lookahead(struct lmi_engine *e, struct lmd_error *er
 	if (st == LMD_OK && !lmi_engine_tree_serves(e->inst, main)) {
 		st = lmi_engine_tree_check(e->inst, e->inst->execs[main]->view, err);
 		if (st == LMD_OK)
-			st = lmd_fail(err, LMD_UNSUPPORTED, "the plan that masks rows cannot be used, see the log");
+			st = lmd_fail(err, LMD_UNSUPPORTED,
+				      "the plan that masks rows cannot be used, see the log");
 	}
 	if (st != LMD_OK)
 		lmd_error_prefix(err, "lookahead decoding");

@@ -74,7 +74,8 @@ static enum lmd_status describe_once(struct lmi_inst *inst, const struct lmi_eng
 				"architecture %s is a draft for another model: name the file as draft_model of "
 				"that one",
 				inst->model->arch);
-	inst->has_draft = d->n_draft || o->lookahead || (o->draft_path && !lmi_engine_draft_is_own(o));
+	inst->has_draft =
+		d->n_draft || o->lookahead || (o->draft_path && !lmi_engine_draft_is_own(o));
 	if (inst->n_rank > 1)
 		st = caches_of_ranks(inst, err);
 	return st == LMD_OK ? lmi_plan_desc_check(d, err) : st;

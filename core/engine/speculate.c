@@ -56,7 +56,8 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 		return st;
 	x->ops = ops;
 	x->pause = x->window_pause = LMI_ENGINE_PAUSE_MIN;
-	x->window = (struct lmi_engine_guess_record){WINDOW_PRIOR_N, ops->window_prior * WINDOW_PRIOR_N};
+	x->window = (struct lmi_engine_guess_record){WINDOW_PRIOR_N,
+						     ops->window_prior * WINDOW_PRIOR_N};
 	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
 		x->trust[i] = ops->prior[i].tested > 0
 				      ? (struct lmi_engine_guess_record){ops->prior[i].tested,
@@ -124,13 +125,14 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 }
 
 /* Adds a window after n guesses, at most up to tokens[n_tokens + most]. Returns the number of both. */
-static uint32_t add_window(struct lmi_engine_speculation *s, lmd_token *tokens, uint32_t n_tokens, uint32_t n,
-			   uint32_t most, const struct lmi_engine_step_times *times)
+static uint32_t add_window(struct lmi_engine_speculation *s, lmd_token *tokens, uint32_t n_tokens,
+			   uint32_t n, uint32_t most, const struct lmi_engine_step_times *times)
 {
 	for (uint32_t i = 0; i < s->n_source && times->branches && !s->tree.n_window; i++) {
 		struct lmi_engine_guess_source *x = &s->sources[i];
 
-		if (!x->ops->window || most - n < x->ops->n_window || !lmi_engine_offer_window(s, x, n, times))
+		if (!x->ops->window || most - n < x->ops->n_window ||
+		    !lmi_engine_offer_window(s, x, n, times))
 			continue;
 		x->ops->window(x->drafter, tokens, n_tokens, tokens + n_tokens + n, s->tree.after);
 		s->tree.n_window = x->ops->n_window;
@@ -284,8 +286,8 @@ static bool is_last(const struct lmi_engine_tree *t, uint32_t row)
 	return true;
 }
 
-void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits, uint32_t n_row, uint32_t width,
-				uint32_t n_new)
+void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits,
+				uint32_t n_row, uint32_t width, uint32_t n_new)
 {
 	struct lmi_engine_guess_source *x = &s->sources[s->window];
 	uint32_t first = 1 + lmi_engine_tree_n_guess(&s->tree);
@@ -293,7 +295,8 @@ void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *l
 
 	for (uint32_t i = 0; i < s->tree.n_window; i++)
 		next[i] = first + i < n_row && is_last(&s->tree, i)
-				  ? (lmd_token)lmi_engine_argmax(logits + (size_t)(first + i) * width, width, NULL)
+				  ? (lmd_token)lmi_engine_argmax(
+					    logits + (size_t)(first + i) * width, width, NULL)
 				  : -1;
 	x->ops->see(x->drafter, next, n_new);
 	learn(&x->window, 1, s->last == s->window ? s->n_right : 0);
@@ -301,7 +304,8 @@ void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *l
 
 const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s)
 {
-	return s->tree.n_window || lmi_engine_tree_n_guess(&s->tree) > s->tree.n_chain ? &s->tree : NULL;
+	return s->tree.n_window || lmi_engine_tree_n_guess(&s->tree) > s->tree.n_chain ? &s->tree
+										       : NULL;
 }
 
 void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,

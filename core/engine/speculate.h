@@ -78,8 +78,8 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint32_t n, bool right,
 					 uint32_t i, lmd_token token);
 /* Tells what was computed beside the last guess: logits[n_row][width] of a step that made n_new tokens. */
-void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits, uint32_t n_row, uint32_t width,
-				uint32_t n_new);
+void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits,
+				uint32_t n_row, uint32_t width, uint32_t n_new);
 /* Returns the branches and the window of the last guess; NULL: it has neither. */
 const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s);
 

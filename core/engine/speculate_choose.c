@@ -48,10 +48,11 @@ static double chance(const struct lmi_engine_guess_record *r)
 	return r->right / r->tested;
 }
 
-bool lmi_engine_offer_window(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x, uint32_t n_guess,
-			     const struct lmi_engine_step_times *times)
+bool lmi_engine_offer_window(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x,
+			     uint32_t n_guess, const struct lmi_engine_step_times *times)
 {
-	double now = times->now_ns, without, with = times->ns(times->arg, times->n_row + n_guess + x->ops->n_window);
+	double now = times->now_ns, without,
+	       with = times->ns(times->arg, times->n_row + n_guess + x->ops->n_window);
 
 	if (s->always)
 		return true;
@@ -76,7 +77,8 @@ bool lmi_engine_offer_window(struct lmi_engine_speculation *s, struct lmi_engine
 		return false;
 	x->n_without = 0;
 	x->n_trial = WINDOW_TRIAL - 1;
-	x->window_pause = x->window_pause < WINDOW_PAUSE_MAX ? 2 * x->window_pause : WINDOW_PAUSE_MAX;
+	x->window_pause =
+		x->window_pause < WINDOW_PAUSE_MAX ? 2 * x->window_pause : WINDOW_PAUSE_MAX;
 	return true;
 }
 

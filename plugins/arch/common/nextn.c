@@ -47,7 +47,8 @@ static const struct arch_layer *like(const struct arch_hparams *hp, bool window)
 	for (uint32_t il = hp->n_layer; il-- > 0;) {
 		const struct arch_layer *l = &hp->layer[il];
 
-		if ((l->cls & ARCH_L_ATTN) && l->kv_layer == il && (l->window != 0) == window && !l->chunk)
+		if ((l->cls & ARCH_L_ATTN) && l->kv_layer == il && (l->window != 0) == window &&
+		    !l->chunk)
 			return l;
 	}
 	return NULL;
