@@ -346,6 +346,7 @@ static const struct {
 	{"[model m]\nisolation = thread\n", "key 'isolation': 'thread' is none of auto, off and process"},
 	{"[model m]\ndraft_model = x.gguf\n", "key 'draft_model': 'x.gguf' is not an absolute path"},
 	{"[model m]\ndraft_lookup = x.txt\n", "key 'draft_lookup': 'x.txt' is not an absolute path"},
+	{"[model m]\ndraft_lookahead = yes\n", "key 'draft_lookahead': 'yes' is neither on nor off"},
 	{"[model m]\npreload = yes\n", "key 'preload': 'yes' is neither on nor off"},
 	{"[model m]\ngroup = a\ngroup = b\n", "key 'group': the text is already set"},
 	{"[model m]\nkv_type_v = q17\n", "kv_type_v: 'q17' is not a data type for a KV cache"},

@@ -140,7 +140,7 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
 	       !strcmp(a->draft_path, b->draft_path) &&
 	       !strcmp(a->mmproj_path, b->mmproj_path) &&
-	       !strcmp(a->lookup_path, b->lookup_path);
+	       !strcmp(a->lookup_path, b->lookup_path) && a->lookahead == b->lookahead;
 }
 
 /* May free w. */

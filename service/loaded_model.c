@@ -134,6 +134,7 @@ static void fill_opts(struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 	else if (o->inst.mmproj_optional &&
 		 lmi_tower_beside(r->mmproj, sizeof(r->mmproj), r->record->m.v[0].files[0].path))
 		o->inst.mmproj_path = r->mmproj;
+	o->inst.lookahead |= l->lookahead;
 	if (l->lookup_path[0])
 		o->inst.lookup_path = l->lookup_path;
 	if (l->memory_limit)

@@ -58,6 +58,7 @@ struct lmi_svc_load {
 						  * service's */
 	char mmproj_path[LMI_STORE_PATH_MAX + 1]; /* of its vision tower; "": the file beside it, if there is
 						   * one */
+	bool lookahead; /* it looks ahead */
 	char lookup_path[LMI_STORE_PATH_MAX + 1]; /* of its lookup file; "": the service's */
 	enum lmi_svc_isolation isolation;
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */

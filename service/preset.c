@@ -65,6 +65,7 @@ void lmi_svc_preset_set_load(const struct lmi_svc_preset *p, const struct lmi_en
 		(void)snprintf(load->mmproj_path, sizeof(load->mmproj_path), "%s", p->mmproj);
 	if (p->draft_lookup && !(given && given->lookup_path))
 		(void)snprintf(load->lookup_path, sizeof(load->lookup_path), "%s", p->draft_lookup);
+	load->lookahead |= p->draft_lookahead;
 	if (lmi_dtype_parse_cache(&types, false, &k_dtype, &v_dtype, NULL) != LMD_OK)
 		return; /* the configuration was checked */
 	if (load->k_dtype < 0 && !(given && given->k_dtype >= 0))

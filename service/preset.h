@@ -45,6 +45,7 @@ struct lmi_svc_preset {
 	const char *mmproj; /* path of the vision tower's file; NULL: the one beside the model */
 	const char *draft_model; /* path of the draft model's file; NULL: none */
 	const char *draft_lookup; /* path of a text in which guesses are looked up; NULL: none */
+	bool has_draft_lookahead, draft_lookahead;
 	int isolation; /* enum lmi_svc_isolation */
 	bool has_keep_alive;
 	int64_t keep_alive_ms; /* -1: never unloaded */

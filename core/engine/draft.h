@@ -55,6 +55,17 @@ struct lmi_engine_drafter {
 	 * them to out[LMI_ENGINE_TREE_OTHERS]. NULL: there are none. */
 	void (*others)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, lmd_token first,
 		       lmd_token *out);
+	/* A window: tokens whose rows a step computes beside its guesses, and which are none; what they predict is told
+	 * to `see`. Writes them to out[n_window], and to after[n_window] the row that each comes after: 0: that of
+	 * the last known token, k: row k - 1 of the window, which is before it. Engine's thread; allocates nothing.
+	 * NULL: there is none. */
+	void (*window)(void *drafter, const lmd_token *tokens, uint32_t n_tokens, lmd_token *out,
+		       uint8_t *after);
+	/* The last window was computed in a step that made n_new tokens. next: [n_window] the best token after each
+	 * row that no other comes after; otherwise, and if it is not known, -1. */
+	void (*see)(void *drafter, const lmd_token *next, uint32_t n_new);
+	uint32_t n_window;
+	double window_prior; /* how many guesses more a step with a window is taken to have right, at first */
 	/* The measured time of one guessed token, with its part of what the drafter has to catch up with;
 	 * 0: unknown; negative: it guesses nothing. NULL: guesses take no time worth mentioning. */
 	double (*cost_ns)(const void *drafter, uint32_t n_tokens);
@@ -70,6 +81,7 @@ struct lmi_engine_drafter {
 };
 
 extern const struct lmi_engine_drafter lmi_engine_drafter_lookup;
+extern const struct lmi_engine_drafter lmi_engine_drafter_lookahead; /* needs masked rows */
 extern const struct lmi_engine_drafter lmi_engine_drafter_model; /* needs a draft model */
 extern const struct lmi_engine_drafter lmi_engine_drafter_nextn; /* needs draft layers */
 

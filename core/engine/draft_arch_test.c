@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/draft_nextn.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/memory_plan.h"
 #include "core/format/gguf/write.h"
 #include "tests/generation_fixture.h"
 #include "tests/lmd_check.h"
@@ -69,6 +70,7 @@ static const struct row nemotron[] = {
 	{.name = NULL}};
 
 static const struct row step[] = {QUERIES,
+				  W("attn_gate.weight", 64, 4),
 				  W("ffn_norm.weight", 64),
 				  W("ffn_gate.weight", 64, 96),
 				  W("ffn_up.weight", 64, 96),
@@ -84,6 +86,7 @@ static const struct kind {
 	const char *head_norm; /* its name in a draft layer */
 	bool layer_norm;       /* its kind */
 	bool means;	       /* other norms subtract the mean */
+	uint32_t window;       /* of all layers; 0: 64 */
 	const char *without;   /* weights that the draft layer lacks begin with that */
 } kinds[] = {
 	{.arch = "cohere2moe", .rows = cohere, .n_layer = 1, .head_norm = HEAD_NORM, .means = true},
@@ -91,6 +94,7 @@ static const struct kind {
 	{.arch = "glm-dsa", .rows = dsa, .n_layer = 1, .head_norm = HEAD_NORM},
 	{.arch = "glm-dsa", .rows = dsa, .n_layer = 1, .head_norm = HEAD_NORM, .without = "indexer"},
 	{.arch = "bailingmoe3", .rows = bailing, .n_layer = 1, .head_norm = "layer_output_norm.weight"},
+	{.arch = "step35", .rows = step, .n_layer = 1, .head_norm = HEAD_NORM, .window = 5},
 	{.arch = "nemotron_h_moe", .rows = nemotron, .n_layer = 2, .head_norm = HEAD_NORM, .layer_norm = true},
 };
 
@@ -209,12 +213,16 @@ static void put_keys(struct lmi_gguf_writer *w, const struct kind *k, bool draft
 		       {"leading_dense_block_count", 0}, {"attention.indexer.head_count", 2},
 		       {"attention.indexer.key_length", 64}};
 	static const int64_t kv[] = {2, 0}, ff[] = {0, 96};
-	const bool latent = k->rows == dsa || k->rows == bailing, pair = k->rows == nemotron, window = !draft;
+	const bool latent = k->rows == dsa || k->rows == bailing, pair = k->rows == nemotron,
+		   window = !draft || k->window;
 
 	lmi_gguf_put_str(w, "general.architecture", k->arch);
 	for (size_t i = 0; i < LMD_LEN(numbers); i++)
 		if (k->rows != bailing || strcmp(numbers[i].name, "attention.q_lora_rank") != 0)
-			lmi_gguf_put_u32(w, key(k, numbers[i].name), numbers[i].v);
+			lmi_gguf_put_u32(w, key(k, numbers[i].name),
+					 k->window && !strcmp(numbers[i].name, "attention.sliding_window")
+						 ? k->window
+						 : numbers[i].v);
 	lmi_gguf_put_u32(w, key(k, "block_count"), k->n_layer + draft);
 	if (draft)
 		lmi_gguf_put_u32(w, key(k, "nextn_predict_layers"), 1);
@@ -440,10 +448,57 @@ START_TEST(a_draft_layer_is_a_layer)
 }
 END_TEST
 
+/* Answers are the same with the guesses of a draft layer that has a window, and the guesses are the same where the pages of
+ * rows that no row sees any more are given back as where they stay. _i: backend */
+START_TEST(answers_with_a_window_are_the_same)
+{
+	enum { N_PROMPT = 50, N_OUT = 180 };
+	static struct story want, have;
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	lmd_token tokens[N_PROMPT];
+	uint64_t rnd = env.seed;
+	const struct kind *k = kinds;
+
+	while (!k->window)
+		k++;
+	write_with_draft(k);
+	story_random_tokens(tokens, N_PROMPT, &rnd);
+	o.inst.path = with_path;
+	o.inst.backend = backends[_i];
+	o.inst.n_ctx = 256;
+	for (int draft = 0; draft < 3; draft++) {
+		struct lmi_engine_generate cmd = story_command(1, tokens, N_PROMPT, N_OUT);
+		struct lmi_engine *e;
+
+		o.inst.draft_path = draft ? LMI_ENGINE_DRAFT_OWN : NULL;
+		o.inst.n_batch = draft == 2 ? 16 : 256;
+		e = story_engine(&o);
+		if (draft == 2) /* the pages of a window, of a step and of those rows that wait, not of the whole context */
+			ck_assert_uint_lt(e->inst->sizes->n_page[0] * e->inst->page_tokens, 256);
+		cmd.draft = LMI_ENGINE_DRAFT_MODEL;
+		cmd.n_draft = 4;
+		cmd.flags |= LMI_ENGINE_GEN_DRAFT_ALWAYS;
+		have = story_generate(e, &cmd);
+		ck_assert_uint_eq(have.n_tokens, N_OUT);
+		if (draft) {
+			ck_assert_mem_eq(have.tokens, want.tokens, sizeof(lmd_token[N_OUT]));
+			printf("%u of %u guesses were right\n", have.last.u.done.n_accepted,
+			       have.last.u.done.n_drafted);
+			ck_assert_uint_gt(have.last.u.done.n_drafted, N_OUT);
+		}
+		if (draft == 2)
+			ck_assert_uint_eq(have.last.u.done.n_accepted, want.last.u.done.n_accepted);
+		(void)story_check_idle(e);
+		lmi_engine_fini(e);
+		want = have;
+	}
+}
+END_TEST
+
 /* Draft layers that differ from the layers of their trunk are not taken for such. */
 START_TEST(not_all_draft_layers_are_run)
 {
-	static const struct kind k = {.arch = "step35", .rows = step, .n_layer = 1, .head_norm = HEAD_NORM};
+	static const struct kind k = {.arch = "mimo2", .rows = step, .n_layer = 1, .head_norm = HEAD_NORM};
 	struct lmi_engine_nextn *m;
 	struct lmi_inst *inst;
 	struct lmd_error err;
@@ -452,7 +507,7 @@ START_TEST(not_all_draft_layers_are_run)
 	inst = open_inst(with_path, "ref", true);
 	ck_assert_uint_eq(inst->desc.n_draft, 0);
 	ck_assert_int_eq(lmi_engine_nextn_open(&m, inst, VOCAB, &err), LMD_UNSUPPORTED);
-	ck_assert_msg(strstr(err.text, "those of architecture step35 are not used") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "those of architecture mimo2 are not used") != NULL, "%s", err.text);
 	lmi_inst_close(inst);
 }
 END_TEST
@@ -465,6 +520,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, a_draft_layer_is_a_layer, 0, LMD_LEN(kinds) * LMD_LEN(backends));
+	tcase_add_loop_test(t, answers_with_a_window_are_the_same, 0, LMD_LEN(backends));
 	tcase_add_test(t, not_all_draft_layers_are_run);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

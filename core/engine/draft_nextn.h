@@ -15,6 +15,9 @@
 
 struct lmi_engine_nextn;
 
+/* If the draft layers of an instance whose sizes are being chosen have a window, lets their group keep the pages that
+ * are needed until draft rows are computed, and sets inst->sees. */
+enum lmd_status lmi_engine_nextn_keep_pages(struct lmi_inst *inst, struct lmd_error *err);
 /* Prepares the plan of the draft layers of an instance that was opened for them. n_vocab: tokens that may
  * be guessed. LMD_UNSUPPORTED: it has none that can be run. */
 enum lmd_status lmi_engine_nextn_open(struct lmi_engine_nextn **out, struct lmi_inst *inst,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/arena.h"
 #include "core/engine/draft_model_impl.h"
 #include "core/quant/quant.h"
 
@@ -25,12 +26,40 @@ void lmi_engine_nextn_close(struct lmi_engine_nextn *m)
 	lmi_free(m);
 }
 
-/* Do the pages of a plan's groups stay as long as the sequence? Draft rows are computed later than those of the
- * model. */
-static bool pages_stay(const struct lmd_arch_desc *d, uint32_t groups)
+/* Draft rows are computed later than those of the model: a drafter keeps so many hidden rows before it computes them,
+ * and a step has committed so many more. */
+static uint32_t n_later(const struct lmi_inst *inst)
 {
+	return inst->n_batch + LMI_ENGINE_NEXTN_KEEP;
+}
+
+enum lmd_status lmi_engine_nextn_keep_pages(struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmd_arch_desc *d = &inst->desc;
+	uint32_t g = d->n_draft && d->n_cache ? d->caches[d->n_cache - 1].group : LMD_NONE;
+	struct lmd_group *groups;
+
+	memset(inst->sees, 0, sizeof(inst->sees));
+	if (g == LMD_NONE || !d->groups[g].window || d->groups[g].kind != LMD_GROUP_PAGED)
+		return LMD_OK;
+	groups = lmi_arena_array(inst->arena, d->n_group, sizeof(*groups));
+	if (!groups)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u groups", d->n_group);
+	memcpy(groups, d->groups, d->n_group * sizeof(*groups));
+	inst->sees[g] = groups[g].window;
+	groups[g].window += n_later(inst);
+	d->groups = groups;
+	return LMD_OK;
+}
+
+/* Do the pages of a plan's groups stay until draft rows are computed? */
+static bool pages_stay(const struct lmi_inst *inst, uint32_t groups)
+{
+	const struct lmd_arch_desc *d = &inst->desc;
+
 	for (uint32_t g = 0; g < d->n_group; g++)
-		if (groups >> g & 1 && (d->groups[g].kind != LMD_GROUP_PAGED || d->groups[g].window ||
+		if (groups >> g & 1 && (d->groups[g].kind != LMD_GROUP_PAGED ||
+					(d->groups[g].window && !inst->sees[g]) ||
 					d->groups[g].chunk || d->groups[g].ratio > 1))
 			return false;
 	return true;
@@ -58,7 +87,7 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 	if (st != LMD_OK)
 		return st;
 	e = m->inst->execs[m->exec];
-	if (!pages_stay(&m->inst->desc, e->groups))
+	if (!pages_stay(m->inst, e->groups))
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"architecture %s: the draft layers do not attend to all tokens",
 				m->inst->model->arch);

@@ -78,7 +78,7 @@ uint32_t lmi_engine_tree_choose(struct lmi_engine_tree *t, const struct lmi_engi
 
 void lmi_engine_tree_clear_shape(struct lmi_engine_tree *t)
 {
-	t->n_chain = 0;
+	t->n_chain = t->n_window = 0;
 	memset(t->n_other, 0, sizeof(t->n_other));
 }
 
@@ -86,6 +86,15 @@ void lmi_engine_tree_clear(struct lmi_engine_tree *t)
 {
 	lmi_engine_tree_clear_shape(t);
 	memset(t->other, 0xff, sizeof(t->other)); /* -1 */
+}
+
+uint32_t lmi_engine_tree_n_guess(const struct lmi_engine_tree *t)
+{
+	uint32_t n = t ? t->n_chain : 0;
+
+	for (uint32_t i = 0; t && i < t->n_chain; i++)
+		n += t->n_other[i];
+	return n;
 }
 
 uint32_t lmi_engine_tree_finish(struct lmi_engine_tree *t, lmd_token *out, uint32_t n_chain,
@@ -147,14 +156,31 @@ uint32_t lmi_engine_tree_next(const struct lmi_engine_tree *t, const lmd_token *
 	return 0;
 }
 
+/* Returns the row that a row of the window comes after; 0: that of the last known token. */
+static uint32_t window_parent(const struct lmi_engine_tree *t, uint32_t row)
+{
+	uint32_t first = lmi_engine_tree_n_guess(t) + 1, after = t->after[row - first];
+
+	return after ? first + after - 1 : 0;
+}
+
 uint32_t lmi_engine_tree_depth(const struct lmi_engine_tree *t, uint32_t row)
 {
-	return !t || row <= t->n_chain ? row : place_of(t, row) + 1;
+	uint32_t n_guess = lmi_engine_tree_n_guess(t), depth = 0;
+
+	for (; t && row > n_guess; row = window_parent(t, row))
+		depth++;
+	return depth + (!t || row <= t->n_chain ? row : place_of(t, row) + 1);
 }
 
 uint64_t lmi_engine_tree_sees(const struct lmi_engine_tree *t, uint32_t row)
 {
+	uint32_t n_guess = lmi_engine_tree_n_guess(t);
+	uint64_t sees = 0;
+
+	for (; t && row > n_guess; row = window_parent(t, row))
+		sees |= 1ull << row;
 	if (!t || row <= t->n_chain)
-		return (2ull << row) - 1;
-	return 1ull << row | ((2ull << place_of(t, row)) - 1);
+		return sees | ((2ull << row) - 1);
+	return sees | 1ull << row | ((2ull << place_of(t, row)) - 1);
 }

@@ -10,6 +10,8 @@
  * that leaves every answer and every distribution as it is, for the chain and the branches alike. The row of an
  * accepted guess beside the chain is then moved to where the chain's would have been.
  *
+ * Rows of a window (draft.h) come after those of the guesses. They are no guesses, and no token is chosen from them.
+ *
  * Where rows cannot be masked, the same rows are computed as one chain, which is right as well. */
 #ifndef LLAMAD_CORE_ENGINE_DRAFT_TREE_H
 #define LLAMAD_CORE_ENGINE_DRAFT_TREE_H
@@ -33,6 +35,8 @@ struct lmi_engine_tree {
 	uint8_t n_other[LMI_ENGINE_DRAFT_MAX]; /* how many tokens beside token i of the chain are guesses: */
 	/* the next best ones in its place, the best first; -1: unknown */
 	lmd_token other[LMI_ENGINE_DRAFT_MAX][LMI_ENGINE_TREE_OTHERS];
+	uint32_t n_window;
+	uint8_t after[LMI_ENGINE_DRAFT_MAX]; /* [n_window] as in struct lmi_engine_drafter */
 };
 
 /* ---- which guesses are made ---- */
@@ -55,7 +59,9 @@ uint32_t lmi_engine_tree_choose(struct lmi_engine_tree *t, const struct lmi_engi
 				uint32_t most, double cost_ns, double host_ns,
 				const struct lmi_engine_step_times *times, double *gain);
 
-/* Without guesses. The tokens beside the chain stay known, or (clear) become unknown. */
+/* Returns how many guesses a tree has. t may be NULL: none. */
+uint32_t lmi_engine_tree_n_guess(const struct lmi_engine_tree *t);
+/* Without guesses, and without a window. The tokens beside the chain stay known, or (clear) become unknown. */
 void lmi_engine_tree_clear_shape(struct lmi_engine_tree *t);
 void lmi_engine_tree_clear(struct lmi_engine_tree *t);
 /* The chain has been guessed, out[n_chain]: adds those beside it that are known, at most up to out[most].

@@ -8,15 +8,17 @@
 #include "core/engine/transfer.h"
 
 /* Do rows see others by their positions and this mask alone? A row's key may lie behind its position. */
-static enum lmd_status check_plan(const struct lmd_plan *p, struct lmd_error *err)
+static enum lmd_status check_plan(const struct lmi_inst *inst, const struct lmd_plan *p,
+				  struct lmd_error *err)
 {
 	const char *what = p->n_row_in || p->n_x ? "rows have inputs of their own" : NULL;
 
 	for (uint32_t g = 0; g < p->n_group; g++) {
 		const struct lmd_group *x = &p->groups[g];
+		uint32_t window = inst->sees[g] ? inst->sees[g] : x->window;
 
 		if (x->kind != LMD_GROUP_PAGED || !x->causal || x->chunk || x->ratio > 1 ||
-		    (x->window && x->window <= LMI_ENGINE_DRAFT_MAX))
+		    (window && window <= LMI_ENGINE_DRAFT_MAX))
 			what = "a row does not see all rows before it";
 	}
 	for (uint32_t i = 0; i < p->n_op; i++) {
@@ -35,7 +37,7 @@ enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct 
 				      struct lmd_error *err)
 {
 	return inst->device_params.deterministic == LMD_DETERMINISTIC_OFF
-		       ? check_plan(p, err)
+		       ? check_plan(inst, p, err)
 		       : lmd_fail(err, LMD_UNSUPPORTED,
 				  "the last bits of their rows may depend on the other branches, "
 				  "which "

@@ -39,9 +39,10 @@ static uint32_t below(uint64_t *rnd, uint32_t n)
 
 /* ---- rows ---- */
 
-/* Guesses with branches as a list of parents: the plain form. Row 0 is the last known token. */
+/* Guesses with branches, and a window after them, as a list of parents: the plain form. Row 0 is the last known
+ * token. */
 struct plain {
-	uint32_t n;
+	uint32_t n, n_guess;
 	uint32_t parent[1 + LMI_ENGINE_DRAFT_MAX];
 	lmd_token token[1 + LMI_ENGINE_DRAFT_MAX];
 };
@@ -66,6 +67,14 @@ static void make(struct lmi_engine_tree *t, lmd_token *guesses, struct plain *p,
 		}
 	ck_assert_uint_eq(lmi_engine_tree_finish(t, guesses, n_chain, LMI_ENGINE_DRAFT_MAX), p->n - 1);
 	ck_assert_mem_eq(guesses, p->token + 1, (p->n - 1) * sizeof(*guesses));
+	p->n_guess = p->n - 1;
+	for (; room && below(rnd, 4); room--, p->n++) {
+		uint8_t after = (uint8_t)below(rnd, t->n_window + 1);
+
+		guesses[p->n - 1] = p->token[p->n] = (lmd_token)below(rnd, 80);
+		p->parent[p->n] = after ? p->n_guess + after : 0;
+		t->after[t->n_window++] = after;
+	}
 }
 
 START_TEST(rows_follow_their_branch)
@@ -78,6 +87,7 @@ START_TEST(rows_follow_their_branch)
 		struct plain p;
 
 		make(&t, guesses, &p, &rnd);
+		ck_assert_uint_eq(lmi_engine_tree_n_guess(&t), p.n_guess);
 		for (uint32_t r = 0; r < p.n; r++) {
 			uint64_t sees = 1;
 			uint32_t depth = 0;
@@ -89,7 +99,7 @@ START_TEST(rows_follow_their_branch)
 			for (lmd_token token = 0; token < 80; token++) {
 				uint32_t want = 0;
 
-				for (uint32_t k = r + 1; k < p.n; k++)
+				for (uint32_t k = r + 1; k <= p.n_guess; k++)
 					if (p.parent[k] == r && p.token[k] == token)
 						want = k;
 				ck_assert_uint_eq(lmi_engine_tree_next(&t, guesses, p.n - 1, r, token), want);
@@ -345,7 +355,7 @@ START_TEST(logits_are_those_of_the_branch)
 		r.first = N_KNOWN - 1;
 		r.n = r.n_out = p.n;
 		r.tree = &t;
-		moved = p.n - 1 > t.n_chain ? p.n - 1 : 0;
+		moved = p.n_guess > t.n_chain ? p.n_guess : 0;
 		memcpy(have, run(inst, &r), p.n * LMT_VOCAB * sizeof(float));
 		to = N_KNOWN - 1 + lmi_engine_tree_depth(&t, moved);
 		if (moved)

@@ -174,6 +174,24 @@ static enum lmd_status open_draft(struct lmi_engine *e, const struct lmi_engine_
 	return lmi_engine_hidden_drop(e->inst, err);
 }
 
+static enum lmd_status open_lookahead(struct lmi_engine *e, struct lmd_error *err)
+{
+	struct lmd_plan_key key = lmi_inst_main_key(e->inst);
+	uint32_t main;
+	enum lmd_status st = lmi_inst_exec(e->inst, &key, &main, err);
+
+	if (st == LMD_OK && !lmi_engine_tree_serves(e->inst, main)) {
+		st = lmi_engine_tree_check(e->inst, e->inst->execs[main]->view, err);
+		if (st == LMD_OK)
+			st = lmd_fail(err, LMD_UNSUPPORTED,
+				      "the plan that masks rows cannot be used, see the log");
+	}
+	if (st != LMD_OK)
+		lmd_error_prefix(err, "lookahead decoding");
+	e->inst->lookahead = st == LMD_OK;
+	return st;
+}
+
 static enum lmd_status open_tower(struct lmi_engine *e, const struct lmi_engine_model_opts *o,
 				  struct lmd_error *err)
 {
@@ -256,8 +274,10 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	if (st == LMD_OK && e->tok && !e->inst->draft && !e->inst->nextn &&
 	    o->inst.n_draft_candidates)
 		lmi_engine_pair_draft(e, &o->inst);
-	if (st == LMD_OK && (e->inst->draft || e->inst->nextn))
+	if (st == LMD_OK && (e->inst->draft || e->inst->nextn || o->inst.lookahead))
 		lmi_engine_tree_open(e->inst);
+	if (st == LMD_OK && o->inst.lookahead)
+		st = open_lookahead(e, err);
 	if (st == LMD_OK && e->tok && e->inst->desc.driver == LMD_DRIVER_AUTOREGRESSIVE)
 		st = lmi_engine_history_create(&e->inst->history, err);
 	if (st == LMD_OK && o->inst.lookup_path && e->tok)

@@ -159,6 +159,8 @@ struct lmi_engine_model_opts {
 	const char *mmproj_path; /* file of a vision tower, which turns pictures into rows; NULL: none */
 	bool mmproj_optional; /* if it cannot be used, the model is opened, and reads no pictures */
 	const char *lookup_path; /* text file in which guesses are looked up: lookup_file.h; NULL: none */
+	bool lookahead; /* guesses are found by lookahead decoding as well: draft_lookahead.c. LMD_UNSUPPORTED unless
+			 * rows of steps can be masked */
 	const struct lmi_engine_repack_opts *repack; /* used while opening; NULL: no repack cache */
 	enum lmi_engine_device_sampling device_sampling;
 	bool keep_values;	       /* values of a plan share no memory (for observation) */

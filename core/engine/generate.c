@@ -234,10 +234,18 @@ static uint32_t follow(const struct lmi_engine_seq *q, struct lmi_engine_choice 
 	return next;
 }
 
+/* Returns the number of guesses among the rows of a choice. */
+static uint32_t count_guesses(const struct lmi_engine_choice *c)
+{
+	uint32_t n = c->tree ? lmi_engine_tree_n_guess(c->tree) : c->n_row - 1;
+
+	return n < c->n_row ? n : c->n_row - 1;
+}
+
 /* Tells the drafters what became of their guesses. */
 static void learn(struct lmi_engine_gen *g, const struct lmi_engine_choice *c, bool stopped)
 {
-	uint32_t n = c->n_row - 1, n_chain = c->tree && c->tree->n_chain < n ? c->tree->n_chain : n;
+	uint32_t n = c->n_guess, n_chain = c->tree && c->tree->n_chain < n ? c->tree->n_chain : n;
 	uint32_t n_right = c->moved ? c->moved_to - 1 : c->n - 1;
 	bool ended = (stopped && !c->moved) || c->status != LMD_OK;
 
@@ -256,6 +264,7 @@ void lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq
 
 	g->next_chosen = 0;
 	c->n = c->moved = 0;
+	c->n_guess = count_guesses(c);
 	do {
 		c->status = choose_one(g, q, c->logits + (size_t)row * n_logits, n_logits,
 				       g->logprobs ? &g->logprobs[c->n] : NULL, &c->tokens[c->n]);
@@ -271,6 +280,8 @@ void lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq
 	} while (!stopped);
 	c->n += c->status != LMD_OK;
 	learn(g, c, stopped);
+	if (g->speculation && c->tree && c->tree->n_window && c->status == LMD_OK)
+		lmi_engine_speculation_see(g->speculation, c->logits, c->n_row, n_logits, c->n);
 	if (c->moved_to >= c->n) /* its row is computed again */
 		c->moved = 0;
 }

@@ -66,6 +66,7 @@ struct lmi_engine_choice {
 	const struct lmi_engine_tree *tree; /* of the guesses; NULL: one chain */
 	/* row `moved` of them, a guess beside the chain, takes the place of row moved_to; 0: none does */
 	uint32_t moved, moved_to;
+	uint32_t n_guess;    /* rows that are guesses, as far as they are of this choice */
 	uint32_t n;	     /* tokens */
 	enum lmd_status status; /* of the last token */
 	lmd_token tokens[1 + LMI_ENGINE_DRAFT_MAX];

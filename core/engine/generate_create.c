@@ -144,7 +144,8 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 										      : inst->draft,
 							 .nextn = inst->nextn,
 							 .history = inst->history,
-							 .file = inst->lookup_file};
+							 .file = inst->lookup_file,
+							 .lookahead = inst->lookahead};
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
 

@@ -284,6 +284,9 @@ struct lmi_inst {
 	struct lmi_engine_tower *tower;	      /* tower.h; NULL: none */
 	struct lmi_engine_history *history;   /* answer_history.h; NULL: none */
 	struct lmi_engine_lookup_file *lookup_file; /* NULL: none */
+	bool lookahead; /* generations look ahead */
+	/* the window of a group that keeps more rows than that; 0: it does not */
+	uint32_t sees[LMD_MAX_GROUP];
 	enum lmi_engine_device_sampling device_sampling;
 	struct lmi_engine_tail *tail; /* tail.h; NULL: the host chooses all tokens */
 	struct lmi_engine_best *best; /* best.h; NULL: rows of logits are copied whole */

@@ -11,6 +11,7 @@
 #include "core/base/checked.h"
 #include "core/base/arena.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/draft_nextn.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 #include "core/plan/model_check.h"
@@ -73,7 +74,8 @@ static enum lmd_status describe_once(struct lmi_inst *inst, const struct lmi_eng
 				"architecture %s is a draft for another model: name the file as draft_model of "
 				"that one",
 				inst->model->arch);
-	inst->has_draft = d->n_draft || (o->draft_path && !lmi_engine_draft_is_own(o));
+	inst->has_draft =
+		d->n_draft || o->lookahead || (o->draft_path && !lmi_engine_draft_is_own(o));
 	if (inst->n_rank > 1)
 		st = caches_of_ranks(inst, err);
 	return st == LMD_OK ? lmi_plan_desc_check(d, err) : st;
@@ -156,7 +158,7 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_engi
 		      : inst->looks_ahead ? inst->n_batch
 					  : (uint32_t)(OUT_BYTES / ((uint64_t)width * 4));
 	inst->n_out = clamp_u32(inst->n_out, inst->n_seq, inst->n_batch);
-	return LMD_OK;
+	return lmi_engine_nextn_keep_pages(inst, err);
 }
 
 uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)

@@ -401,7 +401,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 	q->n_unread -= choice->chained;
 	e->count.n_on_device += choice->on_device;
 	e->count.n_short += choice->is_short;
-	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_row - 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&e->count.n_drafted, choice->n_guess, memory_order_relaxed);
 	atomic_fetch_add_explicit(&e->count.n_accepted, choice->n - 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < choice->n; i++) {
 		bool is_last = i + 1 == choice->n;
@@ -563,7 +563,7 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 			take_choice(&p->choice[i], *tokens, x->out_width);
 		p->choice[i].n_row = p->planned[i].n_out - p->choice[i].n_beside;
 		p->choice[i].tree = p->rows[i].tree;
-		p->choice[i].moved = 0;
+		p->choice[i].moved = p->choice[i].n_guess = 0;
 		p->kept[i] = p->planned[i].n;
 		n += p->choice[i].logits != NULL;
 		rows += (size_t)p->planned[i].n_out * x->out_width;

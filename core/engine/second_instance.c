@@ -26,6 +26,7 @@ static void clear_files(struct lmi_engine_model_opts *o)
 	o->mmproj_path = NULL;
 	o->mmproj_optional = false;
 	o->lookup_path = NULL;
+	o->lookahead = false;
 	o->repack = NULL; /* names the files of the first model */
 	o->override_tensor = NULL; /* its tensors have other names */
 }

@@ -53,6 +53,7 @@ static void check_own(const struct lmi_engine_model_opts *o)
 	ck_assert_ptr_null(o->draft_candidates);
 	ck_assert_ptr_null(o->mmproj_path);
 	ck_assert_ptr_null(o->lookup_path);
+	ck_assert(!o->lookahead);
 	ck_assert_ptr_null(o->repack);
 	ck_assert_ptr_null(o->override_tensor);
 	ck_assert_uint_eq(o->n_files + o->n_adapter_files + o->n_slot_adapters + o->n_draft_candidates, 0);

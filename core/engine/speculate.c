@@ -13,12 +13,16 @@
  * and a guess costs the time of the host that is hidden otherwise. So it goes on as long as no guess
  * is worth that (`rests`). What the look-up would have guessed is compared with the tokens that
  * come, which costs nothing, and decides when guessing begins again. Sequences that would all guess
- * if the host's time were free (`keen`) share it. */
+ * if the host's time were free (`keen`) share it.
+ *
+ * A drafter with a window (draft_lookahead.c) finds its guesses in rows that steps compute beside them. A step
+ * has the window, whoever guesses, as long as the guesses found so are worth its rows. */
 #include "core/engine/speculate_impl.h"
 
 #include "core/base/alloc.h"
 #include "core/engine/answer_history.h"
 #include "core/engine/draft_model.h"
+#include "core/engine/topk.h"
 
 /* A guess is right with this probability, as if so many tokens had been examined. */
 #define PRIOR	   0.7
@@ -28,6 +32,8 @@
 /* One of the next best tokens is right in place of a wrong guess with this probability, also as if PRIOR_N had been
  * examined. */
 #define PRIOR_OTHER 0.3
+/* A window is worth what its drafter expects, as if so many steps had been computed with one. */
+#define WINDOW_PRIOR_N 8.0
 /* So many tokens before an answer are remembered with it, so that its beginning is found. */
 #define N_BEFORE 8u
 
@@ -49,7 +55,9 @@ static enum lmd_status add(struct lmi_engine_speculation *s, const struct lmi_en
 	if (st != LMD_OK)
 		return st;
 	x->ops = ops;
-	x->pause = LMI_ENGINE_PAUSE_MIN;
+	x->pause = x->window_pause = LMI_ENGINE_PAUSE_MIN;
+	x->window = (struct lmi_engine_guess_record){WINDOW_PRIOR_N,
+						     ops->window_prior * WINDOW_PRIOR_N};
 	for (uint32_t i = 0; i < LMI_ENGINE_DRAFT_N_TRUST; i++) {
 		x->trust[i] = ops->prior[i].tested > 0
 				      ? (struct lmi_engine_guess_record){ops->prior[i].tested,
@@ -103,6 +111,8 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 		st = add(s, cmd->drafter, &o, err);
 	else if (draft & LMI_ENGINE_DRAFT_LOOKUP)
 		st = add(s, &lmi_engine_drafter_lookup, &o, err);
+	if (st == LMD_OK && !cmd->drafter && draft & LMI_ENGINE_DRAFT_LOOKUP && sources->lookahead)
+		st = add(s, &lmi_engine_drafter_lookahead, &o, err);
 	if (st == LMD_OK && !cmd->drafter && draft & LMI_ENGINE_DRAFT_MODEL)
 		st = add(s, sources->model ? &lmi_engine_drafter_model : &lmi_engine_drafter_nextn,
 			 &o, err);
@@ -114,6 +124,24 @@ enum lmd_status lmi_engine_speculation_create(struct lmi_engine_speculation **ou
 	return LMD_OK;
 }
 
+/* Adds a window after n guesses, at most up to tokens[n_tokens + most]. Returns the number of both. */
+static uint32_t add_window(struct lmi_engine_speculation *s, lmd_token *tokens, uint32_t n_tokens,
+			   uint32_t n, uint32_t most, const struct lmi_engine_step_times *times)
+{
+	for (uint32_t i = 0; i < s->n_source && times->branches && !s->tree.n_window; i++) {
+		struct lmi_engine_guess_source *x = &s->sources[i];
+
+		if (!x->ops->window || most - n < x->ops->n_window ||
+		    !lmi_engine_offer_window(s, x, n, times))
+			continue;
+		x->ops->window(x->drafter, tokens, n_tokens, tokens + n_tokens + n, s->tree.after);
+		s->tree.n_window = x->ops->n_window;
+		s->window = i;
+		s->rests = false;
+	}
+	return n + s->tree.n_window;
+}
+
 uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_token *tokens,
 				      uint32_t n_tokens, uint32_t most,
 				      const struct lmi_engine_step_times *times,
@@ -121,6 +149,7 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 {
 	struct lmi_engine_guess_offer offers[LMI_ENGINE_MAX_DRAFTER] = {0}, *o;
 	struct lmi_engine_guess_source *x;
+	uint32_t n;
 
 	want->drafter = NULL;
 	s->idea.at = 0;
@@ -134,8 +163,10 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	for (uint32_t i = 0; i < s->n_source; i++)
 		lmi_engine_offer_ask(s, &s->sources[i], tokens, n_tokens, most, times, &offers[i]);
 	x = lmi_engine_offer_choose(s, offers, times);
-	if (!x)
-		return 0;
+	if (!x) {
+		lmi_engine_tree_clear(&s->tree);
+		return add_window(s, tokens, n_tokens, 0, most, times);
+	}
 	s->rests = false;
 	s->last = (uint32_t)(x - s->sources);
 	o = &offers[s->last];
@@ -153,7 +184,8 @@ uint32_t lmi_engine_speculation_guess(struct lmi_engine_speculation *s, lmd_toke
 	}
 	for (uint32_t i = 0; i < s->tree.n_chain; i++)
 		tokens[n_tokens + i] = o->guess[i];
-	return lmi_engine_tree_finish(&s->tree, tokens + n_tokens, s->tree.n_chain, o->length);
+	n = lmi_engine_tree_finish(&s->tree, tokens + n_tokens, s->tree.n_chain, o->length);
+	return add_window(s, tokens, n_tokens, n, most, times);
 }
 
 /* Notes whether so many tokens of n were right. */
@@ -193,6 +225,8 @@ void lmi_engine_speculation_watch(struct lmi_engine_speculation *s, const lmd_to
 			s->idea.token = o.guess[0];
 		}
 		s->rests &= !o.length;
+		if (x->ops->window && times->branches && lmi_engine_offer_window(s, x, 0, times))
+			s->rests = false;
 		/* a guess that takes time cannot be examined like that: it is tried now and then */
 		if (!o.n || o.length || x->ops->guess)
 			continue;
@@ -220,6 +254,7 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
 
 	s->n_drafted += n;
 	s->n_accepted += n_accepted;
+	s->n_right = n_accepted;
 	if (!n)
 		return;
 	learn(&x->trust[s->last_trust], n_accepted + (n_accepted < n && !ended), n_accepted);
@@ -232,6 +267,7 @@ void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint3
 
 	s->n_drafted += n;
 	s->n_accepted += right;
+	s->n_right += right;
 	if (token < 0 || i >= s->tree.n_chain)
 		return;
 	for (uint32_t k = 0; k < LMI_ENGINE_TREE_OTHERS && s->tree.other[i][k] >= 0; k++) {
@@ -241,12 +277,35 @@ void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint3
 	}
 }
 
+/* Does no other row of a window come after this one? */
+static bool is_last(const struct lmi_engine_tree *t, uint32_t row)
+{
+	for (uint32_t i = row + 1; i < t->n_window; i++)
+		if (t->after[i] == row + 1)
+			return false;
+	return true;
+}
+
+void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits,
+				uint32_t n_row, uint32_t width, uint32_t n_new)
+{
+	struct lmi_engine_guess_source *x = &s->sources[s->window];
+	uint32_t first = 1 + lmi_engine_tree_n_guess(&s->tree);
+	lmd_token next[LMI_ENGINE_DRAFT_MAX];
+
+	for (uint32_t i = 0; i < s->tree.n_window; i++)
+		next[i] = first + i < n_row && is_last(&s->tree, i)
+				  ? (lmd_token)lmi_engine_argmax(
+					    logits + (size_t)(first + i) * width, width, NULL)
+				  : -1;
+	x->ops->see(x->drafter, next, n_new);
+	learn(&x->window, 1, s->last == s->window ? s->n_right : 0);
+}
+
 const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s)
 {
-	for (uint32_t i = 0; i < s->tree.n_chain; i++)
-		if (s->tree.n_other[i])
-			return &s->tree;
-	return NULL;
+	return s->tree.n_window || lmi_engine_tree_n_guess(&s->tree) > s->tree.n_chain ? &s->tree
+										       : NULL;
 }
 
 void lmi_engine_speculation_remember(struct lmi_engine_speculation *s, const lmd_token *tokens,

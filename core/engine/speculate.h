@@ -23,6 +23,7 @@ struct lmi_engine_draft_sources {
 	struct lmi_engine_nextn *nextn; /* used if there is no model */
 	struct lmi_engine_history *history;
 	const struct lmi_engine_lookup_file *file;
+	bool lookahead; /* rows of a window may be computed */
 };
 
 /* Creates the drafters that a command asks for, for a sequence of at most `cap` tokens. Called on the
@@ -76,7 +77,10 @@ void lmi_engine_speculation_learn(struct lmi_engine_speculation *s, uint32_t n,
  * token was chosen in place of token i of the chain; -1: none was. */
 void lmi_engine_speculation_learn_others(struct lmi_engine_speculation *s, uint32_t n, bool right,
 					 uint32_t i, lmd_token token);
-/* Returns the branches of the last guess; NULL: it has none. */
+/* Tells what was computed beside the last guess: logits[n_row][width] of a step that made n_new tokens. */
+void lmi_engine_speculation_see(struct lmi_engine_speculation *s, const float *logits,
+				uint32_t n_row, uint32_t width, uint32_t n_new);
+/* Returns the branches and the window of the last guess; NULL: it has neither. */
 const struct lmi_engine_tree *lmi_engine_speculation_tree(const struct lmi_engine_speculation *s);
 
 /* The generation has ended; the last n_out of tokens[n_tokens] are its answer, which later generations of

@@ -32,10 +32,57 @@ static bool is_probe(struct lmi_engine_guess_source *x, double cost_ns,
 	return true;
 }
 
+/* ---- windows ---- */
+
+/* What a step with a window has to gain, how many of them are tried after a pause, and the part of the time since the
+ * last ones that those may take. */
+#define WINDOW_GAIN  1.05
+#define WINDOW_TRIAL 8u
+#define WINDOW_SHARE 0.01
+/* The shortest and the longest pause, in tokens. */
+#define WINDOW_PAUSE_MIN 64u
+#define WINDOW_PAUSE_MAX 1024u
+
 static double chance(const struct lmi_engine_guess_record *r)
 {
 	return r->right / r->tested;
 }
+
+bool lmi_engine_offer_window(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x,
+			     uint32_t n_guess, const struct lmi_engine_step_times *times)
+{
+	double now = times->now_ns, without,
+	       with = times->ns(times->arg, times->n_row + n_guess + x->ops->n_window);
+
+	if (s->always)
+		return true;
+	if (!(now > 0) && s->n_unmeasured > LMI_ENGINE_PAUSE_MIN)
+		now = times->ns(times->arg, times->n_row);
+	if (!(now > 0))
+		return false;
+	without = n_guess ? times->ns(times->arg, times->n_row + n_guess) : now;
+	without = without > now ? without : now;
+	with += n_guess ? 0 : times->host_ns;
+	with = with > without ? with : without;
+	if ((times->n_row + chance(&x->window)) * without > WINDOW_GAIN * times->n_row * with) {
+		x->window_pause = WINDOW_PAUSE_MIN;
+		return true;
+	}
+	if (x->n_trial) {
+		x->n_trial--;
+		return true;
+	}
+	if (++x->n_without < x->window_pause ||
+	    x->n_without * now * WINDOW_SHARE < WINDOW_TRIAL * (with - without))
+		return false;
+	x->n_without = 0;
+	x->n_trial = WINDOW_TRIAL - 1;
+	x->window_pause =
+		x->window_pause < WINDOW_PAUSE_MAX ? 2 * x->window_pause : WINDOW_PAUSE_MAX;
+	return true;
+}
+
+/* ---- guesses ---- */
 
 /* Guesses as much as possible: for tests. */
 static void choose_all(struct lmi_engine_guess_offer *o, const struct lmi_engine_tree_chances *c,

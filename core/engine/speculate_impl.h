@@ -7,7 +7,7 @@
 #include "core/engine/draft_tree.h"
 #include "core/engine/speculate.h"
 
-#define LMI_ENGINE_MAX_DRAFTER 2
+#define LMI_ENGINE_MAX_DRAFTER 3
 /* How many tokens pass before a guess is tried that does not seem to help, at first. */
 #define LMI_ENGINE_PAUSE_MIN 16u
 
@@ -24,6 +24,10 @@ struct lmi_engine_guess_source {
 	/* of the next best tokens, when neither the guess nor better ones were right */
 	struct lmi_engine_guess_record other[LMI_ENGINE_DRAFT_N_TRUST][LMI_ENGINE_TREE_OTHERS];
 	uint32_t pause, n_paused; /* length of a pause; tokens of this one */
+	struct lmi_engine_guess_record
+		window; /* steps with a window, and guesses that were right in them */
+	uint32_t window_pause, n_without,
+		n_trial; /* length of a pause; tokens of this one; steps to be tried after it */
 };
 
 struct lmi_engine_speculation {
@@ -38,6 +42,8 @@ struct lmi_engine_speculation {
 	struct lmi_engine_history *history; /* that gets the answer; NULL: none */
 	uint64_t tenant;
 	struct lmi_engine_tree tree; /* of the last guess */
+	uint32_t window;             /* whose window is part of it */
+	uint32_t n_right;            /* right guesses of the last step */
 	bool rests;                  /* the last time, no guess was worth its time */
 	bool keen;                   /* one would have been if the host's time were free */
 	/* what a source would have guessed as the token number `at`; at 0: nothing */
@@ -71,5 +77,9 @@ struct lmi_engine_guess_source *lmi_engine_offer_choose(struct lmi_engine_specul
 /* A guess does not seem to help. Is it to be tried anyway after so many tokens? cost_ns: of one guessed token. */
 bool lmi_engine_offer_is_due(const struct lmi_engine_guess_source *x, uint32_t n_paused,
 			     double cost_ns, const struct lmi_engine_step_times *t);
+
+/* Is a window beside n_guess guesses worth its time, or is it tried? */
+bool lmi_engine_offer_window(struct lmi_engine_speculation *s, struct lmi_engine_guess_source *x,
+			     uint32_t n_guess, const struct lmi_engine_step_times *times);
 
 #endif /* LLAMAD_CORE_ENGINE_SPECULATE_IMPL_H */

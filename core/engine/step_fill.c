@@ -156,6 +156,8 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 
 		if (!p->encode)
 			v = lmi_kv_interval(inst->kv, g, place_of(p, i), p->first + p->n);
+		if (inst->sees[g] && v.hi - v.lo > (int32_t)inst->sees[g])
+			v.lo = v.hi - (int32_t)inst->sees[g];
 		if (p->tree)
 			v.hi = (int32_t)(p->first + i + 1);
 		if (p->n_picture)

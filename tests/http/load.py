@@ -11,7 +11,7 @@ import struct
 import sys
 import time
 
-from raw import END, GET, HOST, WAIT, read_response
+from raw import END, GET, HOST, WAIT, read_response, resident_kb
 
 TEST, ADDRESS, PID, NUMBER = sys.argv[1:4] + [int(sys.argv[4])]
 SANITIZED = bool(os.environ.get("LMD_TEST_SAN"))  # keeps what was freed
@@ -38,11 +38,6 @@ def code(s):
         return read_response(s)[0]
     except (ConnectionError, TimeoutError):
         return 0
-
-
-def memory():
-    with open(f"/proc/{PID}/status", encoding="utf-8") as f:
-        return next(int(x.split()[1]) for x in f if x.startswith("VmRSS"))
 
 
 def metric(name):
@@ -102,7 +97,7 @@ def default():
 
 
 def idle():
-    before, after = memory(), []
+    before, after = resident_kb(PID), []
     for turn in range(2):
         held = []
         for _ in range(NUMBER):
@@ -112,11 +107,11 @@ def idle():
         check(n == NUMBER, f"{n} of {NUMBER} connections are answered")
         if not turn:
             print(f"{NUMBER} idle connections: "
-                  f"{(memory() - before) * 1024 / NUMBER:.0f} bytes of memory each")
+                  f"{(resident_kb(PID) - before) * 1024 / NUMBER:.0f} bytes of memory each")
         check(answered(), "another client is answered beside them")
         n = ask_all(held)
         check(n == NUMBER, f"{n} of {NUMBER} idle connections still work")
-        after.append(memory())
+        after.append(resident_kb(PID))
         for s in held:
             s.close()
         check(answered_soon(), "another client is answered afterwards")
@@ -176,7 +171,7 @@ def storm():
         while (left := metric("server_load")) and time.monotonic() < end:
             time.sleep(0.02)  # asks again; nothing depends on its length
         check(not left, f"round {turn}: {left} answers are still computed")
-        sizes.append(memory())
+        sizes.append(resident_kb(PID))
     # the first ones use pages of the KV cache for the first time, on a busy machine not all of them
     check(SANITIZED or sizes[4] - sizes[2] < 8192, f"memory grows: {sizes} kB")
     print(f"memory after each of five storms of {NUMBER}: {sizes} kB")

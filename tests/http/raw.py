@@ -292,8 +292,8 @@ def slow():
     check(code == 200 and at_end(s, rest), "an idle connection is closed")
 
 
-def rss(pid):
-    with open(f"/proc/{pid}/status") as f:
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         return next(int(x.split()[1]) for x in f if x.startswith("VmRSS"))
 
 
@@ -313,14 +313,14 @@ def idle():
         check(all(read_response(s)[0] == 200 for s in held), "200 connections, second request")
         for s in held:
             s.close()
-        before = rss(pid) if k == 0 else before
+        before = resident_kb(pid) if k == 0 else before
     s = dial()
     rest = b""
     for _ in range(5000):
         s.sendall(GET + HOST + END)
         code, _, _, rest = read_response(s, rest)
         assert code == 200
-    after = rss(pid)
+    after = resident_kb(pid)
     # an address sanitizer keeps what was freed
     bound = 2048 if not os.environ.get("LMD_TEST_SAN") else 200000
     check(after - before < bound, f"memory grows: {before} kB, then {after} kB")

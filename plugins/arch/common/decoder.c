@@ -62,6 +62,10 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	if (k->st == LMD_OK)
 		arch_nextn_describe(d, params);
 	arch_taps_describe(&d->hp, params);
+	if (d->hp.n_draft && t->draft_stream) {
+		d->hp.n_tap = 1;
+		d->hp.taps[0] = d->hp.n_layer;
+	}
 	return k->st == LMD_OK ? d : NULL;
 }
 

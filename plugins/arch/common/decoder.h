@@ -56,6 +56,8 @@ struct arch_decoder_traits {
 	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
 	bool draft_layer;       /* the hook `layer` serves draft layers as well */
 	bool draft_differs;     /* they are not run: unlike the trunk's layers, or unknown */
+	bool draft_window;      /* they are like the trunk's last layer with a window */
+	bool draft_stream;      /* they read streams before the last norm */
 	uint32_t draft_norm;    /* enum lmd_norm_kind of the norm before their head; 0: as others */
 	struct arch_pooling pool;
 	struct lmd_quant_traits quant;
@@ -68,8 +70,8 @@ struct arch_decoder_traits {
 	void (*adjust)(struct arch_hparams *hp, struct arch_keys *k);
 	/* Called after the usual groups and caches are declared: declares more of them. */
 	void (*memory)(struct arch_hparams *hp, struct arch_keys *k);
-	/* Changes the description of a draft layer, which is that of the trunk's last layer that attends to all
-	 * keys, where it differs. */
+	/* Changes the description of a draft layer where it differs from that of the trunk's layer that it is like:
+	 * the last one that attends to all keys, unless draft_window is set. */
 	void (*draft)(struct arch_hparams *hp, uint32_t il);
 	/* Override the attention, feed-forward block and experts of the current layer. */
 	void (*attn)(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a);

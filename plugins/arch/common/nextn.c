@@ -10,7 +10,8 @@
  *     x_r = W [norm_e(E[token r]) | norm_h(h_(r-1))];  logits_r = head(norm(layer(x)_r))
  *
  * h is the trunk's stream after its last norm. After the first draft token it is the draft layer's own,
- * also after its last norm, so that one layer drafts any number of tokens. */
+ * also after its last norm, so that one layer drafts any number of tokens. Some architectures read both before the
+ * norm. */
 #include <stdio.h>
 
 #include "arch/common/decoder.h"
@@ -39,14 +40,15 @@ static bool has_usual_layers(const struct arch_decoder *d)
 	       !t->after && !t->between && !t->pos_embd && t->embd_norm == ARCH_EMBD_NORM_NONE;
 }
 
-/* The layer of the trunk that a draft layer is like: the last one that attends to all keys. Without one, draft
- * layers cannot be run: their rows are computed later than those of the trunk, whose window has moved on then. */
-static const struct arch_layer *like(const struct arch_hparams *hp)
+/* The layer of the trunk that a draft layer is like: the last one that attends to all keys, or has a window. Without
+ * one, draft layers cannot be run. */
+static const struct arch_layer *like(const struct arch_hparams *hp, bool window)
 {
 	for (uint32_t il = hp->n_layer; il-- > 0;) {
 		const struct arch_layer *l = &hp->layer[il];
 
-		if ((l->cls & ARCH_L_ATTN) && l->kv_layer == il && !l->window && !l->chunk)
+		if ((l->cls & ARCH_L_ATTN) && l->kv_layer == il && (l->window != 0) == window &&
+		    !l->chunk)
 			return l;
 	}
 	return NULL;
@@ -55,7 +57,7 @@ static const struct arch_layer *like(const struct arch_hparams *hp)
 void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *params)
 {
 	struct arch_hparams *hp = &d->hp;
-	const struct arch_layer *l = like(hp);
+	const struct arch_layer *l = like(hp, d->traits->draft_window);
 	uint32_t most = params && LMD_HAS(params, n_draft) ? params->n_draft : 0;
 
 	if (!l || !hp->causal || hp->n_pass != 1 || hp->n_rank > 1 || !has_usual_layers(d))
@@ -141,6 +143,7 @@ void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 	struct arch_weight head;
 	struct arch_block_io io;
 	struct lmd_operand x;
+	uint32_t stream;
 
 	arch_set_layer(e, (int32_t)(d->hp.n_layer + d->key->variant));
 	s.x = joined(e);
@@ -149,6 +152,7 @@ void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 	else
 		arch_decoder_layer(e, d, &s, 0);
 	last = head_norm(e, d);
+	stream = t->draft_stream ? arch_residual_flush(e, &s) : LMD_NONE;
 	io = arch_residual_read(e, &s, &last);
 	x = arch_normalised_stream(e, &io);
 	head = arch_weight_opt(e, &rows[HEAD]);
@@ -156,6 +160,6 @@ void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 		head = arch_weight_output(e);
 	head.site = LMD_NONE;
 	if (d->key->flags & LMD_PLAN_HIDDEN)
-		e->b->output(e->b->ctx, LMD_OUT_TAP, x.id);
+		e->b->output(e->b->ctx, LMD_OUT_TAP, t->draft_stream ? stream : x.id);
 	arch_emit_head(e, x, &none, &head, t->logit_bias ? t->logit_bias(e, d) : LMD_NONE);
 }

@@ -48,6 +48,8 @@ ARCH_MOE_LIST(ARCH_MOE_EXTERN)
 
 /* Layers with a router tensor have experts, and a shared expert if its tensors exist. */
 void arch_moe_by_tensor(struct arch_hparams *hp);
+/* The same for one layer, such as a draft layer. */
+void arch_moe_layer_by_tensor(struct arch_hparams *hp, uint32_t il);
 /* Every step-th layer, except leading dense ones, has experts, and a shared expert if the keys
  * give one; step 0: no layer. */
 void arch_moe_by_step(struct arch_hparams *hp, uint32_t step);

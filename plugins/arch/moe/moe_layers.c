@@ -22,13 +22,17 @@ static void set_experts(struct arch_hparams *hp, uint32_t il, bool experts)
 	l->cls |= !experts ? ARCH_L_DENSE : ARCH_L_MOE | (shared ? ARCH_L_SHEXP : 0);
 }
 
+void arch_moe_layer_by_tensor(struct arch_hparams *hp, uint32_t il)
+{
+	set_experts(hp, il, hp->n_expert && has(hp, il, "ffn_gate_inp"));
+	if (!has(hp, il, "ffn_up_shexp"))
+		hp->layer[il].cls &= ~ARCH_L_SHEXP;
+}
+
 void arch_moe_by_tensor(struct arch_hparams *hp)
 {
-	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		set_experts(hp, il, hp->n_expert && has(hp, il, "ffn_gate_inp"));
-		if (!has(hp, il, "ffn_up_shexp"))
-			hp->layer[il].cls &= ~ARCH_L_SHEXP;
-	}
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		arch_moe_layer_by_tensor(hp, il);
 }
 
 void arch_moe_by_step(struct arch_hparams *hp, uint32_t step)

@@ -2,7 +2,7 @@
  *
  * Step-3.5 (model card stepfun-ai/Step-3.5-Flash): a sigmoid gate per attention head; full layers
  * rotate half as many columns as window layers; clamped gates in some layers.  A layer is dense
- * unless it has a router.  Draft layers are not run. */
+ * unless it has a router.  Draft layers have a window and read streams before the last norm. */
 #include "arch/moe/moe.h"
 
 /* Factors for the widest rotation; narrower ones use the first of them. */
@@ -28,7 +28,7 @@ static const struct lmd_tensor_set sets[] = {
 	ARCH_ROWS_OWN(freqs),
 };
 
-/* Clamps of the gates of routed and shared experts, [n_layer]; 0: none. */
+/* Clamps of the gates of routed and shared experts, [n_layer_all]; 0: none, as in draft layers. */
 struct limits {
 	double *routed, *shared;
 };
@@ -43,8 +43,8 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 	if (!m)
 		return;
 	hp->arch_data = m;
-	m->routed = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->routed));
-	m->shared = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->shared));
+	m->routed = arch_hp_alloc(hp, k, hp->n_layer_all, sizeof(*m->routed));
+	m->shared = arch_hp_alloc(hp, k, hp->n_layer_all, sizeof(*m->shared));
 	if (!m->routed || !m->shared)
 		return;
 	(void)arch_key_f64s(k, "swiglu_clamp_exp", ARCH_OPTIONAL, m->routed, hp->n_layer, 0.0, 0.0,
@@ -95,7 +95,9 @@ static const struct arch_decoder_traits traits = {
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
 	.qk_norm = ARCH_QKN_HEAD,
-	.draft_differs = true, /* they have a window, and read streams before the last norm */
+	.draft_window = true,
+	.draft_stream = true,
+	.draft = arch_moe_layer_by_tensor,
 	.adjust = adjust,
 	.attn = gate,
 	.moe = clamp,
