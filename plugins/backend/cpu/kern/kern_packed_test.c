@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx_twin.h"
 #include "core/base/cpu.h"
 #include "core/quant/quant.h"
 #include "kern.h"
@@ -24,6 +25,18 @@ struct kase {
 	float want[MAX_COL][MAX_ROW];
 	float got[MAX_COL][MAX_ROW + 1];
 };
+
+/* The kernels of the table, then those over the twin of AMX. */
+static const struct kern_packed *kernel_at(size_t i)
+{
+	size_t n = 0;
+
+	while (kern_packed_at(n))
+		n++;
+	return i < n				 ? kern_packed_at(i)
+	       : kern_packed_amx_twin[i - n].run ? &kern_packed_amx_twin[i - n]
+						 : NULL;
+}
 
 static void *make(size_t bytes)
 {
@@ -147,7 +160,7 @@ START_TEST(same_bits)
 	unsigned n = 0;
 
 	lmi_cpu_detect(&cpu);
-	for (size_t i = 0; (l = kern_packed_at(i)) != NULL; i++) {
+	for (size_t i = 0; (l = kernel_at(i)) != NULL; i++) {
 		if ((l->flags & cpu.flags) != l->flags)
 			continue;
 		for (size_t j = 0; j < LMD_LEN(blocks); j++) {

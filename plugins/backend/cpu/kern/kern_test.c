@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx_twin.h"
 #include "core/base/cpu.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
@@ -37,6 +38,23 @@ static void teardown(void)
 {
 	free(points);
 	lmi_host_destroy(host);
+}
+
+/* The kernels of the table, then those over the twin of AMX. */
+static const struct kern_linear *kernel_at(size_t i)
+{
+	size_t n = 0;
+
+	while (kern_linear_at(n))
+		n++;
+	return i < n				 ? kern_linear_at(i)
+	       : kern_linear_amx_twin[i - n].run ? &kern_linear_amx_twin[i - n]
+						 : NULL;
+}
+
+static bool is_twin(const struct kern_linear *l)
+{
+	return !strcmp(l->isa, "amx twin");
 }
 
 static void *make(size_t bytes)
@@ -343,7 +361,7 @@ static unsigned check_type(uint32_t dtype, enum kern_act_kind act, uint32_t n_q8
 			want_exact(&c);
 		else
 			want_float(&c, act);
-		for (size_t j = 0; (l = kern_linear_at(j)) != NULL; j++)
+		for (size_t j = 0; (l = kernel_at(j)) != NULL; j++)
 			if (l->dtype == dtype && l->act == act &&
 			    (l->flags & cpu.flags) == l->flags)
 				n += check(l, &c, seed);
@@ -359,7 +377,7 @@ static void check_all(enum kern_act_kind act, uint32_t n_q8, const struct kern_a
 	bool done[LMD_DTYPE_END] = {false};
 	unsigned n = 0;
 
-	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
+	for (size_t i = 0; (l = kernel_at(i)) != NULL; i++) {
 		ck_assert_uint_lt(l->dtype, LMD_DTYPE_END);
 		if (l->act != act || done[l->dtype])
 			continue;
@@ -475,7 +493,7 @@ START_TEST(many_rows)
 	const struct kern_linear *l;
 	unsigned n = 0;
 
-	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
+	for (size_t i = 0; (l = kernel_at(i)) != NULL; i++) {
 		const struct lmi_dtype *t = lmi_dtype(l->dtype);
 		const uint32_t k = t->block_elems > 32 ? MAX_K : 544;
 		struct kern_product p = {.host = host, .x = row, .y = y, .k = k, .n_row = ROWS,
@@ -483,7 +501,7 @@ START_TEST(many_rows)
 		uint64_t bytes;
 		void *w;
 
-		if (l != kern_linear_find(l->dtype, l->act, cpu.flags))
+		if (l != kern_linear_find(l->dtype, l->act, cpu.flags) && !is_twin(l))
 			continue;
 		ck_assert(lmi_quant_row_bytes(t, k, &bytes));
 		p.w = w = make(bytes * ROWS);
