@@ -53,14 +53,14 @@ static void open_registry(void)
 	OK(lmi_plugin_registry_create(&registry, &o, &err));
 }
 
-static void start(struct lmi_engine *e, uint32_t n)
+static void start(struct lmi_engine *e, int64_t n_predict)
 {
 	struct lmd_error err = {0};
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < N_SEQ; i++) {
 		const lmd_token prompt[] = {hello[0] + (lmd_token)i, hello[1], hello[2]};
 		struct lmi_engine_generate cmd =
-			story_command(i + 1, prompt, LMD_LEN(prompt), N_PREDICT);
+			story_command(i + 1, prompt, LMD_LEN(prompt), n_predict);
 
 		OK(lmi_engine_generate(e, &cmd, &err));
 	}
@@ -99,7 +99,7 @@ static double step_ms(const char *devices, enum lmi_engine_halves halves, double
 	o.halves = halves;
 	e = story_engine(&o);
 	sim_fill(N_SEQ, e->inst->desc.n_vocab);
-	start(e, N_SEQ);
+	start(e, N_PREDICT);
 	run_steps(e, N_WARM);
 	lmi_engine_stats(e, &before);
 	memcpy(busy_ns, sim_state.busy_ns, sizeof(busy_ns));
@@ -192,7 +192,7 @@ START_TEST(the_tokens_are_the_same)
 
 		memset(s, 0, sizeof(want));
 		e = story_engine(&o);
-		start(e, N_SEQ);
+		start(e, N_PREDICT / 4);
 		story_run(e, s, N_SEQ);
 		st = story_check_idle(e);
 		lmi_engine_fini(e);
