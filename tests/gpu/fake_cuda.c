@@ -223,13 +223,15 @@ API(cuDevicePrimaryCtxRelease_v2, int dev)
 API(cuCtxSetCurrent, void *c)
 {
 	current = c ? (unsigned)(uintptr_t)c - 1 : 0;
-	return fake.lost ? LOST : OK;
+	LOCKED(fake.lost ? LOST : OK);
 }
 
 API(cuMemGetInfo_v2, size_t *f, size_t *total)
 {
+	(void)pthread_mutex_lock(&fake_lock);
 	*total = fake.memory;
 	*f = fake.memory - fake.used;
+	(void)pthread_mutex_unlock(&fake_lock);
 	return OK;
 }
 

@@ -155,7 +155,8 @@ void gpu_build_hadamard(struct gpu_build *b, const struct gpu_view *x, const str
 	const struct gpu_hadamard_args a = {.run = b->p->run, .x = *x, .y = *y};
 
 	if (x->width % 64)
-		gpu_build_fail(b, "heads of %u columns with a cache of q4_0_rot, which needs whole 64",
+		gpu_build_fail(b,
+			       "heads of %u columns with a cache of q4_0_rot, which needs whole 64",
 			       x->width);
 	gpu_build_block(b, GPU_K_hadamard, &a, sizeof(a), x->width <= 64 ? 64 : 128,
 			x->width * (uint32_t)sizeof(float), x, x->n_head);
@@ -163,8 +164,8 @@ void gpu_build_hadamard(struct gpu_build *b, const struct gpu_view *x, const str
 
 struct gpu_view gpu_build_hadamard_rows(struct gpu_build *b, const struct gpu_view *x)
 {
-	gpu_ptr at = gpu_build_temp(b, gpu_build_max_rows(b, x) * x->n_head,
-				    x->width * sizeof(float));
+	gpu_ptr at =
+		gpu_build_temp(b, gpu_build_max_rows(b, x) * x->n_head, x->width * sizeof(float));
 	struct gpu_view rows = gpu_build_rows(x, at, x->n_head, x->width);
 
 	gpu_build_hadamard(b, x, &rows);

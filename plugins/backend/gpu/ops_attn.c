@@ -244,14 +244,15 @@ static bool rotated(struct gpu_build *b, const struct lmd_op_attn *o, bool value
 	uint32_t n = 0, n_rotated = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct lmd_cache *c = &b->plan->caches[o->src[i].cache];
+		const struct lmd_attn_src *s = &o->src[i];
+		const struct lmd_cache *c = NULL;
 
-		if (o->src[i].kind == LMD_KV_NONE)
+		n += s->kind != LMD_KV_NONE;
+		if (s->kind != LMD_KV_CACHE)
 			continue;
-		n++;
-		if (o->src[i].kind == LMD_KV_CACHE)
-			n_rotated += (values && c->kind == LMD_CACHE_KV ? c->v_dtype : c->k_dtype) ==
-				     LMD_DTYPE_Q4_0_ROT;
+		c = &b->plan->caches[s->cache];
+		n_rotated += (values && c->kind == LMD_CACHE_KV ? c->v_dtype : c->k_dtype) ==
+			     LMD_DTYPE_Q4_0_ROT;
 	}
 	if (n_rotated && n_rotated != n)
 		gpu_build_fail(b, "attention to a cache of q4_0_rot and to other keys or values");
@@ -280,8 +281,8 @@ static void attend(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 			: most <= 128 ? GPU_K_attn_128
 			: most <= 256 ? GPU_K_attn_256
 				      : GPU_K_attn_1024,
-			a, sizeof(*a), 128, warps * (2 + a->y.width) * (uint32_t)sizeof(float), &a->y,
-			a->q.n_head);
+			a, sizeof(*a), 128, warps * (2 + a->y.width) * (uint32_t)sizeof(float),
+			&a->y, a->q.n_head);
 	last = gpu_build_last(b);
 	if (last)
 		last->lengths = a->flash ? GPU_SHORT : 0;

@@ -22,10 +22,10 @@ static enum lmd_status row_bytes(const struct gpu_dev *dev, uint32_t cache, uint
 
 	if (!can_store(dtype) || !h->dtype_info(h->ctx, (enum lmd_dtype)dtype, &elems, &bytes) ||
 	    !elems)
-		return lmd_fail(
-			err, LMD_UNSUPPORTED,
-			"cache %u: type %u; this device stores f32, f16, bf16, q8_0, f8_e4m3, q5_1, q5_0, q4_1, q4_0, iq4_nl and q4_0_rot",
-			cache, dtype);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: type %u; this device stores f32, f16, bf16, q8_0, "
+				"f8_e4m3, q5_1, q5_0, q4_1, q4_0, iq4_nl and q4_0_rot",
+				cache, dtype);
 	if (width % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"cache %u: rows of %u values are not blocks of %u", cache, width,

@@ -62,8 +62,8 @@ GPU_KERNEL gpu_lora(struct gpu_lora_args a)
 		}
 		gpu_sync();
 		if (GPU_TID == 0)
-			GPU_PTR(uint64_t, a.gains)[i] =
-				ad.b && ad.gain ? ad.gain + (uint64_t)s * a.n * sizeof(float) : 0;
+			GPU_PTR(uint64_t, a.gains)
+			[i] = ad.b && ad.gain ? ad.gain + (uint64_t)s * a.n * sizeof(float) : 0;
 		b = GPU_PTR(const float, ad.b) + (uint64_t)s * a.n * (ad.rank ? ad.rank : 1);
 		for (uint32_t c = GPU_TID; c < a.n; c += GPU_THREADS) {
 			float sum = ad.b && !ad.rank ? b[c] : 0;
