@@ -2,7 +2,8 @@
  *
  * linear_work.h - checks the work of a function that handles outside input, in counted steps
  * (core/base/cancel.h): it grows at most linearly with the input, no more steps pass between two
- * looks at the cancel word than allowed, and a set cancel word ends it with LMD_CANCELLED. */
+ * looks at the cancel word than allowed, and a set cancel word ends it with LMD_CANCELLED.  In long
+ * runs, the processor time between two looks is measured too, since a loop may forget to count. */
 #ifndef LLAMAD_TESTS_LINEAR_WORK_H
 #define LLAMAD_TESTS_LINEAR_WORK_H
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/cancel.h"
+#include "core/base/sanitized.h"
 #include "llamad/status.h"
 #include "tests/lmd_check.h"
 
@@ -30,7 +32,7 @@ static inline char *linear_work_text(const char *head, const char *piece, const 
 {
 	char *text = malloc(n + 512), *p = stpcpy(text, head);
 
-	for (unsigned i = 1; (size_t)(p - text) < n; i++) {
+	for (unsigned i = 1; *piece && (size_t)(p - text) < n; i++) {
 		for (const char *q = piece; *q; q++) {
 			if (*q == '%') {
 				p += sprintf(p, "%u", i);
@@ -48,13 +50,40 @@ static inline char *linear_work_text(const char *head, const char *piece, const 
 	return text;
 }
 
-/* Handles an input of about n bytes. */
+/* Handles an input of about n bytes; calls linear_work_begin when the input is made. */
+static inline void linear_work_begin(void)
+{
+	(void)lmi_cancel_step(0);
+}
 typedef enum lmd_status (*linear_work_fn)(const void *arg, size_t n);
 
 /* For work of O(n log n), one doubling of n may cost this much more. */
 #define LINEAR_WORK_FACTOR 2.25
 /* Steps that small inputs may not count, since steps are counted in batches. */
-#define LINEAR_WORK_SLACK (4u << 16)
+#define LINEAR_WORK_SLACK (8u << 16)
+
+#define LINEAR_WORK_GAP_NS 50000000u
+#define LINEAR_WORK_TRIES  4 /* other programs take the caches */
+
+/* The longest time between two looks at the cancel word, of several runs the shortest. */
+static inline void linear_work_check_time(const char *name, linear_work_fn f, const void *arg)
+{
+	size_t n = linear_work_min() << (LINEAR_WORK_SIZES - 1);
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < LINEAR_WORK_TRIES && least > LINEAR_WORK_GAP_NS; i++) {
+		struct lmi_cancel_counts c;
+
+		lmi_cancel_counts_time();
+		(void)f(arg, n);
+		c = lmi_cancel_counts();
+		if (c.max_gap_ns < least)
+			least = c.max_gap_ns;
+	}
+	lmi_cancel_counts_reset();
+	ck_assert_msg(least <= LINEAR_WORK_GAP_NS, "%s: %.1f ms between two looks at the cancel word",
+		      name, (double)least / 1e6);
+}
 
 static inline void linear_work_check(const char *name, linear_work_fn f, const void *arg)
 {
@@ -90,6 +119,8 @@ static inline void linear_work_check(const char *name, linear_work_fn f, const v
 			      (unsigned long long)c.n_step);
 	}
 	(void)lmi_cancel_attach(NULL);
+	if (getenv("LMD_TEST_LONG") && !LMI_SANITIZED)
+		linear_work_check_time(name, f, arg);
 }
 
 /* Fails if the work is not counted at all, so that nothing could cancel it. */

@@ -46,8 +46,13 @@ bool lmi_cancel_step(uint64_t n);
 struct lmi_cancel_counts {
 	uint64_t n_step, n_call;
 	uint64_t max_gap; /* most steps between two calls */
+	/* if it is measured: the longest time between two calls, before the first and after the last
+	 * one, in nanoseconds that the thread computed */
+	uint64_t max_gap_ns;
 };
 void lmi_cancel_counts_reset(void);
 struct lmi_cancel_counts lmi_cancel_counts(void);
+/* As lmi_cancel_counts_reset, and measures the time from now on until the next reset. */
+void lmi_cancel_counts_time(void);
 
 #endif /* LLAMAD_CORE_BASE_CANCEL_H */

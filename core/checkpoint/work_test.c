@@ -10,6 +10,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json_tree.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/formats.h"
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "core/format/safetensors/safetensors.h"
@@ -18,7 +19,7 @@
 
 /* The text of an input: see linear_work_text. */
 struct source {
-	const char *name;
+	const char *name; /* begins with that of the format, if it is one of the table */
 	enum lmd_status (*read)(const char *text, size_t n);
 	const char *head, *piece, *tail;
 };
@@ -96,6 +97,7 @@ static enum lmd_status read_safetensors(const char *text, size_t n)
 	lmi_put_le64(head, n);
 	write_file(path, head, sizeof(head), text, n);
 	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
+	linear_work_begin();
 	status = lmi_st_read_header(&st, arena, &f, 0, &err);
 	lmi_file_close(&f);
 	lmi_st_fini(&st);
@@ -103,32 +105,140 @@ static enum lmd_status read_safetensors(const char *text, size_t n)
 	return status;
 }
 
-/* text: the elements of the last key, an array of strings of 8 bytes that follow a length. */
-static enum lmd_status read_gguf(const char *text, size_t n)
+/* ---- GGUF ---- */
+
+struct gguf {
+	uint8_t *p;
+};
+
+static void put_u32(struct gguf *g, uint32_t v)
+{
+	lmi_put_le32(g->p, v);
+	g->p += 4;
+}
+
+static void put_u64(struct gguf *g, uint64_t v)
+{
+	lmi_put_le64(g->p, v);
+	g->p += 8;
+}
+
+static void put_str(struct gguf *g, const char *s)
+{
+	size_t n = strlen(s);
+
+	put_u64(g, n);
+	memcpy(g->p, s, n);
+	g->p += n;
+}
+
+/* The header, and the architecture, the first of the keys. */
+static void put_head(struct gguf *g, uint64_t n_tensor, uint64_t n_key)
+{
+	memcpy(g->p, "GGUF", 4);
+	g->p += 4;
+	put_u32(g, 3);
+	put_u64(g, n_tensor);
+	put_u64(g, n_key);
+	put_str(g, "general.architecture");
+	put_u32(g, 8);
+	put_str(g, "llama");
+}
+
+static enum lmd_status open_gguf(const void *head, size_t n_head, const char *text, size_t n)
 {
 	const char *path = temp_path("m.gguf");
 	struct lmi_model *m = NULL;
 	struct lmd_error err;
 	enum lmd_status st;
-	uint8_t head[256], *p = head;
-	const char *const arch = "general.architecture", *const key = "tokenizer.ggml.tokens";
 
-	p = (uint8_t *)memcpy(p, "GGUF", 4) + 4;
-	p += (lmi_put_le32(p, 3), 4);
-	p += (lmi_put_le64(p, 0), 8);
-	p += (lmi_put_le64(p, 2), 8);
-	p += (lmi_put_le64(p, strlen(arch)), 8);
-	p = (uint8_t *)memcpy(p, arch, strlen(arch)) + strlen(arch);
-	p += (lmi_put_le32(p, 8), 4);
-	p += (lmi_put_le64(p, 5), 8);
-	p = (uint8_t *)memcpy(p, "llama", 5) + 5;
-	p += (lmi_put_le64(p, strlen(key)), 8);
-	p = (uint8_t *)memcpy(p, key, strlen(key)) + strlen(key);
-	p += (lmi_put_le32(p, 9), 4);
-	p += (lmi_put_le32(p, 8), 4);
-	p += (lmi_put_le64(p, n / 16), 8);
-	write_file(path, head, (size_t)(p - head), text, n);
+	write_file(path, head, n_head, text, n);
+	linear_work_begin();
 	st = lmi_model_open(&m, path, 0, &err);
+	if (st == LMD_OK)
+		lmi_model_close(m);
+	return st;
+}
+
+/* text: the elements of the last key, an array of strings of 8 bytes that follow a length. */
+static enum lmd_status read_gguf(const char *text, size_t n)
+{
+	uint8_t head[256];
+	struct gguf g = {head};
+
+	put_head(&g, 0, 2);
+	put_str(&g, "tokenizer.ggml.tokens");
+	put_u32(&g, 9);
+	put_u32(&g, 8);
+	put_u64(&g, n / 16);
+	return open_gguf(head, (size_t)(g.p - head), text, n);
+}
+
+/* text: the elements of an array of floats. */
+static enum lmd_status read_gguf_numbers(const char *text, size_t n)
+{
+	uint8_t head[256];
+	struct gguf g = {head};
+
+	put_head(&g, 0, 2);
+	put_str(&g, "tokenizer.ggml.scores");
+	put_u32(&g, 9);
+	put_u32(&g, 6);
+	put_u64(&g, n / 4);
+	return open_gguf(head, (size_t)(g.p - head), text, n / 4 * 4);
+}
+
+/* n bytes of keys, or of tensors without elements; the text is not used. */
+static enum lmd_status read_gguf_table(size_t n, bool tensors)
+{
+	size_t n_row = n / 64;
+	uint8_t *bytes = malloc(n_row * 64 + 256);
+	struct gguf g = {bytes};
+	enum lmd_status st;
+
+	put_head(&g, tensors ? n_row : 0, tensors ? 1 : n_row + 1);
+	for (size_t i = 0; i < n_row; i++) {
+		char name[24];
+
+		(void)snprintf(name, sizeof(name), "%s.%08zu", tensors ? "blk" : "key", i);
+		put_str(&g, name);
+		put_u32(&g, tensors ? 1 : 4); /* one dimension; or the type of a number */
+		if (tensors) {
+			put_u64(&g, 32);
+			put_u32(&g, 0);
+			put_u64(&g, 128 * i);
+		} else {
+			put_u32(&g, (uint32_t)i);
+		}
+	}
+	st = open_gguf(bytes, (size_t)(g.p - bytes), "", 0);
+	free(bytes);
+	return st;
+}
+
+static enum lmd_status read_gguf_keys(const char *text, size_t n)
+{
+	(void)text;
+	return read_gguf_table(n, false);
+}
+
+static enum lmd_status read_gguf_tensors(const char *text, size_t n)
+{
+	(void)text;
+	return read_gguf_table(n, true);
+}
+
+/* ---- folders of Hugging Face ---- */
+
+static enum lmd_status read_config(const char *text, size_t n)
+{
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+	enum lmd_status st;
+
+	write_file(temp_path("config.json"), "", 0, text, n);
+	linear_work_begin();
+	st = lmi_model_open(&m, dir, 0, &err);
 	if (st == LMD_OK)
 		lmi_model_close(m);
 	return st;
@@ -154,7 +264,12 @@ static const struct source sources[] = {
 	{"safetensors", read_safetensors, "{\"t\": {\"dtype\": \"U8\", \"shape\": [0], "
 	 "\"data_offsets\": [0, 0]}", ", \"t%\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": "
 	 "[0, 0]}", "}"},
-	{"GGUF: strings", read_gguf, "", "@", ""},
+	{"safetensors: config.json", read_config, "{\"model_type\": \"llama\", \"architectures\": "
+	 "[\"LlamaForCausalLM\"]", ", \"key%\": [1, {\"a\": 2.5}]", "}"},
+	{"gguf: strings", read_gguf, "", "@", ""},
+	{"gguf: numbers", read_gguf_numbers, "", "abcd", ""},
+	{"gguf: keys", read_gguf_keys, "", "", ""},
+	{"gguf: tensors", read_gguf_tensors, "", "", ""},
 };
 
 static enum lmd_status read_source(const void *arg, size_t n)
@@ -162,7 +277,10 @@ static enum lmd_status read_source(const void *arg, size_t n)
 	const struct source *s = arg;
 	size_t bytes;
 	char *text = linear_work_text(s->head, s->piece, s->tail, n, &bytes);
-	enum lmd_status st = s->read(text, bytes);
+	enum lmd_status st;
+
+	linear_work_begin();
+	st = s->read(text, *s->piece ? bytes : n);
 
 	free(text);
 	return st;
@@ -175,6 +293,20 @@ START_TEST(readers)
 }
 END_TEST
 
+/* Every format of the table is among the readers. */
+START_TEST(formats)
+{
+	for (uint32_t i = 0; i < lmi_formats_builtin.n_factories; i++) {
+		const char *name = lmi_formats_builtin.factories[i].name;
+		bool found = false;
+
+		for (size_t k = 0; k < LMD_LEN(sources); k++)
+			found |= !strncmp(sources[k].name, name, strlen(name));
+		ck_assert_msg(found, "no input for the format %s", name);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("work");
@@ -183,6 +315,7 @@ int main(void)
 	tcase_set_timeout(tc, 600);
 	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
 	tcase_add_loop_test(tc, readers, 0, (int)LMD_LEN(sources));
+	tcase_add_test(tc, formats);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -96,6 +96,8 @@ bool lmi_gr_schema_counts(struct lmi_gr_schema_compiler *s,
 void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema);
 /* Returns true if the keyword allows every value, or if no draft defines it. */
 bool lmi_gr_schema_is_annotation(const char *keyword);
+/* Keyword i of the table; NULL after the last one. */
+const char *lmi_gr_schema_keyword(size_t i);
 /* Returns the name that a `not` of this schema excludes from its objects, or NULL. */
 const struct lmi_json_node *lmi_gr_schema_excluded_name(const struct lmi_json_node *schema);
 /* Returns true if a `not` of this schema excludes the string v. */

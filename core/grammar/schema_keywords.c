@@ -219,6 +219,11 @@ void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json
 	}
 }
 
+const char *lmi_gr_schema_keyword(size_t i)
+{
+	return i < LMD_LEN(keywords) ? keywords[i].name : NULL;
+}
+
 bool lmi_gr_schema_is_annotation(const char *keyword)
 {
 	for (size_t i = 0; i < LMD_LEN(keywords); i++)

@@ -6,18 +6,28 @@
  * a few required names may come in any order. */
 #include <string.h>
 
+#include "core/base/siphash.h"
 #include "core/grammar/schema.h"
 #include "core/grammar/schema_read.h"
+
+/* What schema i of the conjunction says about a member. */
+struct described_value {
+	const struct lmi_json_node *v;
+	uint32_t i;
+	struct described_value *next; /* in the order of the schemas */
+};
 
 struct member {
 	const struct lmi_json_node *key;
 	bool required;
+	struct described_value *values, **values_end;
 	struct lmi_grammar_expr *item; /* if unordered: key, colon, value */
 };
 
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
+	uint32_t *slot, n_slot; /* a hash table of the names: index in v, + 1 */
 	const struct lmi_json_node **excluded; /* names that no member may have */
 	uint32_t n_excluded;
 	bool by_pattern;      /* some members are described by patterns */
@@ -33,27 +43,31 @@ static bool same(const struct lmi_json_node *a, const struct lmi_json_node *b)
 	return a->n == b->n && memcmp(a->u.s, b->u.s, a->n) == 0;
 }
 
-/* Maximum number of members of one object; each is compared with those before it. */
+/* Maximum number of members of one object. */
 #define MEMBERS_MAX 4096
 /* Maximum number of required names in any order; there is a rule for each subset of them. */
 #define UNORDERED_MAX 5
 
-static struct member *find(struct members *m, const struct lmi_json_node *key)
+/* Returns the slot of a name: that of its member, or a free one. */
+static uint32_t *slot_of(struct members *m, const struct lmi_json_node *key)
 {
-	for (uint32_t i = 0; i < m->n; i++)
-		if (same(m->v[i].key, key))
-			return &m->v[i];
-	return NULL;
+	const uint64_t secret[2] = {(uintptr_t)m->v, (uintptr_t)m->slot};
+	uint32_t i = (uint32_t)lmi_siphash(secret, key->u.s, key->n) & (m->n_slot - 1);
+
+	while (m->slot[i] && !same(m->v[m->slot[i] - 1].key, key))
+		i = (i + 1) & (m->n_slot - 1);
+	return &m->slot[i];
 }
 
 static struct member *put(struct lmi_gr_schema_compiler *s, struct members *m,
 			  const struct lmi_json_node *key)
 {
-	struct member *f = find(m, key);
+	uint32_t *slot = slot_of(m, key);
+	struct member *f;
 
-	lmi_grammar_builder_step(&s->b, m->n);
-	if (f)
-		return f;
+	lmi_grammar_builder_step(&s->b, 1 + key->n / 8);
+	if (*slot)
+		return &m->v[*slot - 1];
 	if (m->n == MEMBERS_MAX) {
 		lmi_gr_schema_fail(s, LMD_INVALID, key, "an object with more than %d members",
 				   MEMBERS_MAX);
@@ -61,7 +75,24 @@ static struct member *put(struct lmi_gr_schema_compiler *s, struct members *m,
 	}
 	f = &m->v[m->n++];
 	*f = (struct member){.key = key};
+	f->values_end = &f->values;
+	*slot = m->n;
 	return f;
+}
+
+/* Adds what schema i says about the member. */
+static void put_value(struct lmi_gr_schema_compiler *s, struct member *f, uint32_t i,
+		      const struct lmi_json_node *v)
+{
+	struct described_value *d = lmi_arena_array(s->b.arena, 1, sizeof(*d));
+
+	if (!d) {
+		lmi_grammar_builder_no_memory(&s->b);
+		return;
+	}
+	*d = (struct described_value){.v = v, .i = i};
+	*f->values_end = d;
+	f->values_end = &d->next;
 }
 
 static uint32_t n_required(const struct lmi_gr_schema_conjunction *c)
@@ -93,8 +124,13 @@ static void collect(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema
 		has_rule |= lmi_gr_schema_other_members(c->v[i]) != NULL;
 		if (name)
 			m->excluded[m->n_excluded++] = name;
-		for (uint32_t j = 0; p && j < p->n; j++, k = lmi_json_node_next(k + 1))
-			(void)put(s, m, k);
+		for (uint32_t j = 0; p && j < p->n && !lmi_gr_schema_failed(s);
+		     j++, k = lmi_json_node_next(k + 1)) {
+			struct member *f = put(s, m, k);
+
+			if (f)
+				put_value(s, f, i, k + 1);
+		}
 	}
 	m->open = has_rule || !(closed || m->by_pattern);
 	m->unordered = !listed && n_required(c) <= UNORDERED_MAX;
@@ -123,28 +159,27 @@ static void collect(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema
 
 /* Values */
 
-/* Collects what applies to the value of a member: what each schema says about this name, or else
- * about names that it does not describe. */
+/* Collects what applies to the value of a member (NULL: one that is not described): what each schema
+ * says about it, or else about names that it does not describe. */
 static void value_of(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
-		     const struct lmi_json_node *key, struct lmi_gr_schema_conjunction *out)
+		     const struct member *f, struct lmi_gr_schema_conjunction *out)
 {
+	const struct described_value *d = f ? f->values : NULL;
+
 	out->n = 0;
 	out->never = false;
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_json_node *p = lmi_json_node_get(c->v[i], "properties"),
-					   *found = NULL;
-		const struct lmi_json_node *k = lmi_json_node_first(p);
-		const struct lmi_json_node *excluded = lmi_gr_schema_excluded_name(c->v[i]);
+		const struct lmi_json_node *excluded = lmi_gr_schema_excluded_name(c->v[i]), *v;
 
-		out->never |= key && excluded && same(excluded, key);
-		for (uint32_t j = 0; key && lmi_json_node_is(p, LMI_JSON_OBJECT) && j < p->n;
-		     j++, k = lmi_json_node_next(k + 1))
-			if (same(k, key))
-				found = k + 1;
-		if (!found)
-			found = lmi_gr_schema_other_members(c->v[i]);
-		if (found)
-			lmi_gr_schema_conjunction_add(s, out, found);
+		out->never |= f && excluded && same(excluded, f->key);
+		if (d && d->i == i) {
+			v = d->v;
+			d = d->next;
+		} else {
+			v = lmi_gr_schema_other_members(c->v[i]);
+		}
+		if (v)
+			lmi_gr_schema_conjunction_add(s, out, v);
 	}
 }
 
@@ -159,16 +194,16 @@ struct lmi_grammar_expr *lmi_gr_schema_member(struct lmi_gr_schema_compiler *s,
 
 static struct lmi_grammar_expr *member(struct lmi_gr_schema_compiler *s,
 				       const struct lmi_gr_schema_conjunction *c,
-				       const struct lmi_json_node *key)
+				       const struct member *f)
 {
 	struct lmi_gr_schema_conjunction v;
 	struct lmi_grammar_expr *name;
 
-	value_of(s, c, key, &v);
+	value_of(s, c, f, &v);
 	if (v.never)
 		return lmi_gr_schema_never(s);
 	name = lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\""),
-				 lmi_gr_schema_chars(s, key->u.s, key->n),
+				 lmi_gr_schema_chars(s, f->key->u.s, f->key->n),
 				 lmi_gr_schema_ascii(s, "\""), NULL);
 	return lmi_gr_schema_member(s, name, &v);
 }
@@ -321,7 +356,7 @@ static struct lmi_grammar_expr *described(struct lmi_gr_schema_compiler *s,
 	}
 	for (uint32_t i = 0; i < m->n && !lmi_gr_schema_failed(s); i++) {
 		uint32_t rule = lmi_grammar_builder_add_rule(&s->b, "member");
-		struct lmi_grammar_expr *e = member(s, c, m->v[i].key);
+		struct lmi_grammar_expr *e = member(s, c, &m->v[i]);
 
 		if (lmi_gr_schema_failed(s))
 			return NULL;
@@ -365,7 +400,7 @@ static struct lmi_grammar_expr *any_order(struct lmi_gr_schema_compiler *s,
 	uint32_t rule[1 << UNORDERED_MAX], n = 1u << m->n;
 
 	for (uint32_t i = 0; i < m->n; i++)
-		m->v[i].item = member(s, c, m->v[i].key);
+		m->v[i].item = member(s, c, &m->v[i]);
 	for (uint32_t i = 0; i < n; i++)
 		rule[i] = lmi_grammar_builder_add_rule(&s->b, "members");
 	for (uint32_t i = 0; i < n && !lmi_gr_schema_failed(s); i++) {
@@ -442,7 +477,11 @@ struct lmi_grammar_expr *lmi_gr_schema_object(struct lmi_gr_schema_compiler *s,
 	struct lmi_grammar_expr *inside;
 
 	m.excluded = lmi_arena_array(s->b.arena, c->n + 1, sizeof(*m.excluded));
-	if (!m.v || !m.excluded) {
+	m.n_slot = 4;
+	while (m.n_slot < 2 * max_members(c))
+		m.n_slot *= 2;
+	m.slot = lmi_arena_array(s->b.arena, m.n_slot, sizeof(*m.slot));
+	if (!m.v || !m.excluded || !m.slot) {
 		lmi_grammar_builder_no_memory(&s->b);
 		return NULL;
 	}

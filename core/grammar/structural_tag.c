@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/printable.h"
 #include "core/grammar/regex.h"
 #include "core/grammar/schema.h"
@@ -164,6 +165,11 @@ static const struct {
 	 {"tags", "separator", "at_least_one", "stop_after_first"}},
 };
 
+const char *lmi_gr_tags_type(size_t i)
+{
+	return i < LMD_LEN(formats) ? formats[i].type : NULL;
+}
+
 struct lmi_grammar_expr *lmi_gr_tags_format(struct lmi_gr_tags *t, const json_t *v)
 {
 	const json_t *name = json_object_get(v, "type");
@@ -224,6 +230,8 @@ enum lmd_status lmi_grammar_from_structural_tag(struct lmi_grammar **out, const 
 	if (bytes > LMI_GRAMMAR_BYTES_MAX)
 		return lmd_fail(err, LMD_INVALID, "%zu bytes long, at most %u are allowed", bytes,
 				LMI_GRAMMAR_BYTES_MAX);
+	if (!lmi_cancel_step(bytes)) /* the text is read in one piece */
+		return lmd_fail(err, LMD_CANCELLED, "cancelled");
 	v = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
 	if (!v && json_error_code(&je) == json_error_out_of_memory)
 		return lmd_fail(err, LMD_NOMEM, "out of memory");

@@ -62,6 +62,8 @@ struct lmi_grammar_expr *lmi_gr_tags_call(struct lmi_gr_tags *t, uint32_t rule);
 
 /* A format of any type. */
 struct lmi_grammar_expr *lmi_gr_tags_format(struct lmi_gr_tags *t, const json_t *v);
+/* The name of type i of formats; NULL after the last one. */
+const char *lmi_gr_tags_type(size_t i);
 /* The format that is the member `content`. */
 struct lmi_grammar_expr *lmi_gr_tags_content(struct lmi_gr_tags *t, const json_t *v,
 					     const char *type);

@@ -58,6 +58,11 @@ const struct lmi_jinja_builtin *lmi_jinja_global_find(const char *name, size_t n
 /* Finds a method of values of that kind, or returns NULL. */
 const struct lmi_jinja_builtin *lmi_jinja_method_find(enum lmi_jinja_vkind kind, const char *name,
 						      size_t n);
+/* Row i of each of these, for tests of all of them; NULL after the last one. */
+const struct lmi_jinja_builtin *lmi_jinja_filter_row(size_t i);
+const struct lmi_jinja_builtin *lmi_jinja_test_row(size_t i);
+const struct lmi_jinja_builtin *lmi_jinja_global_row(size_t i);
+const struct lmi_jinja_builtin *lmi_jinja_method_row(enum lmi_jinja_vkind kind, size_t i);
 
 /* Helpers for optional arguments. */
 static inline bool lmi_jinja_val_is_given(struct lmi_jinja_val v)

@@ -161,6 +161,11 @@ const struct lmi_jinja_builtin *lmi_jinja_global_find(const char *name, size_t n
 	return lmi_jinja_builtin_find(globals, LMD_LEN(globals), name, n);
 }
 
+const struct lmi_jinja_builtin *lmi_jinja_global_row(size_t i)
+{
+	return i < LMD_LEN(globals) ? &globals[i] : NULL;
+}
+
 /* Methods of cyclers, loops, bytes and ranges */
 
 static LMI_JINJA_BUILTIN(cycler_next)
@@ -230,64 +235,88 @@ static const struct lmi_jinja_builtin range_rows[] = {
 
 /* Look-up */
 
-static const struct lmi_jinja_builtin *in_tables(const struct lmi_jinja_table *const *t,
-						 size_t n_tables, const char *name, size_t n)
+/* The tables of what can be called by a name in one place: the filters, or the methods of a kind. */
+struct tables {
+	const struct lmi_jinja_table *const *t;
+	size_t n;
+};
+
+#define TABLES(of)                                                                                 \
+	(struct tables)                                                                            \
+	{                                                                                          \
+		of, LMD_LEN(of)                                                                    \
+	}
+
+static const struct lmi_jinja_builtin *in_tables(struct tables t, const char *name, size_t n)
 {
 	const struct lmi_jinja_builtin *f = NULL;
 
-	for (size_t i = 0; i < n_tables && !f; i++)
-		f = lmi_jinja_builtin_find(t[i]->row, t[i]->n, name, n);
+	for (size_t i = 0; i < t.n && !f; i++)
+		f = lmi_jinja_builtin_find(t.t[i]->row, t.t[i]->n, name, n);
 	return f;
 }
 
-const struct lmi_jinja_builtin *lmi_jinja_filter_find(const char *name, size_t n)
+static const struct lmi_jinja_builtin *row_of(struct tables t, size_t i)
+{
+	for (size_t k = 0; k < t.n; i -= t.t[k++]->n)
+		if (i < t.t[k]->n)
+			return &t.t[k]->row[i];
+	return NULL;
+}
+
+static struct tables filter_tables(void)
 {
 	static const struct lmi_jinja_builtin wrap = {
 		.name = "wordwrap",
 		.fn = lmi_jinja_wordwrap,
 		.params = "width break_long_words wrapstring break_on_hyphens"};
 	static const struct lmi_jinja_table wrap_table = {&wrap, 1};
-	static const struct lmi_jinja_table *const tables[] = {
+	static const struct lmi_jinja_table *const of[] = {
 		&lmi_jinja_text_filters,   &lmi_jinja_list_filters, &lmi_jinja_pick_filters,
 		&lmi_jinja_number_filters, &lmi_jinja_web_filters,  &wrap_table};
 
-	return in_tables(tables, LMD_LEN(tables), name, n);
+	return TABLES(of);
 }
 
-const struct lmi_jinja_builtin *lmi_jinja_method_find(enum lmi_jinja_vkind kind, const char *name,
-						      size_t n)
+static struct tables method_tables(enum lmi_jinja_vkind kind)
 {
+	static const struct lmi_jinja_table bytes_table = LMI_JINJA_TABLE(bytes_rows);
+	static const struct lmi_jinja_table range_table = LMI_JINJA_TABLE(range_rows);
+	static const struct lmi_jinja_table cycler_table = LMI_JINJA_TABLE(cycler_rows);
 	static const struct lmi_jinja_table *const str[] = {
 		&lmi_jinja_find_methods, &lmi_jinja_strip_methods, &lmi_jinja_split_methods,
 		&lmi_jinja_join_methods, &lmi_jinja_case_methods,  &lmi_jinja_pad_methods,
 	};
+	static const struct lmi_jinja_table *const bytes[] = {&bytes_table};
+	static const struct lmi_jinja_table *const list[] = {&lmi_jinja_list_methods};
+	static const struct lmi_jinja_table *const tuple[] = {&lmi_jinja_tuple_methods};
+	static const struct lmi_jinja_table *const dict[] = {&lmi_jinja_dict_methods};
+	static const struct lmi_jinja_table *const range[] = {&range_table};
+	static const struct lmi_jinja_table *const number[] = {&lmi_jinja_number_methods};
+	static const struct lmi_jinja_table *const cycler[] = {&cycler_table};
+	static const struct lmi_jinja_table *const loop[] = {&lmi_jinja_loop_methods};
 
 	switch (kind) {
 	case LMI_JINJA_V_STR:
-		return in_tables(str, LMD_LEN(str), name, n);
+		return TABLES(str);
 	case LMI_JINJA_V_BYTES:
-		return lmi_jinja_builtin_find(bytes_rows, LMD_LEN(bytes_rows), name, n);
+		return TABLES(bytes);
 	case LMI_JINJA_V_LIST:
-		return lmi_jinja_builtin_find(lmi_jinja_list_methods.row, lmi_jinja_list_methods.n,
-					      name, n);
+		return TABLES(list);
 	case LMI_JINJA_V_TUPLE:
-		return lmi_jinja_builtin_find(lmi_jinja_tuple_methods.row,
-					      lmi_jinja_tuple_methods.n, name, n);
+		return TABLES(tuple);
 	case LMI_JINJA_V_DICT:
-		return lmi_jinja_builtin_find(lmi_jinja_dict_methods.row, lmi_jinja_dict_methods.n,
-					      name, n);
+		return TABLES(dict);
 	case LMI_JINJA_V_RANGE:
-		return lmi_jinja_builtin_find(range_rows, LMD_LEN(range_rows), name, n);
+		return TABLES(range);
 	case LMI_JINJA_V_BOOL:
 	case LMI_JINJA_V_INT:
 	case LMI_JINJA_V_FLOAT:
-		return lmi_jinja_builtin_find(lmi_jinja_number_methods.row,
-					      lmi_jinja_number_methods.n, name, n);
+		return TABLES(number);
 	case LMI_JINJA_V_CYCLER:
-		return lmi_jinja_builtin_find(cycler_rows, LMD_LEN(cycler_rows), name, n);
+		return TABLES(cycler);
 	case LMI_JINJA_V_LOOP:
-		return lmi_jinja_builtin_find(lmi_jinja_loop_methods.row, lmi_jinja_loop_methods.n,
-					      name, n);
+		return TABLES(loop);
 	case LMI_JINJA_V_MISSING:
 	case LMI_JINJA_V_UNDEF:
 	case LMI_JINJA_V_NONE:
@@ -299,5 +328,26 @@ const struct lmi_jinja_builtin *lmi_jinja_method_find(enum lmi_jinja_vkind kind,
 	case LMI_JINJA_V_JOINER:
 		break;
 	}
-	return NULL;
+	return (struct tables){0};
+}
+
+const struct lmi_jinja_builtin *lmi_jinja_filter_find(const char *name, size_t n)
+{
+	return in_tables(filter_tables(), name, n);
+}
+
+const struct lmi_jinja_builtin *lmi_jinja_filter_row(size_t i)
+{
+	return row_of(filter_tables(), i);
+}
+
+const struct lmi_jinja_builtin *lmi_jinja_method_find(enum lmi_jinja_vkind kind, const char *name,
+						      size_t n)
+{
+	return in_tables(method_tables(kind), name, n);
+}
+
+const struct lmi_jinja_builtin *lmi_jinja_method_row(enum lmi_jinja_vkind kind, size_t i)
+{
+	return row_of(method_tables(kind), i);
 }

@@ -137,3 +137,8 @@ const struct lmi_jinja_builtin *lmi_jinja_test_find(const char *name, size_t n)
 {
 	return lmi_jinja_builtin_find(rows, LMD_LEN(rows), name, n);
 }
+
+const struct lmi_jinja_builtin *lmi_jinja_test_row(size_t i)
+{
+	return i < LMD_LEN(rows) ? &rows[i] : NULL;
+}

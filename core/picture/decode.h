@@ -27,8 +27,7 @@ struct lmi_picture_pixels {
 
 /* Decodes a file; free the result with lmi_picture_pixels_fini. Transparent pixels are put on white.
  * LMD_CORRUPT: the bytes are damaged; LMD_UNSUPPORTED: the format is another one, or this build cannot
- * read it; LMD_INVALID: the picture is too large; LMD_NOMEM, LMD_CANCELLED (only of a JPEG file; a PNG file is
- * read in one piece). Any thread. */
+ * read it; LMD_INVALID: the picture is too large; LMD_NOMEM, LMD_CANCELLED. Any thread. */
 enum lmd_status lmi_picture_decode(struct lmi_picture_pixels *out, const void *bytes, size_t n,
 				   struct lmd_error *err);
 void lmi_picture_pixels_fini(struct lmi_picture_pixels *p);

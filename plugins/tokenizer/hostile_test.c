@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "tests/linear_work.h"
 #include "plugins/common/vocab_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
@@ -397,53 +396,6 @@ START_TEST(nested_specials)
 }
 END_TEST
 
-struct encoding {
-	const struct lmi_tokenizer *tok;
-	const char *pattern;
-};
-
-static enum lmd_status encode_pattern(const void *arg, size_t n)
-{
-	const struct encoding *e = arg;
-	struct lmi_text_token_buf ids = {0};
-	struct lmi_text_byte_buf out = {0};
-	size_t len = strlen(e->pattern);
-	char *text = malloc(n);
-	enum lmd_status st;
-
-	n -= n % len;
-	for (size_t i = 0; i < n; i++)
-		text[i] = e->pattern[i % len];
-	st = lmi_tokenizer_encode(e->tok, text, n, 0, &ids, NULL);
-	if (st == LMD_OK)
-		st = lmi_tokenizer_decode(e->tok, ids.id, ids.n, 0, &out, NULL);
-	lmi_text_token_buf_fini(&ids);
-	lmi_text_byte_buf_fini(&out);
-	free(text);
-	return st;
-}
-
-/* Tokenizers take time in proportion to the text, and can be cancelled. */
-START_TEST(work_of_texts)
-{
-	static const char *const patterns[] = {"a", "ab", " ", "<", "ab ba\n", "\xce\xa3."};
-	char name[64];
-
-	for (size_t i = 0; i < LMD_LEN(kinds); i++) {
-		struct encoding e;
-
-		some_tokens(kinds[i]);
-		e.tok = open_spec();
-		for (size_t k = 0; k < LMD_LEN(patterns); k++) {
-			e.pattern = patterns[k];
-			snprintf(name, sizeof(name), "%s, pattern %zu", kinds[i], k);
-			linear_work_check(name, encode_pattern, &e);
-		}
-		lmi_tokenizer_close((struct lmi_tokenizer *)(uintptr_t)e.tok);
-	}
-}
-END_TEST
-
 /* Memory for a text of one long word, in which nearly all characters can be merged with their
  * neighbours, is bounded: tokens included, at most 30 bytes for a byte, whatever the order of merges.
  * Many tokens with equal scores may take more. */
@@ -558,7 +510,6 @@ int main(void)
 	tcase_add_test(tc, long_token);
 	tcase_add_test(tc, many_tokens);
 	tcase_add_test(tc, nested_specials);
-	tcase_add_test(tc, work_of_texts);
 	tcase_add_test(tc, memory_of_long_words);
 	tcase_add_test(tc, no_vocabulary);
 	tcase_add_test(tc, pre_tokenizer_names);

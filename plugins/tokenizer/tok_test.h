@@ -4,6 +4,7 @@
 #ifndef LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 #define LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 
+#include <glob.h>
 #include <stdio.h>
 
 #include "core/plugin/host_services.h"
@@ -16,23 +17,20 @@ static struct lmi_plugin_registry *registry;
 
 static inline void tok_setup(void)
 {
-	static const char *const names[] = {"bpe", "spm", "none", "wordpiece", "unigram", "rwkv",
-					    "plamo2", "hf"};
-	char path[LMD_LEN(names)][512];
-	const char *dirs[LMD_LEN(names)];
-	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.no_default_dirs = true};
 	struct lmd_error err;
+	char pattern[512];
+	glob_t dirs = {0};
 
-	for (size_t i = 0; i < LMD_LEN(names); i++) {
-		snprintf(path[i], sizeof(path[i]), "%s/plugins/tokenizer/%s/.libs", lmd_build_dir(),
-			 names[i]);
-		dirs[i] = path[i];
-	}
-	opts.n_dirs = LMD_LEN(names);
+	snprintf(pattern, sizeof(pattern), "%s/plugins/tokenizer/*/.libs", lmd_build_dir());
+	(void)glob(pattern, 0, NULL, &dirs); /* none if the plugins are built in */
+	opts.dirs = (const char *const *)dirs.gl_pathv;
+	opts.n_dirs = (uint32_t)dirs.gl_pathc;
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
 	ck_assert_msg(lmi_plugin_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+	globfree(&dirs);
 }
 
 static inline void tok_teardown(void)

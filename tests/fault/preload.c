@@ -5,9 +5,15 @@
  * all later ones with LMD_FAULT=CLASS:N+.  Each failure is noted as a line in the file LMD_FAULT_LOG, with the
  * places of the call and of those around it in the program's code.  Only for glibc, whose allocator it calls by its inner names.
  *
+ * LMD_FAULT=random:SEED:EVERY:MAX fails one in EVERY calls of all classes, but at most MAX: whether call N of a class
+ * fails depends on the numbers alone.
+ *
  * LMD_FAULT=CLASS:sites fails nothing, but notes each site from which the program makes such a call: a number that
  * stands for the innermost SITE_FRAMES functions of the program that are being called.  LMD_FAULT=CLASS:@SITE
- * fails the first call from that site. */
+ * fails the first call from that site.
+ *
+ * With LMD_FAULT_LIVE, a line with the process and the number of blocks that the program has allocated and not freed is
+ * added to that file when the program ends. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,6 +42,7 @@ extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t n);
 extern void *__libc_memalign(size_t align, size_t n);
+extern void __libc_free(void *p);
 
 #define EXPORT	__attribute__((visibility("default")))
 #define CALLER	__builtin_return_address(0)
@@ -49,13 +56,21 @@ enum { OPEN, READ, WRITE, FSYNC, RENAME, MMAP, MALLOC, THREAD, SOCKET, MESSAGE, 
 #define FRAMES	    20
 #define SITES_MAX   65536u /* a power of two */
 
+#define LIVE_MAX (1u << 20) /* blocks; a power of two */
+
 static int armed = -1;
+static uint64_t seed, every; /* every: 0 if failures are not random */
+static _Atomic long n_call[N_CLASS];
 static bool ever_after, lists_sites;
 static _Atomic long *left; /* shared with the children of a fork */
 static uint64_t wanted_site;			   /* 0: calls are counted */
 static _Atomic uint64_t seen_sites[SITES_MAX]; /* a hash table; 0: free */
 static uintptr_t begin, end; /* of the program's code */
 static char log_path[256];
+static const char *live_path; /* NULL: blocks are not counted */
+static uintptr_t live[LIVE_MAX]; /* a hash table; 0: free */
+static uint32_t n_live;
+static atomic_flag live_lock = ATOMIC_FLAG_INIT;
 
 static int find_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -72,6 +87,18 @@ static int find_program(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the first is the program */
 }
 
+/* Memory that is shared with the children of a fork. */
+static _Atomic long *shared_number(long v)
+{
+	_Atomic long *p = (void *)syscall(SYS_mmap, NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+					  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	*p = v;
+	return p;
+}
+
 __attribute__((constructor)) static void arm(void)
 {
 	const char *text = getenv("LMD_FAULT"), *log = getenv("LMD_FAULT_LOG");
@@ -79,35 +106,45 @@ __attribute__((constructor)) static void arm(void)
 
 	void *frame[1];
 
+	(void)dl_iterate_phdr(find_program, NULL);
+	live_path = getenv("LMD_FAULT_LIVE");
 	if (!text || !log || strlen(log) >= sizeof(log_path))
 		return;
 	(void)backtrace(frame, 1); /* the first call loads a library */
 	strcpy(log_path, log);
-	(void)dl_iterate_phdr(find_program, NULL);
+	if (!strncmp(text, "random:", 7)) {
+		char *rest;
+
+		seed = strtoull(text + 7, &rest, 10);
+		every = *rest ? strtoull(rest + 1, &rest, 10) : 0;
+		left = shared_number(*rest ? strtol(rest + 1, NULL, 10) : 1);
+		return;
+	}
 	for (int c = 0; c < N_CLASS; c++) {
 		n = strlen(classes[c]);
 		if (strncmp(text, classes[c], n) || text[n] != ':')
 			continue;
 		lists_sites = !strcmp(text + n + 1, "sites");
 		wanted_site = text[n + 1] == '@' ? strtoull(text + n + 2, NULL, 16) : 0;
-		left = (void *)syscall(SYS_mmap, NULL, sizeof(*left), PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (left == MAP_FAILED)
-			return;
-		*left = lists_sites || wanted_site ? 1 : atol(text + n + 1);
+		left = shared_number(lists_sites || wanted_site ? 1 : atol(text + n + 1));
 		ever_after = text[strlen(text) - 1] == '+';
 		armed = c;
 	}
 }
 
-static void note(const char *text)
+static void note_in(const char *path, const char *text)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return;
 	(void)syscall(SYS_write, fd, text, strlen(text));
 	(void)syscall(SYS_close, fd);
+}
+
+static void note(const char *text)
+{
+	note_in(log_path, text);
 }
 
 /* Returns the site of the call that is being made, never 0. */
@@ -162,16 +199,39 @@ static void note_callers(void)
 	note(text);
 }
 
+static bool is_own(const void *caller)
+{
+	return (uintptr_t)caller >= begin && (uintptr_t)caller < end;
+}
+
+/* Whether call n of a class fails: splitmix64 of the three numbers. */
+static bool is_chosen(int class, long n)
+{
+	uint64_t x = seed * N_CLASS + (uint64_t)class + (uint64_t)n * 0x9e3779b97f4a7c15u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return (x ^ x >> 31) % every == 0;
+}
+
 static bool fails(int class, const void *caller)
 {
 	char text[32];
 	long nth;
 
-	if (armed != class)
+	if (armed != class && !every)
 		return false;
 	/* the socket libraries make the socket calls on behalf of the program */
-	if (class != SOCKET && class != MESSAGE && ((uintptr_t)caller < begin || (uintptr_t)caller >= end))
+	if (class != SOCKET && class != MESSAGE && !is_own(caller))
 		return false;
+	if (every) {
+		if (!is_chosen(class, atomic_fetch_add(&n_call[class], 1)) || atomic_fetch_sub(left, 1) <= 0)
+			return false;
+		note(classes[class]);
+		note(" ");
+		note_callers();
+		return true;
+	}
 	if (lists_sites) {
 		uint64_t s = site();
 
@@ -313,7 +373,7 @@ static bool is_eventfd(int fd)
 
 EXPORT ssize_t write(int fd, const void *p, size_t n)
 {
-	bool may_fail = armed == WRITE && !is_eventfd(fd);
+	bool may_fail = (armed == WRITE || every) && !is_eventfd(fd);
 
 	return may_fail && FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_write, fd, p, n);
 }
@@ -393,29 +453,102 @@ EXPORT void *mremap(void *at, size_t old, size_t n, int flags, ...)
 	return (void *)syscall(SYS_mremap, at, old, n, flags, NULL);
 }
 
+static uint32_t live_slot(uintptr_t p)
+{
+	return (uint32_t)(p * 0x9e3779b97f4a7c15u >> 44) % LIVE_MAX;
+}
+
+/* Counts a block of the program, which is returned. */
+static void *add_live(void *p, const void *caller)
+{
+	uint32_t i = live_slot((uintptr_t)p);
+
+	if (!live_path || !p || !is_own(caller))
+		return p;
+	while (atomic_flag_test_and_set(&live_lock))
+		;
+	while (live[i])
+		i = (i + 1) % LIVE_MAX;
+	live[i] = (uintptr_t)p;
+	n_live++;
+	if (n_live > LIVE_MAX / 2)
+		abort();
+	atomic_flag_clear(&live_lock);
+	return p;
+}
+
+static void remove_live(void *p)
+{
+	uint32_t i = live_slot((uintptr_t)p);
+
+	if (!live_path || !p)
+		return;
+	while (atomic_flag_test_and_set(&live_lock))
+		;
+	while (live[i] && live[i] != (uintptr_t)p)
+		i = (i + 1) % LIVE_MAX;
+	if (live[i]) {
+		n_live--;
+		live[i] = 0;
+		/* those behind it move up, as far as their slots allow */
+		for (uint32_t k = (i + 1) % LIVE_MAX; live[k]; k = (k + 1) % LIVE_MAX) {
+			uint32_t want = live_slot(live[k]);
+
+			if ((k - want) % LIVE_MAX < (k - i) % LIVE_MAX)
+				continue;
+			live[i] = live[k];
+			live[k] = 0;
+			i = k;
+		}
+	}
+	atomic_flag_clear(&live_lock);
+}
+
+__attribute__((destructor)) static void note_live(void)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%ld %u\n", (long)getpid(), n_live);
+	if (live_path)
+		note_in(live_path, text);
+}
+
+EXPORT void free(void *p)
+{
+	remove_live(p);
+	__libc_free(p);
+}
+
 EXPORT void *malloc(size_t n)
 {
-	return FAILS(MALLOC) ? NULL : __libc_malloc(n);
+	return FAILS(MALLOC) ? NULL : add_live(__libc_malloc(n), CALLER);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-	return FAILS(MALLOC) ? NULL : __libc_calloc(n, size);
+	return FAILS(MALLOC) ? NULL : add_live(__libc_calloc(n, size), CALLER);
 }
 
 EXPORT void *realloc(void *p, size_t n)
 {
-	return FAILS(MALLOC) ? NULL : __libc_realloc(p, n);
+	void *new;
+
+	if (FAILS(MALLOC))
+		return NULL;
+	remove_live(p); /* first: another thread may get the address */
+	new = __libc_realloc(p, n);
+	(void)add_live(new ? new : p, CALLER);
+	return new;
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	return FAILS(MALLOC) ? NULL : __libc_memalign(align, n);
+	return FAILS(MALLOC) ? NULL : add_live(__libc_memalign(align, n), CALLER);
 }
 
 EXPORT int posix_memalign(void **out, size_t align, size_t n)
 {
-	void *p = FAILS(MALLOC) ? NULL : __libc_memalign(align, n);
+	void *p = FAILS(MALLOC) ? NULL : add_live(__libc_memalign(align, n), CALLER);
 
 	if (!p)
 		return ENOMEM;
@@ -436,12 +569,12 @@ static char *copy(const char *s, size_t n)
 
 EXPORT char *strdup(const char *s)
 {
-	return FAILS(MALLOC) ? NULL : copy(s, strlen(s));
+	return FAILS(MALLOC) ? NULL : add_live(copy(s, strlen(s)), CALLER);
 }
 
 EXPORT char *strndup(const char *s, size_t n)
 {
-	return FAILS(MALLOC) ? NULL : copy(s, strnlen(s, n));
+	return FAILS(MALLOC) ? NULL : add_live(copy(s, strnlen(s, n)), CALLER);
 }
 
 /* ---- threads, processes and sockets ---- */
@@ -449,7 +582,15 @@ EXPORT char *strndup(const char *s, size_t n)
 EXPORT pid_t fork(void)
 {
 	NEXT(fork);
-	return FAILS(THREAD) ? fail(EAGAIN) : next();
+	pid_t pid;
+
+	if (FAILS(THREAD))
+		return fail(EAGAIN);
+	while (atomic_flag_test_and_set(&live_lock)) /* not held in the child */
+		;
+	pid = next();
+	atomic_flag_clear(&live_lock);
+	return pid;
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,

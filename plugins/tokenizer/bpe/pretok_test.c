@@ -3,6 +3,7 @@
  * Pre-tokenizers: the concatenated words are the text, and the work grows only with the size of
  * the text, whatever it contains. The words themselves are tested with vocabularies in
  * tokenizer_test. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #include "common/unicode.h"
 #include "core/plugin/host_services.h"
+#include "tests/linear_work.h"
 #include "tests/lmd_check.h"
 
 static struct lmd_host *host;
@@ -101,7 +103,7 @@ START_TEST(words_are_the_text)
 }
 END_TEST
 
-START_TEST(linear_work)
+START_TEST(work_grows_with_the_text)
 {
 	static const char *const units[] = {
 		" ", "\n", "\t", "\r\n", " \n", "a", "A", "aA", "1", "1a", "a1", "'", "'s", ".", " .",
@@ -136,6 +138,53 @@ START_TEST(linear_work)
 }
 END_TEST
 
+struct splitting {
+	const struct pretok *p;
+	const char *unit;
+};
+
+static enum lmd_status split_unit(const void *arg, size_t n)
+{
+	const struct splitting *s = arg;
+	size_t len = strlen(s->unit);
+	char *text = malloc(n);
+	struct cursor c = {text, false};
+	enum lmd_status st;
+
+	for (size_t k = 0; k < n; k++)
+		text[k] = s->unit[k % len];
+	linear_work_begin();
+	st = pretok_split(s->p, text, n / len * len, next_word, &c, NULL);
+	free(text);
+	return st;
+}
+
+/* Each family can be cancelled in the middle. */
+START_TEST(cancelled)
+{
+	static const char *const units[] = {" ", "a", "1", "a ", "\n", ".", "\xe4\xbd\xa0"};
+
+	for (size_t i = 0; pretok_row(i); i++) {
+		struct pretok p;
+		bool seen = false;
+		char name[100];
+
+		for (size_t k = 0; k < i; k++)
+			seen |= pretok_row(k)->family == pretok_row(i)->family;
+		if (seen)
+			continue;
+		open_row(&p, pretok_row(i));
+		for (size_t u = 0; u < LMD_LEN(units); u++) {
+			struct splitting s = {&p, units[u]};
+
+			(void)snprintf(name, sizeof(name), "%s, unit %zu", pretok_row(i)->family->name, u);
+			linear_work_check(name, split_unit, &s);
+		}
+		pretok_close(&p);
+	}
+}
+END_TEST
+
 static enum lmd_status refuse(void *arg, const char *w, size_t n)
 {
 	(void)arg;
@@ -165,7 +214,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, words_are_the_text);
-	tcase_add_test(tc, linear_work);
+	tcase_add_test(tc, work_grows_with_the_text);
+	tcase_add_test(tc, cancelled);
 	tcase_add_test(tc, stops_when_told);
 	suite_add_tcase(s, tc);
 	r = srunner_create(s);

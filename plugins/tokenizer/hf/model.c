@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/hf/hf_kind.h"
+#include "tokenizer/hf/step_types.h"
 
 #include "common/unicode.h"
 
@@ -95,27 +96,32 @@ static enum lmd_status open_words(struct hf_state *h, const struct lmd_tok_step 
 	return LMD_OK;
 }
 
+#define MODEL(name_, model_) {name_, model_},
+static const struct {
+	const char *name;
+	enum hf_model model;
+} models[] = {HF_MODELS(MODEL)};
+#undef MODEL
+
 enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tok_step *m,
 			      struct lmd_error *err)
 {
 	h->unk = find_token(h, hf_param_str(m, "unk_token"));
 	for (uint32_t i = 0; i < h->n_split; i++)
 		h->split[i].materialize = true;
-	if (!strcmp(m->type, "BPE")) {
-		h->model = HF_BPE;
-		return open_bpe(h, m, err);
-	}
-	if (!strcmp(m->type, "Unigram")) {
-		h->model = HF_UNIGRAM;
-		return open_unigram(h, m, err);
-	}
-	if (!strcmp(m->type, "WordPiece")) {
-		h->model = HF_WORDPIECE;
-		return open_words(h, m, err);
-	}
-	if (!strcmp(m->type, "WordLevel")) {
-		h->model = HF_WORDLEVEL;
-		return open_words(h, m, err);
+	for (size_t i = 0; i < LMD_LEN(models); i++) {
+		if (strcmp(m->type, models[i].name) != 0)
+			continue;
+		h->model = models[i].model;
+		switch (h->model) {
+		case HF_BPE:
+			return open_bpe(h, m, err);
+		case HF_UNIGRAM:
+			return open_unigram(h, m, err);
+		case HF_WORDPIECE:
+		case HF_WORDLEVEL:
+			return open_words(h, m, err);
+		}
 	}
 	return lmd_fail(err, LMD_UNSUPPORTED, "model type '%.60s' is not known", m->type);
 }

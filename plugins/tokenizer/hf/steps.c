@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tokenizer/hf/split.h"
+#include "tokenizer/hf/step_types.h"
 
 #include "common/unicode.h"
 
@@ -13,46 +14,9 @@
 #define WORDS                                                                                      \
 	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-static const struct hf_type types[] = {
-	{.phase = LMD_TOK_NORMALIZE, .name = "NFC", .normal = hf_unicode_form, .detail = HF_NFC},
-	{.phase = LMD_TOK_NORMALIZE, .name = "NFD", .normal = hf_unicode_form, .detail = HF_NFD},
-	{.phase = LMD_TOK_NORMALIZE, .name = "NFKC", .normal = hf_unicode_form, .detail = HF_NFKC},
-	{.phase = LMD_TOK_NORMALIZE, .name = "NFKD", .normal = hf_unicode_form, .detail = HF_NFKD},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Nmt", .normal = hf_nmt},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Lowercase", .normal = hf_lowercase},
-	{.phase = LMD_TOK_NORMALIZE, .name = "StripAccents", .normal = hf_strip_accents},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Strip", .normal = hf_strip},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Replace", .normal = hf_replace},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Prepend", .normal = hf_prepend},
-	{.phase = LMD_TOK_NORMALIZE, .name = "Precompiled", .normal = hf_precompiled},
-	{.phase = LMD_TOK_NORMALIZE, .name = "BertNormalizer", .normal = hf_bert},
-	{.phase = LMD_TOK_NORMALIZE, .name = "ByteLevel", .normal = hf_byte_chars},
-
-	{.phase = LMD_TOK_SPLIT, .name = "ByteLevel", .split = hf_split_byte_level},
-	{.phase = LMD_TOK_SPLIT, .name = "Metaspace", .split = hf_split_metaspace},
-	{.phase = LMD_TOK_SPLIT, .name = "Split", .split = hf_split_pattern},
-	{.phase = LMD_TOK_SPLIT, .name = "CharDelimiterSplit", .split = hf_split_pattern},
-	{.phase = LMD_TOK_SPLIT, .name = "Whitespace", .split = hf_split_words},
-	{.phase = LMD_TOK_SPLIT, .name = "WhitespaceSplit", .split = hf_split_words, .detail = 1},
-	{.phase = LMD_TOK_SPLIT, .name = "BertPreTokenizer", .split = hf_split_bert},
-	{.phase = LMD_TOK_SPLIT,
-	 .name = "Punctuation",
-	 .split = hf_split_class,
-	 .is = hf_is_punctuation},
-	{.phase = LMD_TOK_SPLIT, .name = "Digits", .split = hf_split_class, .is = hf_is_number},
-	{.phase = LMD_TOK_SPLIT, .name = "UnicodeScripts", .split = hf_split_scripts},
-	{.phase = LMD_TOK_SPLIT, .name = "FixedLength", .split = hf_split_length},
-
-	{.phase = LMD_TOK_DECODE, .name = "ByteLevel", .detail = HF_DEC_BYTES},
-	{.phase = LMD_TOK_DECODE, .name = "Replace", .detail = HF_DEC_REPLACE},
-	{.phase = LMD_TOK_DECODE, .name = "WordPiece", .detail = HF_DEC_WORDPIECE},
-	{.phase = LMD_TOK_DECODE, .name = "ByteFallback", .detail = HF_DEC_FALLBACK},
-	{.phase = LMD_TOK_DECODE, .name = "Fuse", .detail = HF_DEC_FUSE},
-	{.phase = LMD_TOK_DECODE, .name = "Strip", .detail = HF_DEC_STRIP},
-	{.phase = LMD_TOK_DECODE, .name = "Metaspace", .detail = HF_DEC_METASPACE},
-	{.phase = LMD_TOK_DECODE, .name = "BPEDecoder", .detail = HF_DEC_SUFFIX},
-	{.phase = LMD_TOK_DECODE, .name = "CTC", .detail = HF_DEC_CTC},
-};
+#define TYPE(phase_, name_, ...) {.phase = phase_, .name = name_, __VA_ARGS__},
+static const struct hf_type types[] = {HF_STEP_TYPES(TYPE)};
+#undef TYPE
 
 static const char *const phase_name[] = {
 	[LMD_TOK_NORMALIZE] = "normalizer",
