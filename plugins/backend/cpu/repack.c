@@ -108,15 +108,18 @@ static uint32_t groups_of(uint32_t n)
 /* Bytes of the copy of a weight; 0 if there is no kernel for it or it is too large. */
 static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_desc *d)
 {
+	const uint64_t flags = dev->host->cpu(dev->host->ctx)->flags;
 	const struct lmd_weight_ref *ref = d->ref;
+	const struct kern_linear *in_place;
 	const struct kern_packed *kern;
 	uint64_t bytes;
 
 	if (!dev->n_q8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
 		return 0;
-	kern = kern_packed_find(d->dtype, dev->host->cpu(dev->host->ctx)->flags);
-	/* Without vector instructions the rows in the file are as fast. */
-	if (!kern || !kern->flags ||
+	kern = kern_packed_find(d->dtype, flags);
+	in_place = kern_linear_find(d->dtype, KERN_ACT_Q8, flags);
+	/* Without vector instructions, or with better ones for them, the rows in the file are as fast. */
+	if (!kern || !kern->flags || !in_place || in_place->flags & ~kern->flags ||
 	    __builtin_mul_overflow((uint64_t)kern_group_bytes(d->dtype, ref->k),
 				   (uint64_t)groups_of(ref->n) * ref->n_stack, &bytes))
 		return 0;

@@ -19,7 +19,14 @@ static int value(uint32_t dtype, const char *c, uint32_t e)
 	case LMD_DTYPE_IQ4_XS:
 		return kern_codebook_iq4[q];
 	case LMD_DTYPE_MXFP4:
+	case LMD_DTYPE_NVFP4:
 		return kern_codebook_fp4[q];
+	case LMD_DTYPE_Q2_K:
+		return u[64 * (j / 4) + i] >> (j % 4 * 2) & 3;
+	case LMD_DTYPE_Q3_K:
+		return (int)((u[64 * (j / 4) + i] >> (j % 4 * 2) & 3) |
+			     (uint32_t)(u[128 + i] >> j & 1) << 2) -
+		       4;
 	case LMD_DTYPE_Q4_0:
 		return (int)q - 8;
 	case LMD_DTYPE_Q5_0:
@@ -36,7 +43,7 @@ static int value(uint32_t dtype, const char *c, uint32_t e)
 
 struct factors {
 	float d, m;
-	int sc[2];
+	int sc[2], mn[2];
 };
 
 static struct factors factors_of(uint32_t dtype, const char *s, size_t b, uint32_t r)
@@ -53,6 +60,10 @@ static struct factors factors_of(uint32_t dtype, const char *s, size_t b, uint32
 	case KERN_SCALES_E8:
 		f.d = kern_power((uint8_t)s[r]);
 		break;
+	case KERN_SCALES_TWO_E8:
+		f.d = kern_half_e4m3((uint8_t)s[r]);
+		f.m = kern_half_e4m3((uint8_t)s[16 + r]);
+		break;
 	case KERN_SCALES_K:
 		f.d *= (float)(signed char)s[32 + 16 * i + r];
 		break;
@@ -63,6 +74,13 @@ static struct factors factors_of(uint32_t dtype, const char *s, size_t b, uint32
 	case KERN_SCALES_HALVES:
 		f.sc[0] = (signed char)s[32 + 32 * i + r];
 		f.sc[1] = (signed char)s[48 + 32 * i + r];
+		break;
+	case KERN_SCALES_HALVES_DM:
+		f.m = kern_f16((const uint8_t *)s + 32 + 2 * r);
+		for (uint32_t h = 0; h < 2; h++) {
+			f.sc[h] = (uint8_t)s[64 + 32 * i + 16 * h + r] & 15;
+			f.mn[h] = (uint8_t)s[64 + 32 * i + 16 * h + r] >> 4;
+		}
 		break;
 	}
 	return f;
@@ -86,14 +104,26 @@ static float dot(uint32_t dtype, const char *group, uint32_t r, const char *x, u
 		const char *c = group + b * kern_packed_codes(dtype) + 4 * r;
 		struct factors f =
 			factors_of(dtype, scales + kern_packed_scale(dtype, b), b, r);
-		int s[2] = {0, 0};
+		int s[2] = {0, 0}, all[2] = {0, 0};
 		float t;
 
-		for (uint32_t i = 0; i < 32; i++)
+		for (uint32_t i = 0; i < 32; i++) {
 			s[i / 16] += value(dtype, c, i) * q[32 * b + i];
-		t = (f.d * d[b]) * (float)(f.sc[0] * s[0] + f.sc[1] * s[1]);
-		if (has_m(dtype))
-			t += f.m * e[b];
+			all[i / 16] += q[32 * b + i];
+		}
+		switch (kern_packed_scales(dtype)) {
+		case KERN_SCALES_TWO_E8:
+			t = (f.d * d[b]) * (float)s[0] + (f.m * d[b]) * (float)s[1];
+			break;
+		case KERN_SCALES_HALVES_DM:
+			t = (f.d * d[b]) * (float)(f.sc[0] * s[0] + f.sc[1] * s[1]) +
+			    (f.m * d[b]) * (float)(f.mn[0] * all[0] + f.mn[1] * all[1]);
+			break;
+		default:
+			t = (f.d * d[b]) * (float)(f.sc[0] * s[0] + f.sc[1] * s[1]);
+			if (has_m(dtype))
+				t += f.m * e[b];
+		}
 		sum += t;
 	}
 	return sum;
@@ -111,6 +141,5 @@ static void run(const struct kern_packed *self, const struct kern_product *p)
 #define KERNEL(ID) {.dtype = LMD_DTYPE_##ID, .isa = "c", .most = UINT32_MAX, .run = run},
 
 const struct kern_packed kern_packed_c[] = {
-	KERN_PACKED_TYPES(KERNEL)
-	{.run = NULL},
+	KERN_PACKED_TYPES(KERNEL) KERN_PACKED_TYPES_AVX2(KERNEL){.run = NULL},
 };

@@ -6,28 +6,15 @@
 #ifndef LLAMAD_CPU_KERN_LINEAR_Q8_AVX2_H
 #define LLAMAD_CPU_KERN_LINEAR_Q8_AVX2_H
 
-#include "rows_avx2.h"
+#include "tile_avx2.h"
 
-#define TILE        4       /* rows of x that are multiplied together with a panel */
 #define STRIP_BYTES 0x30000 /* size of the panels, at least one */
 
 /* ---- panels ---- */
 
-/* A block of 32 of eight rows in a panel: eight vectors of codes, D, and then, if present, M, the
- * factors of the halves, and the minima. */
-INLINE size_t panel_sc(uint32_t dtype)
-{
-	return kern_has_m(dtype) ? 10 : 9;
-}
-
-INLINE size_t panel_mn(uint32_t dtype)
-{
-	return panel_sc(dtype) + (kern_has_halves(dtype) ? 2 : 0);
-}
-
 INLINE size_t panel_block(uint32_t dtype)
 {
-	return 32 * (panel_mn(dtype) + (kern_has_minima(dtype) ? 2 : 0));
+	return 32 * panel_vectors(dtype);
 }
 
 INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
@@ -56,12 +43,12 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 	out[8] = _mm256_castps_si256(c->d);
 	if (kern_has_m(dtype))
 		out[9] = _mm256_castps_si256(c->m);
-	if (kern_has_halves(dtype)) {
-		out[panel_sc(dtype)] = _mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x20);
-		out[panel_sc(dtype) + 1] = _mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x31);
-	}
-	for (size_t i = 0; kern_has_minima(dtype) && i < 2; i++)
-		out[panel_mn(dtype) + i] = c->mn[i];
+	if (kern_has_halves(dtype))
+		panel_factors(_mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x20),
+			      _mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x31),
+			      out + panel_sc(dtype));
+	if (kern_has_minima(dtype))
+		out[panel_mn(dtype)] = side_by_side(c->mn[0], c->mn[1]);
 }
 
 INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
@@ -101,87 +88,27 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	}
 }
 
-/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code.  There are
- * eight vectors in a block and four in a half. */
-INLINE int group(uint32_t dtype)
+/* The two panels at `panels`, whose first row is row `at`, times rows [c, c + n_col) of x, n_col <=
+ * TILE.  Fewer rows of x are multiplied as if they were TILE. */
+INLINE void tile(uint32_t dtype, const char *const panels[PAIR], const struct kern_product *p,
+		 uint32_t c, uint32_t n_col, uint32_t at)
 {
-	const int n = INT16_MAX / (2 * 127 * kern_greatest_code(dtype));
-
-	if (is_signed(dtype) || n < 2)
-		return 1;
-	return n < 4 ? 2 : n < 8 || kern_has_halves(dtype) || kern_has_two_d(dtype) ? 4 : 8;
-}
-
-/* Sum over the values from 4j on of vectors [from, to) of a block. */
-INLINE __m256i panel_part(uint32_t dtype, const __m256i *w, const char *q, int from, int to)
-{
-	__m256i sum = _mm256_setzero_si256();
-
-#pragma GCC unroll 8
-	for (int j = from; j < to; j += group(dtype)) {
-		__m256i s = multiply(dtype, w[j], all(q, (size_t)j));
-
-#pragma GCC unroll 8
-		for (int g = 1; g < group(dtype); g++)
-			s = _mm256_add_epi16(s, multiply(dtype, w[j + g], all(q, (size_t)(j + g))));
-		sum = j == from ? widen(s) : _mm256_add_epi32(sum, widen(s));
-	}
-	return sum;
-}
-
-/* Like block_sums, for block b of a panel. */
-INLINE void panel_sums(uint32_t dtype, const __m256i *w, const char *x, uint32_t k, size_t b,
-		       __m256i out[2])
-{
-	const char *q = x + 32 * b, *h = x + KERN_Q8_H(k);
-	const int shift = (int)shift_of(dtype);
-
-	if (!kern_has_halves(dtype) && !kern_has_two_d(dtype)) {
-		out[0] = out[1] = panel_part(dtype, w, q, 0, 8);
-		if (shift)
-			out[0] = _mm256_add_epi32(
-				out[0], _mm256_slli_epi32(all(x + KERN_Q8_N(k), b), shift));
-		return;
-	}
-	out[0] = panel_part(dtype, w, q, 0, 4);
-	out[1] = panel_part(dtype, w, q, 4, 8);
-	if (shift) {
-		out[0] = _mm256_add_epi32(out[0], _mm256_slli_epi32(all(h, 2 * b), shift));
-		out[1] = _mm256_add_epi32(out[1], _mm256_slli_epi32(all(h, 2 * b + 1), shift));
-	}
-	if (kern_has_halves(dtype))
-		out[0] = _mm256_add_epi32(_mm256_mullo_epi32(out[0], w[panel_sc(dtype)]),
-					  _mm256_mullo_epi32(out[1], w[panel_sc(dtype) + 1]));
-}
-
-/* y[i][at .. at+n) of a panel and n_col rows of x.  n_col is 1..TILE and constant. */
-INLINE void pass(uint32_t dtype, const char *panel, const struct kern_product *p, uint32_t c,
-		 uint32_t n_col, uint32_t at, uint32_t n)
-{
-	const void *const *x = p->x + c;
-	__m256 sum[TILE];
+	const __m256i *w[PAIR] = {(const void *)panels[0], (const void *)panels[1]};
+	__m256 sum[TILE][PAIR];
+	const char *x[TILE];
 
 #pragma GCC unroll 4
+	for (uint32_t i = 0; i < TILE; i++) {
+		x[i] = p->x[c + (i < n_col ? i : n_col - 1)];
+		sum[i][0] = sum[i][1] = _mm256_setzero_ps();
+	}
+	for (size_t b = 0; b < p->k / 32; b++) {
+		tile_add(dtype, w, x, TILE, p->k, b, sum);
+		w[0] += panel_vectors(dtype);
+		w[1] += panel_vectors(dtype);
+	}
 	for (uint32_t i = 0; i < n_col; i++)
-		sum[i] = _mm256_setzero_ps();
-	for (size_t b = 0; b < p->k / 32; b++, panel += panel_block(dtype)) {
-		const __m256i *w = (const void *)panel;
-		__m256 d = _mm256_castsi256_ps(w[8]), m = d;
-
-		if (kern_has_m(dtype))
-			m = _mm256_castsi256_ps(w[9]);
-#pragma GCC unroll 4
-		for (uint32_t i = 0; i < n_col; i++) {
-			__m256i s[2];
-
-			panel_sums(dtype, w, x[i], p->k, b, s);
-			sum[i] = _mm256_add_ps(sum[i], terms(dtype, d, m, w + panel_mn(dtype), s,
-							     x[i], p->k, b));
-		}
-	}
-#pragma GCC unroll 4
-	for (uint32_t i = 0; i < n_col; i++)
-		store(p->y[c + i] + at, sum[i], n);
+		tile_store(p, c + i, at, sum[i]);
 }
 
 INLINE size_t panel_bytes(uint32_t dtype, uint32_t k)
@@ -193,7 +120,7 @@ INLINE uint32_t n_panels(uint32_t dtype, uint32_t k)
 {
 	size_t n = STRIP_BYTES / (panel_bytes(dtype, k) + 1);
 
-	return n < 1 ? 1 : n > 32 ? 32 : (uint32_t)n;
+	return n < 2 ? 2 : n > 32 ? 32 : (uint32_t)n / 2 * 2;
 }
 
 INLINE void many(uint32_t dtype, const struct kern_product *p)
@@ -211,12 +138,17 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 			kern_row_addresses(p, r + i, 8, w);
 			pack8(dtype, p->points, w, p->k, panels + i / 8 * bytes);
 		}
-		for (; c + TILE <= p->n_col; c += TILE)
-			for (uint32_t i = 0; i < n_row; i += 8)
-				pass(dtype, panels + i / 8 * bytes, p, c, TILE, r + i, n_row - i);
-		for (; c < p->n_col; c++)
-			for (uint32_t i = 0; i < n_row; i += 8)
-				pass(dtype, panels + i / 8 * bytes, p, c, 1, r + i, n_row - i);
+		for (; c < p->n_col; c += TILE) {
+			uint32_t n_col = p->n_col - c < TILE ? p->n_col - c : TILE;
+
+			for (uint32_t i = 0; i < n_row; i += 8 * PAIR) {
+				const char *first = panels + i / 8 * bytes;
+				const char *const two[PAIR] = {first, i + 8 < n_row ? first + bytes
+										    : first};
+
+				tile(dtype, two, p, c, n_col, r + i);
+			}
+		}
 	}
 }
 

@@ -26,6 +26,12 @@ INLINE struct place place_of(uint32_t dtype)
 		return (struct place){32, 34, 0, 0, 2, 0};
 	case LMD_DTYPE_MXFP4:
 		return (struct place){32, 17, 0, 0, 1, 0};
+	case LMD_DTYPE_NVFP4:
+		return (struct place){64, 36, 0, 0, 4, 0};
+	case LMD_DTYPE_Q2_K:
+		return (struct place){256, 84, 80, 82, 16, 0};
+	case LMD_DTYPE_Q3_K:
+		return (struct place){256, 110, 108, 0, 32, 0};
 	case LMD_DTYPE_Q4_K:
 		return (struct place){256, 144, 0, 2, 16, 0};
 	case LMD_DTYPE_Q5_K:
@@ -39,7 +45,8 @@ INLINE struct place place_of(uint32_t dtype)
 	}
 }
 
-/* Codes of block i of a block of the file: q[32], and bits above the fourth in high[32]. */
+/* Codes of block i of a block of the file: q[32], and bits above the fourth, or above the second of 3 bits, in
+ * high[32]. */
 INLINE void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
 		     uint8_t q[32], uint8_t high[32])
 {
@@ -50,6 +57,17 @@ INLINE void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, u
 	case LMD_DTYPE_Q8_0:
 		for (uint32_t e = 0; e < 32; e++)
 			q[e] = c[e] ^ 0x80;
+		return;
+	case LMD_DTYPE_NVFP4: /* groups of 16: the low nibbles of eight bytes, then their high nibbles */
+		for (uint32_t e = 0; e < 32; e++)
+			q[e] = c[16 * i + 8 * (e / 16) + e % 8] >> (e / 8 % 2 * 4) & 15;
+		return;
+	case LMD_DTYPE_Q2_K:
+	case LMD_DTYPE_Q3_K:
+		for (uint32_t e = 0; e < 32; e++)
+			q[e] = c[32 * (i / 4) + e] >> (2 * (i % 4)) & 3;
+		for (uint32_t e = 0; dtype == LMD_DTYPE_Q3_K && e < 32; e++)
+			high[e] = h[e] >> i & 1;
 		return;
 	case LMD_DTYPE_Q4_K:
 	case LMD_DTYPE_Q5_K:
@@ -77,27 +95,40 @@ INLINE void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, u
 	}
 }
 
+/* Writes numbers of 1 or 2 bits of one row of a block, those of 8 / bits vectors of codes in a vector. */
+INLINE void put_bits(uint32_t bits, const uint8_t v[32], char *to)
+{
+	const uint32_t n = 8 / bits;
+
+	for (uint32_t i = 0; i < 8 / n; i++) {
+		uint32_t all = 0, four;
+
+		for (uint32_t j = 0; j < n; j++) {
+			memcpy(&four, v + 4 * (n * i + j), 4);
+			all |= four << bits * j;
+		}
+		memcpy(to + 64 * i, &all, 4);
+	}
+}
+
 /* Writes the codes of one row of a block; to: the row's first byte. */
 INLINE void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32], char *to)
 {
 	uint8_t v[32];
 	uint32_t n = bits == 8 ? 8 : 4;
 
+	if (bits < 4) {
+		put_bits(2, q, to);
+		if (bits == 3)
+			put_bits(1, high, to + 128);
+		return;
+	}
 	for (uint32_t e = 0; e < 4 * n; e++)
 		v[e] = (uint8_t)(bits == 8 ? q[e] : q[e] | q[e + 16] << 4);
 	for (uint32_t j = 0; j < n; j++)
 		memcpy(to + 64 * j, v + 4 * j, 4);
-	if (bits != 5 && bits != 6)
-		return;
-	for (uint32_t i = 0; i < (bits == 6 ? 2 : 1); i++) {
-		uint32_t all = 0, four;
-
-		for (uint32_t j = 0; j < (bits == 6 ? 4 : 8); j++) {
-			memcpy(&four, high + 16 * i + 4 * j, 4);
-			all |= four << (bits == 6 ? 2 * j : j);
-		}
-		memcpy(to + 256 + 64 * i, &all, 4);
-	}
+	if (bits == 5 || bits == 6)
+		put_bits(bits - 4, high, to + 256);
 }
 
 /* The 6-bit scale and minimum of block j of Q4_K and Q5_K. */
@@ -112,6 +143,13 @@ static void k_scales(const uint8_t *s, uint32_t j, char *scale, char *minimum)
 	}
 }
 
+/* Scale i < 16 of Q3_K, less 32: four low bits, then two high bits. */
+static char k_scale_3(const uint8_t *s, uint32_t i)
+{
+	return (char)(((s[i % 8] >> (i / 8 * 4) & 15) | (s[8 + i % 4] >> (i / 4 * 2) & 3) << 4) -
+		      32);
+}
+
 /* Writes the scales that row r has in block i of a block of the file. */
 INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
 		       uint32_t r, char *to)
@@ -121,6 +159,10 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 	switch (kern_packed_scales(dtype)) {
 	case KERN_SCALES_E8:
 		to[r] = (char)w[at->d];
+		return;
+	case KERN_SCALES_TWO_E8:
+		to[r] = (char)w[2 * i];
+		to[16 + r] = (char)w[2 * i + 1];
 		return;
 	case KERN_SCALES_DM:
 		memcpy(to + 32 + 2 * r, w + at->m, 2);
@@ -138,8 +180,17 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 		k_scales(w + 4, i, to + 64 + 32 * i + r, to + 80 + 32 * i + r);
 		break;
 	case KERN_SCALES_HALVES:
-		to[32 + 32 * i + r] = (char)w[192 + 2 * i];
-		to[48 + 32 * i + r] = (char)w[193 + 2 * i];
+		for (uint32_t h = 0; h < 2; h++)
+			to[32 + 32 * i + 16 * h + r] = dtype == LMD_DTYPE_Q3_K
+							       ? k_scale_3(w + 96, 2 * i + h)
+							       : (char)w[192 + 2 * i + h];
+		break;
+	case KERN_SCALES_HALVES_DM:
+		memcpy(minus, w + at->m, 2);
+		minus[1] = (char)(minus[1] ^ 0x80);
+		memcpy(to + 32 + 2 * r, minus, 2);
+		to[64 + 32 * i + r] = (char)w[2 * i];
+		to[80 + 32 * i + r] = (char)w[2 * i + 1];
 		break;
 	case KERN_SCALES_F16:
 		break;
@@ -180,6 +231,7 @@ void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t
 		pack(LMD_DTYPE_##type, rows, n_row, k, group);                                     \
 		break;
 		KERN_PACKED_TYPES(CASE)
+		KERN_PACKED_TYPES_AVX2(CASE)
 #undef CASE
 	}
 }

@@ -3,53 +3,67 @@
  * packed.h - the layout of repacked weights: groups of sixteen rows, interleaved.
  *
  * The values of a group are divided into blocks of 32, as in kern.h.  First come the codes of all
- * blocks, then the scales of all blocks.  Codes are numbers of 4, 5, 6 or 8 bits, as in
+ * blocks, then the scales of all blocks.  Codes are numbers of 2 to 6 or 8 bits, as in
  * codes_avx512.h; codes of a codebook stay indices.  A vector has 64 bytes; bytes 4r to 4r+3 belong
  * to row r.  Value 4j+i (i < 4) of a block is in byte i of row r of
  *   8 bits           vector j
  *   4, 5 and 6 bits  vector j%4, low nibble for j < 4, high nibble for the others; then
  *     5 bits         one more vector: bit j of the byte is the fifth bit
  *     6 bits         two more vectors, for j < 4 and for the others: bits 2(j%4) and 2(j%4)+1
+ *   2 and 3 bits     vector j/4: bits 2(j%4) and 2(j%4)+1; then
+ *     3 bits         one more vector: bit j of the byte is the third bit
  * so that a vector of codes times four neighbouring values of x adds to sixteen sums.
  *
  * Scales are arrays of sixteen, one number for each row:
  *   KERN_SCALES_F16    each block: d, f16
  *   KERN_SCALES_DM     each block: d, then m, f16
  *   KERN_SCALES_E8     each block: the exponent, a byte
+ *   KERN_SCALES_TWO_E8 each block: the exponents and mantissas of its halves, bytes
  *   KERN_SCALES_K      each 256 values: d, f16; then for each block a signed byte
  *   KERN_SCALES_K_DM   each 256 values: d, then -dmin, f16; then for each block the factor of each,
  *                      bytes
  *   KERN_SCALES_HALVES each 256 values: d, f16; then for each block the factors of its halves,
  *                      signed bytes
+ *   KERN_SCALES_HALVES_DM each 256 values: d, then -dmin, f16; then for each block those of its halves, bytes:
+ *                      the factor in the low nibble, the minimum in the high one
  * A group takes as many bytes as its rows do in the file, or up to 6 % more (Q4_K: 3 %). */
 #ifndef LLAMAD_CPU_KERN_PACKED_H
 #define LLAMAD_CPU_KERN_PACKED_H
 
 #include "slice.h"
 
-/* The types that are repacked. */
+/* The types that are repacked for all instruction sets. */
 #define KERN_PACKED_TYPES(X)                                                                       \
 	X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
+/* Those that have kernels in C and for AVX2 alone. */
+#define KERN_PACKED_TYPES_AVX2(X) X(Q2_K) X(Q3_K) X(NVFP4)
 
 enum kern_scales {
 	KERN_SCALES_F16,
 	KERN_SCALES_DM,
 	KERN_SCALES_E8,
+	KERN_SCALES_TWO_E8,
 	KERN_SCALES_K,
 	KERN_SCALES_K_DM,
 	KERN_SCALES_HALVES,
+	KERN_SCALES_HALVES_DM,
 };
 
 /* 0: the type is not repacked. */
 static inline uint32_t kern_packed_bits(uint32_t dtype)
 {
 	switch (dtype) {
+	case LMD_DTYPE_Q2_K:
+		return 2;
+	case LMD_DTYPE_Q3_K:
+		return 3;
 	case LMD_DTYPE_Q4_0:
 	case LMD_DTYPE_Q4_1:
 	case LMD_DTYPE_Q4_K:
 	case LMD_DTYPE_IQ4_NL:
 	case LMD_DTYPE_IQ4_XS:
 	case LMD_DTYPE_MXFP4:
+	case LMD_DTYPE_NVFP4:
 		return 4;
 	case LMD_DTYPE_Q5_0:
 	case LMD_DTYPE_Q5_1:
@@ -77,6 +91,11 @@ static inline enum kern_scales kern_packed_scales(uint32_t dtype)
 	case LMD_DTYPE_Q4_K:
 	case LMD_DTYPE_Q5_K:
 		return KERN_SCALES_K_DM;
+	case LMD_DTYPE_NVFP4:
+		return KERN_SCALES_TWO_E8;
+	case LMD_DTYPE_Q2_K:
+		return KERN_SCALES_HALVES_DM;
+	case LMD_DTYPE_Q3_K:
 	case LMD_DTYPE_Q6_K:
 		return KERN_SCALES_HALVES;
 	default:
@@ -96,6 +115,7 @@ static inline size_t kern_packed_scale(uint32_t dtype, size_t b)
 {
 	switch (kern_packed_scales(dtype)) {
 	case KERN_SCALES_F16:
+	case KERN_SCALES_TWO_E8:
 		return 32 * b;
 	case KERN_SCALES_DM:
 		return 64 * b;
@@ -104,6 +124,7 @@ static inline size_t kern_packed_scale(uint32_t dtype, size_t b)
 	case KERN_SCALES_K:
 		return (32 + 8 * 16) * (b / 8);
 	case KERN_SCALES_K_DM:
+	case KERN_SCALES_HALVES_DM:
 		return (64 + 8 * 32) * (b / 8);
 	case KERN_SCALES_HALVES:
 		return (32 + 8 * 32) * (b / 8);

@@ -112,6 +112,9 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, struct facto
 		f->sc[0] = sixteen_signed(p + 32 + 32 * i);
 		f->sc[1] = sixteen_signed(p + 48 + 32 * i);
 		return;
+	case KERN_SCALES_TWO_E8:
+	case KERN_SCALES_HALVES_DM: /* no such types here */
+		return;
 	}
 }
 

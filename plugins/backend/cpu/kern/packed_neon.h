@@ -104,6 +104,9 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, size_t r, st
 		c->sc[0] = four_signed(two);
 		c->sc[1] = four_signed(two + 16);
 		return;
+	case KERN_SCALES_TWO_E8:
+	case KERN_SCALES_HALVES_DM: /* no such types here */
+		return;
 	}
 }
 

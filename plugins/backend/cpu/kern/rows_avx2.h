@@ -38,32 +38,34 @@ INLINE __m256i widen(__m256i v)
 	return _mm256_madd_epi16(v, _mm256_set1_epi16(1));
 }
 
-/* D * d * sums[0]; plus M * e, M * d * minima, or the second D * d * sums[1]. */
-INLINE __m256 terms(uint32_t dtype, __m256 d, __m256 m, const __m256i mn[2], const __m256i sums[2],
-		    const char *x, uint32_t k, size_t b)
+/* D * d * sums[0]; plus M * e; or M * d * sums[1], which are minima or the second D. */
+INLINE __m256 terms(uint32_t dtype, __m256 d, __m256 m, const __m256i sums[2], const char *x,
+		    uint32_t k, size_t b)
 {
 	__m256 dx = all_floats(x + KERN_Q8_D(k), b);
 	__m256 t = _mm256_mul_ps(_mm256_mul_ps(d, dx), _mm256_cvtepi32_ps(sums[0]));
-	__m256i second = sums[1];
 
 	if (kern_has_min(dtype))
 		t = _mm256_add_ps(t, _mm256_mul_ps(m, all_floats(x + KERN_Q8_E(k), b)));
-	if (kern_has_minima(dtype)) {
-		__m256i s0 = _mm256_mullo_epi32(mn[0], all(x + KERN_Q8_H(k), 2 * b));
-		__m256i s1 = _mm256_mullo_epi32(mn[1], all(x + KERN_Q8_H(k), 2 * b + 1));
-
-		second = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_add_epi32(s0, s1));
-	}
 	if (kern_has_minima(dtype) || kern_has_two_d(dtype))
 		t = _mm256_add_ps(t,
-				  _mm256_mul_ps(_mm256_mul_ps(m, dx), _mm256_cvtepi32_ps(second)));
+				  _mm256_mul_ps(_mm256_mul_ps(m, dx), _mm256_cvtepi32_ps(sums[1])));
 	return t;
+}
+
+/* The minima of the halves times the sums of x over the halves of block b. */
+INLINE __m256i minima(const __m256i mn[2], const char *x, uint32_t k, size_t b)
+{
+	__m256i s0 = _mm256_mullo_epi32(mn[0], all(x + KERN_Q8_H(k), 2 * b));
+	__m256i s1 = _mm256_mullo_epi32(mn[1], all(x + KERN_Q8_H(k), 2 * b + 1));
+
+	return _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_add_epi32(s0, s1));
 }
 
 /* ---- eight rows, few columns ---- */
 
 /* out[0]: for each row the sum of (code - 2^shift)*q over block b.  With two D: that of the first
- * 16 values, and in out[1] that of the others. */
+ * 16 values, and in out[1] that of the others.  With minima: out[1] is their sum. */
 INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
 		       __m256i out[2])
 {
@@ -96,7 +98,7 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 	low = _mm256_permute2x128_si256(u[0], u[1], 0x20);
 	high = _mm256_permute2x128_si256(u[0], u[1], 0x31);
 	out[0] = kern_has_two_d(dtype) ? low : _mm256_add_epi32(low, high);
-	out[1] = high;
+	out[1] = kern_has_minima(dtype) ? minima(c->mn, x, k, b) : high;
 	if (shift_of(dtype) && !in_halves)
 		out[0] = _mm256_add_epi32(
 			out[0], _mm256_slli_epi32(all(x + KERN_Q8_N(k), b), (int)shift_of(dtype)));
@@ -110,7 +112,7 @@ INLINE void add_block(uint32_t dtype, const struct codes *c, const void *const *
 		__m256i s[2];
 
 		block_sums(dtype, c, x[i], k, b, s);
-		sum[i] = _mm256_add_ps(sum[i], terms(dtype, c->d, c->m, c->mn, s, x[i], k, b));
+		sum[i] = _mm256_add_ps(sum[i], terms(dtype, c->d, c->m, s, x[i], k, b));
 	}
 }
 

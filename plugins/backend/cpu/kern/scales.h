@@ -43,4 +43,14 @@ static inline float kern_power(uint8_t e)
 	return v;
 }
 
+/* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */
+static inline float kern_half_e4m3(uint8_t b)
+{
+	int exp = b >> 3 & 15, man = b & 7;
+
+	if (b == 0x7f)
+		return 0;
+	return exp ? (float)(8 + man) * (float)(1 << exp) * 0x1p-11f : (float)man * 0x1p-10f;
+}
+
 #endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_SCALES_H */

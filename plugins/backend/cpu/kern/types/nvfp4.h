@@ -2,26 +2,12 @@
  *
  * NVFP4: a scale for each 16 values; P = twice the E2M1 number of the nibble; D = scale / 2, and
  * for the last 16 of 32 values a D of their own in the place of M. */
-#if KERN_PART == KERN_PART_C || KERN_PART == KERN_PART_NEON
-
-/* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */
-static float half_e4m3(uint8_t b)
-{
-	int exp = b >> 3 & 15, man = b & 7;
-
-	if (b == 0x7f)
-		return 0;
-	return exp ? (float)(8 + man) * (float)(1 << exp) * 0x1p-11f : (float)man * 0x1p-10f;
-}
-
-#endif
-
 #if KERN_PART == KERN_PART_C
 
 static void unpack_nvfp4(const uint8_t *b, const struct kern_row *o)
 {
 	for (int g = 0; g < 4; g++) {
-		(g % 2 ? o->m : o->d)[g / 2] = half_e4m3(b[g]);
+		(g % 2 ? o->m : o->d)[g / 2] = kern_half_e4m3(b[g]);
 		for (int j = 0; j < 16; j++)
 			o->p[16 * g + j] =
 				kern_codebook_fp4[b[4 + 8 * g + j % 8] >> (j / 8 * 4) & 15];
@@ -56,8 +42,8 @@ INLINE void row_nvfp4(const uint8_t *b, int j, struct block1 *o)
 {
 	int64x2_t low, high;
 
-	o->d = half_e4m3(b[2 * j]);
-	o->m = half_e4m3(b[2 * j + 1]);
+	o->d = kern_half_e4m3(b[2 * j]);
+	o->m = kern_half_e4m3(b[2 * j + 1]);
 	books(b + 4 + 16 * j, kern_codebook_fp4, o);
 	/* Groups of 16: the low nibbles of eight bytes, then their high nibbles. */
 	low = vreinterpretq_s64_s8(o->q[0]);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tile_avx2.h - integer sums of a block of 32 values of panels of eight weight rows times several rows
+ * of x, with AVX2.
+ *
+ * A panel has for each block: eight vectors of codes (vector j has the values from 4j on of eight
+ * rows), D, then, if the type has them, M; the factors of the low and of the high half, each twice as
+ * 16-bit numbers, and of both side by side; and the minima of both halves side by side.  Products of
+ * 16-bit pairs then add up what has the same factor.
+ *
+ * A vector of x is loaded once for all panels, and a vector of codes once for all rows of x. */
+#ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
+#define LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
+
+#include "rows_avx2.h"
+
+#define TILE 4 /* largest number of rows of x in a tile */
+#define PAIR 2 /* number of panels in it */
+
+/* ---- layout ---- */
+
+INLINE size_t panel_sc(uint32_t dtype)
+{
+	return kern_has_m(dtype) ? 10 : 9;
+}
+
+INLINE size_t panel_mn(uint32_t dtype)
+{
+	return panel_sc(dtype) + (kern_has_halves(dtype) ? 3 : 0);
+}
+
+/* Number of vectors of a block. */
+INLINE size_t panel_vectors(uint32_t dtype)
+{
+	return panel_mn(dtype) + (kern_has_minima(dtype) ? 1 : 0);
+}
+
+/* The 32-bit numbers low and high, which fit 16 bits, side by side. */
+INLINE __m256i side_by_side(__m256i low, __m256i high)
+{
+	return _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xaa);
+}
+
+/* Writes the factors of the halves of eight rows, given as 32-bit numbers. */
+INLINE void panel_factors(__m256i low, __m256i high, __m256i out[3])
+{
+	out[0] = side_by_side(low, low);
+	out[1] = side_by_side(high, high);
+	out[2] = side_by_side(low, high);
+}
+
+/* ---- sums ---- */
+
+/* Keeps the compiler from regrouping additions, for which it would store all their operands. */
+INLINE void in_order(__m256i *v)
+{
+	__asm__("" : "+x"(*v));
+}
+
+/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code.  There are
+ * eight vectors in a block and four in a half. */
+INLINE int group(uint32_t dtype)
+{
+	const int n = INT16_MAX / (2 * 127 * kern_greatest_code(dtype));
+
+	if (is_signed(dtype) || n < 2)
+		return 1;
+	return n < 4 ? 2 : n < 8 || kern_has_halves(dtype) || kern_has_two_d(dtype) ? 4 : 8;
+}
+
+/* The sums of x over both halves of block b, with the sign turned, side by side. */
+INLINE __m256i half_sums(const char *x, uint32_t k, size_t b)
+{
+	const __m256i order = _mm256_set1_epi32(0x05040100);
+	long long v;
+
+	memcpy(&v, x + KERN_Q8_H(k) + 8 * b, sizeof(v));
+	return _mm256_shuffle_epi8(_mm256_set1_epi64x(v), order);
+}
+
+struct tile_sums {
+	__m256i of[TILE][PAIR][2];
+};
+
+/* Adds up the products, without what a shift or minima take off. */
+INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+			  int n_col, size_t b, struct tile_sums *out)
+{
+	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
+	const int end = in_halves ? 4 : 8, step = group(dtype);
+	const size_t sc = panel_sc(dtype);
+
+#pragma GCC unroll 8
+	for (int j = 0; j < 8; j += step) {
+		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
+		__m256i part[TILE][PAIR];
+
+#pragma GCC unroll 8
+		for (int i = j; i < j + step; i++) {
+			__m256i codes[PAIR];
+
+#pragma GCC unroll 2
+			for (int p = 0; p < PAIR; p++)
+				codes[p] = is_signed(dtype) ? _mm256_abs_epi8(w[p][i]) : w[p][i];
+#pragma GCC unroll 4
+			for (int c = 0; c < n_col; c++) {
+				const __m256i q = all(x[c] + 32 * b, (size_t)i);
+
+#pragma GCC unroll 2
+				for (int p = 0; p < PAIR; p++) {
+					__m256i s =
+						is_signed(dtype) ? _mm256_sign_epi8(q, w[p][i]) : q;
+
+					s = _mm256_maddubs_epi16(codes[p], s);
+					part[c][p] = i == j ? s : _mm256_add_epi16(part[c][p], s);
+					in_order(&part[c][p]);
+				}
+			}
+		}
+#pragma GCC unroll 4
+		for (int c = 0; c < n_col; c++) {
+#pragma GCC unroll 2
+			for (int p = 0; p < PAIR; p++) {
+				__m256i *o = &out->of[c][p][to];
+				__m256i s = kern_has_halves(dtype)
+						    ? _mm256_madd_epi16(part[c][p],
+									w[p][sc + (size_t)h])
+						    : widen(part[c][p]);
+
+				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
+									   : s;
+				in_order(o);
+			}
+		}
+	}
+}
+
+/* For the panels whose blocks are at w and n_col rows of x: out->of[c][p][0] is for each row of
+ * panel p the sum of (code - 2^shift)*q over block b of x[c]; with two D: that of the first 16 values,
+ * and in [1] that of the others; with minima: in [1] their sum.  n_col is constant. */
+INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+		       int n_col, uint32_t k, size_t b, struct tile_sums *out)
+{
+	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
+	const int shift = (int)shift_of(dtype);
+
+	tile_products(dtype, w, x, n_col, b, out);
+#pragma GCC unroll 4
+	for (int c = 0; c < n_col; c++) {
+		const char *h = x[c] + KERN_Q8_H(k), *n = x[c] + KERN_Q8_N(k);
+
+#pragma GCC unroll 2
+		for (int p = 0; p < PAIR; p++) {
+			__m256i *o = out->of[c][p];
+
+			if (shift && kern_has_halves(dtype)) {
+				__m256i s = _mm256_madd_epi16(w[p][panel_sc(dtype) + 2],
+							      half_sums(x[c], k, b));
+
+				o[0] = _mm256_add_epi32(o[0], _mm256_slli_epi32(s, shift));
+			} else if (shift && in_halves) {
+				o[0] = _mm256_add_epi32(o[0],
+							_mm256_slli_epi32(all(h, 2 * b), shift));
+				o[1] = _mm256_add_epi32(
+					o[1], _mm256_slli_epi32(all(h, 2 * b + 1), shift));
+			} else if (shift) {
+				o[0] = _mm256_add_epi32(o[0], _mm256_slli_epi32(all(n, b), shift));
+			}
+			if (kern_has_minima(dtype))
+				o[1] = _mm256_sub_epi32(_mm256_setzero_si256(),
+							_mm256_madd_epi16(w[p][panel_mn(dtype)],
+									  half_sums(x[c], k, b)));
+		}
+	}
+}
+
+/* Adds to sum what block b contributes.  n_col is constant. */
+INLINE void tile_add(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x, int n_col,
+		     uint32_t k, size_t b, __m256 sum[][PAIR])
+{
+	struct tile_sums s;
+
+	tile_block(dtype, w, x, n_col, k, b, &s);
+#pragma GCC unroll 4
+	for (int c = 0; c < n_col; c++) {
+#pragma GCC unroll 2
+		for (int p = 0; p < PAIR; p++) {
+			__m256 d = _mm256_castsi256_ps(w[p][8]);
+			__m256 m = kern_has_m(dtype) ? _mm256_castsi256_ps(w[p][9]) : d;
+
+			sum[c][p] = _mm256_add_ps(sum[c][p],
+						  terms(dtype, d, m, s.of[c][p], x[c], k, b));
+		}
+	}
+}
+
+/* Writes what both panels, whose first row is row `at`, give for row c of x. */
+INLINE void tile_store(const struct kern_product *p, uint32_t c, uint32_t at,
+		       const __m256 sum[PAIR])
+{
+	store(p->y[c] + at, sum[0], p->n_row - at);
+	if (p->n_row - at > 8)
+		store(p->y[c] + at + 8, sum[1], p->n_row - at - 8);
+}
+
+#endif /* LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H */
