@@ -114,7 +114,7 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 
 	if (!dev->n_q8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
 		return 0;
-	kern = kern_packed_find(d->dtype, dev->host->cpu(dev->host->ctx)->flags);
+	kern = kern_packed_find(d->dtype, dev->flags);
 	/* Without vector instructions the rows in the file are as fast. */
 	if (!kern || !kern->flags ||
 	    __builtin_mul_overflow((uint64_t)kern_group_bytes(d->dtype, ref->k),
@@ -298,7 +298,7 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 	if (p) {
 		p->data = stored ? NULL : d->pieces[0].data;
 		p->bytes = bytes;
-		p->kern = kern_packed_find(w->dtype, h->cpu(h->ctx)->flags);
+		p->kern = kern_packed_find(w->dtype, dev->flags);
 		p->group_bytes = kern_group_bytes(w->dtype, w->k);
 		p->per_slice = groups_of(w->n);
 		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);
