@@ -16,7 +16,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/syscall.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -24,9 +23,6 @@
 #define MAX_CPUS 65536
 
 #if defined(__x86_64__)
-
-#define ARCH_REQ_XCOMP_PERM 0x1023
-#define XFEATURE_XTILEDATA  18
 
 static uint64_t read_xcr0(void)
 {
@@ -75,8 +71,7 @@ static uint64_t detect_flags(void)
 		flags |= bit(c, 1) ? LMD_CPU_AVX512_VBMI : 0;
 		flags |= bit(d, 23) ? LMD_CPU_AVX512_FP16 : 0;
 	}
-	if (has(xcr0, 0x60000) && bit(d, 24) &&
-	    !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)) {
+	if (has(xcr0, 0x60000) && bit(d, 24)) {
 		flags |= bit(d, 25) ? LMD_CPU_AMX_INT8 : 0;
 		flags |= bit(d, 22) ? LMD_CPU_AMX_BF16 : 0;
 	}

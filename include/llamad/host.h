@@ -25,7 +25,8 @@ enum lmd_log_level {
 	LMD_LOG_TRACE = 4
 };
 
-/* Bits of struct lmd_cpu.flags. */
+/* Bits of struct lmd_cpu.flags.  With those of AMX, a plugin asks the kernel for permission to use tiles
+ * (on Linux arch_prctl, ARCH_REQ_XCOMP_PERM) before it uses the first one. */
 #define LMD_CPU_AVX2        (1ull << 0)  /* with FMA, F16C, BMI2 */
 #define LMD_CPU_AVX512      (1ull << 1)  /* F, BW, DQ, VL */
 #define LMD_CPU_AVX512_VNNI (1ull << 2)

@@ -41,6 +41,7 @@ struct cpu_dev {
 	/* Rows of 8 bits that stand for a row of activations before block types: 0 = float,
 	 * 1 = int8, 2 = int16 (kern/kern.h). */
 	uint32_t n_q8;
+	uint64_t flags; /* LMD_CPU_* flags for which kernels are chosen */
 	const struct kern_linear *bf16; /* multiplies weights in bf16; NULL = in f32 */
 	bool half; /* attention in half precision */
 	bool exact; /* deterministic = exact: docs/exact.md */

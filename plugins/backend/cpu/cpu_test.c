@@ -4,6 +4,7 @@
  * with itself: the number of threads and the way the work is cut must not change a bit.  Also tests
  * cancellation and running out of memory. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +259,59 @@ START_TEST(bf16_products)
 					 &err),
 			 LMD_INVALID);
 	ck_assert_msg(strstr(err.text, "'1', must be auto, on or off") != NULL, "%s", err.text);
+}
+END_TEST
+
+static char logged[512];
+
+LMD_PRINTF(4, 5)
+static void keep_log(void *ctx, const char *topic, int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)ctx;
+	(void)topic;
+	if (level > LMD_LOG_WARN)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(logged, sizeof(logged), fmt, ap);
+	va_end(ap);
+}
+
+/* On a processor without tiles the other kernels are used, and the log says why. */
+START_TEST(no_tiles)
+{
+	static const char *const how[] = {"off", "on", ""};
+	const uint64_t flags = fx.host->cpu(fx.host->ctx)->flags & ~(LMD_CPU_AMX_INT8 | LMD_CPU_AMX_BF16);
+	struct lmd_error err = {.text = ""};
+	struct oc_backend be[2];
+	struct lmd_host *host;
+	uint32_t n[2] = {0};
+
+	ck_assert_int_eq(lmi_host_create(&host, flags), LMD_OK);
+	host->log = keep_log;
+	for (int i = 2; i >= 0; i--) {
+		logged[0] = '\0';
+		ck_assert(!setenv("LLAMAD_CPU_AMX", how[i], 1));
+		ck_assert_msg(oc_backend_open(&be[i % 2], fx.cpu, 0, host, NULL, LMD_ACTIVATIONS_INT8, &err) == LMD_OK,
+			      "%s", err.text);
+		ck_assert_msg(!*logged == (i != 1), "%s: %s", how[i], logged);
+		if (i == 1)
+			ck_assert_msg(strstr(logged, "LLAMAD_CPU_AMX is on, but ") && strstr(logged, " AMX"), "%s", logged);
+		if (i == 2)
+			oc_backend_close(&be[0]);
+	}
+	for (uint32_t j = 0; j < opcase_linear.n; j++)
+		n[equal(be, &opcase_linear, &opcase_linear.cases[j], &oc_layouts[0], 0)]++;
+	LMD_CASES("cpu without tiles", n[1], n[0], 0);
+	ck_assert_uint_eq(n[0], 0);
+	for (int i = 0; i < 2; i++)
+		oc_backend_close(&be[i]);
+	ck_assert(!setenv("LLAMAD_CPU_AMX", "auto", 1));
+	ck_assert_int_eq(oc_backend_open(&be[0], fx.cpu, 0, host, NULL, LMD_ACTIVATIONS_INT8, &err), LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "'auto', must be on or off") != NULL, "%s", err.text);
+	ck_assert(!unsetenv("LLAMAD_CPU_AMX"));
+	lmi_host_destroy(host);
 }
 END_TEST
 
@@ -601,6 +655,7 @@ int main(void)
 	tcase_add_loop_test(t, threads_change_nothing, 0, 3);
 	tcase_add_loop_test(t, copies_change_nothing, 0, 2);
 	tcase_add_test(t, bf16_products);
+	tcase_add_test(t, no_tiles);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);
 	tcase_add_test(t, progress_is_counted);

@@ -7,6 +7,7 @@
 
 #include "backend/common/exact.h"
 #include "cpu.h"
+#include "kern/amx_permit.h"
 #include "kern/float.h"
 #include "kern/kern.h"
 #include "repack.h"
@@ -47,18 +48,33 @@ static enum lmd_status make_points(struct cpu_dev *dev, struct lmd_error *err)
 			lmd_status_text(st));
 }
 
+/* Tiles are used only if somebody asks for them, as long as no processor with AMX has run their kernels. */
+static enum lmd_status choose_flags(struct cpu_dev *dev, struct lmd_error *err)
+{
+	const char *how = getenv("LLAMAD_CPU_AMX");
+	const struct lmd_host *h = dev->host;
+	bool use = how && !strcmp(how, "on");
+	char why[128];
+
+	if (how && *how && !use && strcmp(how, "off") != 0)
+		return lmd_fail(err, LMD_INVALID, "cpu: LLAMAD_CPU_AMX is '%s', must be on or off", how);
+	dev->flags = kern_amx_flags(h->cpu(h->ctx)->flags, use, kern_amx_ask, why, sizeof(why));
+	if (*why)
+		h->log(h->ctx, "cpu", LMD_LOG_WARN, "LLAMAD_CPU_AMX is on, but %s: products without tiles", why);
+	return LMD_OK;
+}
+
 /* Weights in bf16 are multiplied in bf16 where 8 bits are enough for block types. */
 static enum lmd_status choose_bf16(struct cpu_dev *dev, struct lmd_error *err)
 {
 	const char *how = getenv("LLAMAD_CPU_BF16");
-	uint64_t flags = dev->host->cpu(dev->host->ctx)->flags;
 
 	if (dev->n_q8 != 1 || dev->exact || (how && !strcmp(how, "off")))
 		return LMD_OK;
 	if (!how || !*how || !strcmp(how, "auto"))
-		dev->bf16 = kern_bf16_find(flags);
+		dev->bf16 = kern_bf16_find(dev->flags);
 	else if (!strcmp(how, "on"))
-		dev->bf16 = kern_linear_find(LMD_DTYPE_BF16, KERN_ACT_BF16, flags);
+		dev->bf16 = kern_linear_find(LMD_DTYPE_BF16, KERN_ACT_BF16, dev->flags);
 	else
 		return lmd_fail(err, LMD_INVALID,
 				"cpu: LLAMAD_CPU_BF16 is '%s', must be auto, on or off", how);
@@ -91,8 +107,11 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 		    : p->activations == LMD_ACTIVATIONS_F32 ? 0
 							     : 1;
 	dev->half = p->attention == LMD_ATTENTION_HALF;
-	dev->fl = dev->exact ? &cpu_float_exact : cpu_float_select(host->cpu(host->ctx)->flags);
-	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
+	st = choose_flags(dev, err);
+	if (st != LMD_OK)
+		return st;
+	dev->fl = dev->exact ? &cpu_float_exact : cpu_float_select(dev->flags);
+	dev->act = kern_act_find(dev->flags);
 	st = choose_bf16(dev, err);
 	if (st == LMD_OK)
 		st = cpu_repack_open(dev, err);
@@ -137,8 +156,8 @@ static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
 
 	if (st != LMD_OK)
 		return st;
-	(*out)->lin_f32 = kern_linear_find((*out)->dtype, KERN_ACT_F32, h->cpu(h->ctx)->flags);
-	(*out)->lin_q8 = kern_linear_find((*out)->dtype, KERN_ACT_Q8, h->cpu(h->ctx)->flags);
+	(*out)->lin_f32 = kern_linear_find((*out)->dtype, KERN_ACT_F32, dev->flags);
+	(*out)->lin_q8 = kern_linear_find((*out)->dtype, KERN_ACT_Q8, dev->flags);
 	st = cpu_repack_create(dev, d, *out, err);
 	if (st != LMD_OK)
 		host_mem_weight_destroy(h, *out);

@@ -108,7 +108,6 @@ static uint32_t groups_of(uint32_t n)
 /* Bytes of the copy of a weight; 0 if there is no kernel for it or it is too large. */
 static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_desc *d)
 {
-	const uint64_t flags = dev->host->cpu(dev->host->ctx)->flags;
 	const struct lmd_weight_ref *ref = d->ref;
 	const struct kern_linear *in_place;
 	const struct kern_packed *kern;
@@ -116,8 +115,8 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 
 	if (!dev->n_q8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
 		return 0;
-	kern = kern_packed_find(d->dtype, flags);
-	in_place = kern_linear_find(d->dtype, KERN_ACT_Q8, flags);
+	kern = kern_packed_find(d->dtype, dev->flags);
+	in_place = kern_linear_find(d->dtype, KERN_ACT_Q8, dev->flags);
 	/* Without vector instructions, or with better ones for them, the rows in the file are as fast. */
 	if (!kern || !kern->flags || !in_place || in_place->flags & ~kern->flags ||
 	    __builtin_mul_overflow((uint64_t)kern_group_bytes(d->dtype, ref->k),
@@ -301,7 +300,7 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 	if (p) {
 		p->data = stored ? NULL : d->pieces[0].data;
 		p->bytes = bytes;
-		p->kern = kern_packed_find(w->dtype, h->cpu(h->ctx)->flags);
+		p->kern = kern_packed_find(w->dtype, dev->flags);
 		p->group_bytes = kern_group_bytes(w->dtype, w->k);
 		p->per_slice = groups_of(w->n);
 		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);

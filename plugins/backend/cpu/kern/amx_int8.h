@@ -5,13 +5,19 @@
  * kern.h has a step in float for every 32 values, so a product of tiles is 32 values deep, half of what a
  * tile holds: up to sixteen rows of x as the first factor, as they are in memory, times a plane of sixteen
  * weight rows.  Weights are the second factor, since then a row of the sums has one lane for each weight
- * row, as D, M and the outputs do, and since few rows of x take less time: an instruction takes as many
- * cycles as its first factor has rows, or a quarter of its depth if that is more.
+ * row, as D, M, the outputs and repacked weights do.
  *
  * The sums go to memory, from where each row is read, scaled and added, one vector of sixteen lanes at a time;
  * the tiles of a block are multiplied before the sums of the block before it are added.  Blocks of sixteen weight
  * rows that stay in the first-level cache are multiplied with all rows of x; in between, the running sums are
- * in the outputs. */
+ * in the outputs.
+ *
+ * What this reaches, counted in instructions (none was timed): a block of 16 x 16 outputs is 8192 products.
+ * At the full rate, with 64 values in a product of tiles, they take 8 cycles; with 32 values, 16.  Adding
+ * the sums takes 4 vector instructions for each row of x (AMX_ONE), 6 (AMX_MIN, AMX_WIDE) or 8 (AMX_TWO), two in a
+ * cycle: 32, 48 or 64 cycles, beside which the tiles are multiplied.  So no more than 1/4, 1/6 or 1/8 of the
+ * rate of tiles is left.  With VNNI the same block takes 128 instructions more for the products: 96 cycles for a type
+ * of kind AMX_ONE. */
 #ifndef LLAMAD_CPU_KERN_AMX_INT8_H
 #define LLAMAD_CPU_KERN_AMX_INT8_H
 
@@ -129,12 +135,15 @@ INLINE void amx_pass(enum amx_kind kind, bool full, const char *panel, const str
 	const char *const *x = (const char *const *)p->x + c;
 	_Alignas(KERN_ALIGN) char sums[2][2 * 1024], copy[AMX_ROWS * 32 * AMX_BLOCKS];
 	const struct amx_x at = amx_rows_of_x(p, c, m, b0, n, copy);
-	amx_floats out[AMX_ROWS];
+	amx_floats out[AMX_ROWS] = {{0}};
 
+#pragma GCC unroll 16
 	for (uint32_t i = 0; i < m; i++) {
-		out[i] = (amx_floats){0};
+		amx_floats v = {0};
+
 		if (b0)
-			memcpy(&out[i], p->y[c + i] + r, n_out);
+			memcpy(&v, p->y[c + i] + r, n_out);
+		out[i] = v;
 	}
 	amx_multiply(kind, full, panel, at.q, at.stride, sums[0]);
 	for (size_t b = 0; b < n; b++, panel += amx_block(kind)) {
@@ -145,8 +154,12 @@ INLINE void amx_pass(enum amx_kind kind, bool full, const char *panel, const str
 		for (uint32_t i = 0; i < m; i++)
 			out[i] += amx_term(kind, panel, sums[b % 2], i, x[i], p->k, b0 + b);
 	}
-	for (uint32_t i = 0; i < m; i++)
-		memcpy(p->y[c + i] + r, &out[i], n_out);
+#pragma GCC unroll 16
+	for (uint32_t i = 0; i < m; i++) {
+		const amx_floats v = out[i];
+
+		memcpy(p->y[c + i] + r, &v, n_out);
+	}
 }
 
 /* Adds blocks [b, b + n) of a panel times rows [c, end) of x. */

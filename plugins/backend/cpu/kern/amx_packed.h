@@ -51,6 +51,8 @@ INLINE amx_floats amx_sixteen_f16(const char *p)
 {
 	_Alignas(KERN_ALIGN) float v[16];
 
+/* gcc 12 warns of lanes that are not set when it makes a vector of the loop */
+#pragma GCC unroll 16
 	for (int i = 0; i < 16; i++)
 		v[i] = kern_f16((const uint8_t *)p + 2 * i);
 	return *(const amx_floats *)(const void *)v;

@@ -120,7 +120,7 @@ struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi", "neon", "dotprod", "i8mm" */
+	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi", "amx", "neon", "dotprod", "i8mm" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
 	/* KERN_ACT_BF16, else NULL: rounds a row of k floats to nearest even.
@@ -149,7 +149,7 @@ const struct kern_linear *kern_bf16_find(uint64_t flags);
 struct kern_packed {
 	uint32_t dtype;  /* enum lmd_dtype of the rows in the file */
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2", "vnni", "neon", "dotprod", "i8mm" */
+	const char *isa; /* "c", "avx2", "vnni", "amx", "neon", "dotprod", "i8mm" */
 	uint32_t most;   /* with more rows of x the exact kernel is faster */
 	/* p->w: a group, aligned to KERN_ALIGN; p->w_stride: bytes from group to group; the last
 	 * group may have fewer rows; p->host, p->points and p->scratch are not used. */

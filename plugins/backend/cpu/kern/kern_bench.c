@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "amx_permit.h"
 #include "core/base/cpu.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
@@ -275,6 +276,7 @@ int main(int argc, char **argv)
 {
 	struct bench b = {.o = {.k = 2048, .runs = 15}};
 	int bad = parse(argc, argv, &b.o);
+	char why[128];
 
 	if (bad || b.o.k < 32 || b.o.k % 32 || b.o.k > 65536 || !b.o.runs || b.o.runs > MAX_RUNS) {
 		fprintf(stderr,
@@ -283,6 +285,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	lmi_cpu_detect(&b.cpu);
+	b.cpu.flags = kern_amx_flags(b.cpu.flags, true, kern_amx_ask, why, sizeof(why));
 	b.act = b.o.bf16     ? KERN_ACT_BF16
 		: b.o.floats ? KERN_ACT_F32
 			     : KERN_ACT_Q8;

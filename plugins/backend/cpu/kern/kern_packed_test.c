@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx_permit.h"
 #include "amx_twin.h"
 #include "core/base/cpu.h"
 #include "core/quant/quant.h"
@@ -158,8 +159,10 @@ START_TEST(same_bits)
 	uint64_t seed = lmd_seed("packed", 5);
 	struct lmd_cpu cpu;
 	unsigned n = 0;
+	char why[128];
 
 	lmi_cpu_detect(&cpu);
+	cpu.flags = kern_amx_flags(cpu.flags, true, kern_amx_ask, why, sizeof(why));
 	for (size_t i = 0; (l = kernel_at(i)) != NULL; i++) {
 		if ((l->flags & cpu.flags) != l->flags)
 			continue;

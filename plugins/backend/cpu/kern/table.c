@@ -5,6 +5,11 @@
 #include "variants.h"
 
 static const struct kern_linear *const lists[] = {
+#ifdef KERN_WITH_AMX
+	kern_exact_amx,
+	kern_small_amx,
+	kern_ik_amx,
+#endif
 #ifdef KERN_WITH_VBMI
 	kern_grid_vbmi,
 #endif
@@ -28,6 +33,9 @@ static const struct kern_linear *const lists[] = {
 	kern_exact_neon,
 #endif
 	kern_exact_c,
+#ifdef KERN_WITH_AMX
+	kern_bf16_amx,
+#endif
 #ifdef KERN_WITH_BF16
 	kern_bf16_avx512,
 #endif
@@ -44,6 +52,9 @@ static const struct kern_linear *const lists[] = {
 };
 
 static const struct kern_packed *const packed[] = {
+#ifdef KERN_WITH_AMX
+	kern_packed_amx,
+#endif
 #ifdef KERN_WITH_AVX512
 	kern_packed_vnni,
 #endif
