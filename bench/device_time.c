@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	s.model = argv[optind];
 	sim_state.step_ns = ms * 1e6;
 	sim_state.fixed = fixed;
+	sim_state.has_logits = s.on_host;
 	sim_state.bytes_per_ns = rate;
 	run(&s);
 	return 0;

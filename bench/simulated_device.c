@@ -279,7 +279,7 @@ static void make_output(const struct lmd_binding *b, uint32_t n_out)
 	uint32_t n = n_out < sim_state.n_row ? n_out : sim_state.n_row;
 	int32_t *tokens = (int32_t *)(void *)b->buffer->mem;
 
-	if (b->id == LMD_OUT_LOGITS && sim_state.noise) {
+	if (b->id == LMD_OUT_LOGITS && sim_state.has_logits) {
 		sim_state.first = sim_state.n_run % N_NOISE;
 		memcpy(b->buffer->mem, sim_state.noise + (size_t)sim_state.first * sim_state.width,
 		       (size_t)n * sim_state.width * sizeof(float));

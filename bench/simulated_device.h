@@ -32,6 +32,7 @@ struct sim {
 	double part[SIM_N_DEVICE]; /* of step_ns that each device takes */
 	double bytes_per_ns;       /* of copies */
 	bool finds_best;           /* the devices can find the best candidates */
+	bool has_logits;           /* results have logits; otherwise they are left as they are */
 	uint32_t n_row;            /* rows of a step of all sessions */
 	/* so far */
 	uint64_t jumped;   /* the engine waited for a device */
