@@ -37,7 +37,9 @@ if [ -f "$dir/tiny.gguf" ]; then
 	done
 	holds "two devices change the logits" cmp -s "$dir/parts.vulkan0" "$dir/parts.vulkan0,vulkan1"
 fi
-silent "groups of devices"
+# VK_LAYER_KHRONOS_validation 1.3.239 counts values that the host has signalled as pending, and then waits in vain for
+# its own count ("most likely a validation bug")
+silent "groups of devices" "^(VUID-VkSemaphoreSignalInfo-value-03259|UNASSIGNED-VkSemaphore-state-timeout)"
 # what a driver offers is switched off: the products that GPUs use, without the instruction, and with
 # workgroups that share keys; each dispatch is a submission
 LLAMAD_VULKAN=split=8,cache=0
@@ -46,7 +48,20 @@ LLAMAD_VULKAN=split=8,dot=0,cache=0
 cases "linear q6_k"
 LLAMAD_VULKAN=shares=8,work=1,cache=0
 cases "heads of 64, eight share"
+LLAMAD_VULKAN=tile=1,cache=0
+for type in q8_0 q4_k f16; do
+	cases "linear $type"
+done
+LLAMAD_VULKAN=tile=1,dot=0,cache=0
+cases "linear q6_k"
 silent "operations in other ways"
+# addresses are checked in the shaders themselves
+with_layers GPU_ASSISTED
+LLAMAD_VULKAN=cache=0
+cases "cast_copy "
+cases "rope_kv "
+silent "addresses"
+with_layers
 # Attention counts as work: with 32 million multiply-adds for a submission, a step of 512 rows is divided,
 # though its products (20 million) alone are not.
 rows=$(yes "$(seq -s , 60)" | head -n 10 | paste -sd ,)

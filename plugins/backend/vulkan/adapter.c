@@ -9,7 +9,7 @@ struct entry {
 	uint32_t a[2], b[2];     /* addresses: f32 [n_stack][rank][k], [n_stack][n][rank] */
 	uint32_t rank, n, k, n_stack;
 	float scale;
-	uint32_t gain[2];        /* address: f32 [n_stack][n]; 0 = 1 */
+	uint32_t gain[2]; /* address: f32 [n_stack][n]; 0 = 1 */
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct entry) == 4 * VKB_ADAPTER_WORDS, "as in shaders/adapter.glsl");
@@ -197,8 +197,8 @@ enum lmd_status vkb_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 			      VKB_N_SLOT - 1);
 	if (st == LMD_OK && b->b && (!b->n || (b->rank && (!b->k || !b->a))))
 		st = lmd_fail(err, LMD_INVALID,
-			      "vulkan: adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
-			      b->site, b->n, b->k, b->rank);
+			      "vulkan: adapter slot %u, site %u: shape [%u, %u] of rank %u",
+			      b->slot, b->site, b->n, b->k, b->rank);
 	if (st == LMD_OK)
 		st = find(dev, b->site, &s, err);
 	if (st == LMD_OK && b->b)

@@ -12,18 +12,18 @@
 
 #include "group.h"
 
-#define N_TURN	     16u           /* runs that can be under way */
-#define N_FAILED     64u           /* failed runs that are remembered */
-#define POLL_NS	     5000000u      /* between two looks at the cancellation of steps */
-#define COME_NS	     30000000000u  /* from the end of a rank's call to the next rank's call */
-#define WORK_NS	     600000000000u /* until all are at the next exchange */
+#define N_TURN   16u           /* runs that can be under way */
+#define N_FAILED 64u           /* failed runs that are remembered */
+#define POLL_NS  5000000u      /* between two looks at the cancellation of steps */
+#define COME_NS  30000000000u  /* from the end of a rank's call to the next rank's call */
+#define WORK_NS  600000000000u /* until all are at the next exchange */
 
 enum call { NOT_CALLED, BEGUN, SUBMITTED, REFUSED };
 
 struct turn {
 	uint64_t number;
-	enum lmd_status status;  /* not LMD_OK: it has failed */
-	uint64_t called;         /* time of the last call's begin or end */
+	enum lmd_status status; /* not LMD_OK: it has failed */
+	uint64_t called;        /* time of the last call's begin or end */
 	uint32_t n_exchange, half;
 	struct vkb_area *area;
 	const struct vkb_exchange *list;
@@ -49,14 +49,14 @@ struct lmd_devgroup {
 	bool has_thread, stop;
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
-	uint64_t n_begun, n_ended;     /* turns */
-	uint32_t half;                 /* of the next turn */
-	struct vkb_area *area, *old;   /* old: what runs before may still use */
+	uint64_t n_begun, n_ended;   /* turns */
+	uint32_t half;               /* of the next turn */
+	struct vkb_area *area, *old; /* old: what runs before may still use */
 	struct turn turns[N_TURN];
 	struct {
 		uint64_t turn;
 		enum lmd_status status;
-		uint32_t rank;         /* that has failed */
+		uint32_t rank; /* that has failed */
 	} failed[N_FAILED];
 	uint64_t n_failed;
 	struct rank ranks[VKB_MAX_PEER];
@@ -93,9 +93,8 @@ static uint64_t now(const struct lmd_devgroup *g)
 
 static VkResult signal_value(const struct vkb_dev *dev, VkSemaphore s, uint64_t value)
 {
-	const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
-					    .semaphore = s,
-					    .value = value};
+	const VkSemaphoreSignalInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = s, .value = value};
 
 	return dev->fn.SignalSemaphore(dev->handle, &info);
 }
@@ -158,8 +157,8 @@ static void gather_calls(struct lmd_devgroup *g, struct turn *t)
 }
 
 /* Waits until a rank is at exchange k. */
-static enum lmd_status wait_for(struct lmd_devgroup *g, const struct turn *t, uint32_t r, uint32_t k,
-				uint64_t start, uint32_t *failed)
+static enum lmd_status wait_for(struct lmd_devgroup *g, const struct turn *t, uint32_t r,
+				uint32_t k, uint64_t start, uint32_t *failed)
 {
 	const struct rank *x = &g->ranks[r];
 	const uint64_t value = t->of[r].here0 + k + 1;
@@ -271,13 +270,15 @@ static enum lmd_status check(void *const *states, uint32_t n, struct lmd_error *
 
 	if (n < 2 || n > VKB_MAX_PEER)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"vulkan: a group of %u devices; 2 to %u are possible", n, VKB_MAX_PEER);
+				"vulkan: a group of %u devices; 2 to %u are possible", n,
+				VKB_MAX_PEER);
 	for (uint32_t r = 0; r < n && st == LMD_OK; r++) {
 		st = vkb_alive(states[r], err);
 		for (uint32_t k = 0; k < r && st == LMD_OK; k++)
 			if (states[k] == states[r])
 				st = lmd_fail(err, LMD_INVALID,
-					      "vulkan: ranks %u and %u of a group are one device", k, r);
+					      "vulkan: ranks %u and %u of a group are one device",
+					      k, r);
 	}
 	return st;
 }
@@ -348,16 +349,17 @@ void vkb_group_destroy(struct lmd_devgroup *g)
 	g->host->free(g->host->ctx, g);
 }
 
-enum lmd_status vkb_group_check(const struct lmd_devgroup *g, const struct vkb_dev *dev, uint32_t rank,
-				uint32_t n, struct lmd_error *err)
+enum lmd_status vkb_group_check(const struct lmd_devgroup *g, const struct vkb_dev *dev,
+				uint32_t rank, uint32_t n, struct lmd_error *err)
 {
 	if (!g)
 		return lmd_fail(err, LMD_INVALID, "vulkan: a collective needs a group of devices");
 	if (n != g->n || rank >= n || g->ranks[rank].dev != dev)
-		return lmd_fail(err, LMD_INVALID,
-				"vulkan: the plan is for rank %u of %u, the device is not that rank of a "
-				"group of %u",
-				rank, n, g->n);
+		return lmd_fail(
+			err, LMD_INVALID,
+			"vulkan: the plan is for rank %u of %u, the device is not that rank of a "
+			"group of %u",
+			rank, n, g->n);
 	return LMD_OK;
 }
 
@@ -391,8 +393,8 @@ static struct turn *turn_of(struct lmd_devgroup *g, uint64_t number)
 
 static enum lmd_status stopped(const struct lmd_devgroup *g, uint32_t rank, struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_CANCELLED, "vulkan: another rank of %u failed, so rank %u stops", g->n,
-			rank);
+	return lmd_fail(err, LMD_CANCELLED, "vulkan: another rank of %u failed, so rank %u stops",
+			g->n, rank);
 }
 
 /* Called with the lock: the first rank of a turn begins. */
@@ -400,10 +402,8 @@ static void open_turn(struct lmd_devgroup *g, uint64_t number, uint32_t n_exchan
 {
 	while (number > g->n_ended + N_TURN)
 		(void)pthread_cond_wait(&g->moved, &g->lock);
-	*turn_of(g, number) = (struct turn){.number = number,
-					    .n_exchange = n_exchange,
-					    .half = g->half,
-					    .area = g->area};
+	*turn_of(g, number) = (struct turn){
+		.number = number, .n_exchange = n_exchange, .half = g->half, .area = g->area};
 	g->half = (g->half + n_exchange) % 2;
 	g->n_begun = number;
 	(void)pthread_cond_broadcast(&g->moved);
@@ -427,19 +427,17 @@ enum lmd_status vkb_group_begin(struct lmd_devgroup *g, uint32_t rank, uint32_t 
 		if (t->number == number && t->of[rank].call == NOT_CALLED)
 			t->of[rank].call = REFUSED;
 	} else {
-		*out = (struct vkb_meeting){.turn = number,
-					    .here = x->here,
-					    .go = x->go,
-					    .here0 = x->here_value,
-					    .go0 = x->go_value,
-					    .n_exchange = n_exchange,
-					    .note = {.group = g,
-						     .rank = rank,
-						     .first = number,
-						     .last = number},
-					    .area = t->area->of[rank].address,
-					    .part_bytes = (uint32_t)t->area->part_bytes,
-					    .half = t->half};
+		*out = (struct vkb_meeting){
+			.turn = number,
+			.here = x->here,
+			.go = x->go,
+			.here0 = x->here_value,
+			.go0 = x->go_value,
+			.n_exchange = n_exchange,
+			.note = {.group = g, .rank = rank, .first = number, .last = number},
+			.area = t->area->of[rank].address,
+			.part_bytes = (uint32_t)t->area->part_bytes,
+			.half = t->half};
 		t->of[rank].call = BEGUN;
 		t->called = now(g);
 		t->of[rank].here0 = x->here_value;
@@ -491,10 +489,11 @@ enum lmd_status vkb_group_result(const struct vkb_note *note, struct lmd_error *
 			continue;
 		st = g->failed[i].status == LMD_TIMEOUT
 			     ? lmd_fail(err, LMD_TIMEOUT,
-					"vulkan: rank %u waited too long for rank %u of %u", note->rank,
-					g->failed[i].rank, g->n)
+					"vulkan: rank %u waited too long for rank %u of %u",
+					note->rank, g->failed[i].rank, g->n)
 			     : lmd_fail(err, LMD_CANCELLED,
-					"vulkan: rank %u of %u failed or was cancelled, so rank %u stops",
+					"vulkan: rank %u of %u failed or was cancelled, so rank %u "
+					"stops",
 					g->failed[i].rank, g->n, note->rank);
 	}
 	unlock(g);

@@ -16,11 +16,11 @@
 
 #include "vkb.h"
 
-#define VKB_MAX_PEER 8u          /* as in shaders/peer.comp */
+#define VKB_MAX_PEER 8u /* as in shaders/peer.comp */
 
 /* The rows that the ranks exchange at a collective. */
 struct vkb_exchange {
-	uint32_t space, fold;    /* rows: those of the space / fold */
+	uint32_t space, fold; /* rows: those of the space / fold */
 	uint32_t columns;
 };
 
@@ -31,10 +31,10 @@ struct vkb_area {
 	const struct lmd_host *host;
 	uint64_t part_bytes;
 	uint32_t n;
-	char *block;             /* memory that all devices have imported; NULL: each has its own */
+	char *block; /* memory that all devices have imported; NULL: each has its own */
 	struct vkb_part {
 		struct vkb_dev *dev;
-		VkBuffer buffer;         /* imported */
+		VkBuffer buffer; /* imported */
 		VkDeviceMemory memory;
 		struct vkb_mem own;
 		VkDeviceAddress address; /* parts of the ranks, then those of the next exchange */
@@ -55,16 +55,16 @@ enum lmd_status vkb_group_create(void *const *states, uint32_t n, struct lmd_dev
 				 struct lmd_error *err);
 void vkb_group_destroy(struct lmd_devgroup *g);
 /* LMD_INVALID unless g is a group of n in which the device is this rank. */
-enum lmd_status vkb_group_check(const struct lmd_devgroup *g, const struct vkb_dev *dev, uint32_t rank,
-				uint32_t n, struct lmd_error *err);
+enum lmd_status vkb_group_check(const struct lmd_devgroup *g, const struct vkb_dev *dev,
+				uint32_t rank, uint32_t n, struct lmd_error *err);
 /* Makes room for parts of so many bytes.  Runs that have begun keep the memory that they have. */
 enum lmd_status vkb_group_reserve(struct lmd_devgroup *g, uint64_t bytes, struct lmd_error *err);
 
 /* What a rank's run needs. */
 struct vkb_meeting {
-	uint64_t turn;           /* the number of the run */
+	uint64_t turn; /* the number of the run */
 	VkSemaphore here, go;
-	uint64_t here0, go0;     /* exchange k: here0 + k + 1 is signalled, go0 + k + 1 is waited for */
+	uint64_t here0, go0; /* exchange k: here0 + k + 1 is signalled, go0 + k + 1 is waited for */
 	uint32_t n_exchange;
 	struct vkb_note note;
 	VkDeviceAddress area;

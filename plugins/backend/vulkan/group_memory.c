@@ -154,7 +154,8 @@ enum lmd_status vkb_area_make(struct vkb_dev *const *devs, uint32_t n, uint64_t 
 	enum lmd_status st = LMD_OK;
 
 	if (part > UINT32_MAX)
-		return lmd_fail(err, LMD_UNSUPPORTED, "vulkan: ranks cannot exchange %llu bytes at once",
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"vulkan: ranks cannot exchange %llu bytes at once",
 				(unsigned long long)part_bytes);
 	a = h->alloc(h->ctx, sizeof(*a));
 	if (!a)

@@ -34,9 +34,10 @@ void vkb_op_collective(struct vkb_build *b, const struct lmd_op *op)
 
 	if (n < 2 || n > VKB_MAX_PEER || space >= LMD_N_SPACE || vkb_space(b, &c->y) != space ||
 	    most != columns * (sums ? 1 : n)) {
-		vkb_failed(b, lmd_fail(b->err, LMD_INVALID,
-				       "vulkan: op %u: a collective of %u ranks, %u columns give %u", b->op,
-				       n, columns, most));
+		vkb_failed(b,
+			   lmd_fail(b->err, LMD_INVALID,
+				    "vulkan: op %u: a collective of %u ranks, %u columns give %u",
+				    b->op, n, columns, most));
 		return;
 	}
 	vkb_u32(b, sums);

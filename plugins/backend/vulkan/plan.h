@@ -40,7 +40,7 @@ struct vkb_dispatch {
 };
 
 #define VKB_ENV_ADAPTERS 11u
-#define VKB_ENV_AREA 12u         /* of a group: address, bytes of a part, half of the first exchange */
+#define VKB_ENV_AREA     12u /* of a group: address, bytes of a part, half of the first exchange */
 #define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
 #define VKB_LAYOUT_WORDS 96u
 #define VKB_VIEW_WORDS 12u
@@ -72,10 +72,10 @@ struct vkb_plan {
 	uint32_t n_dispatch, n_groups;
 	struct vkb_place *places;
 	uint32_t n_place;
-	struct lmd_devgroup *group;  /* of its collectives; NULL: it has none */
+	struct lmd_devgroup *group; /* of its collectives; NULL: it has none */
 	struct vkb_exchange *exchanges;
 	uint32_t n_exchange;
-	uint64_t exchange_bytes;     /* most of a rank */
+	uint64_t exchange_bytes; /* most of a rank */
 	uint64_t temp_bytes;
 	struct vkb_mem args_mem, env_mem, block_mem, temp_mem, own_values;
 	VkBuffer values_buffer;

@@ -8,8 +8,8 @@
 #define FEW  3u                  /* items that are computed one by one */
 #define COLS 4u                  /* items of a lane, in float */
 #define MANY 8u                  /* and in integers */
-#define TILE_FROM    17u         /* items that are computed by tiles */
-#define TILE_OUTPUTS 64u         /* as in shaders/product_tile.glsl and product8_tile.glsl */
+#define TILE_FROM    17u                 /* items that are computed by tiles */
+#define TILE_OUTPUTS 64u /* as in shaders/product_tile.glsl and product8_tile.glsl */
 #define TILE_ITEMS   32u
 
 static uint64_t outputs_of(const struct vkb_product *p, const struct vkb_weight *w)

@@ -30,7 +30,7 @@ struct vkb_queue {
 	uint64_t busy_until[N_SLOT];
 	uint32_t slot;
 	struct leftover *leftovers;
-	struct vkb_note note;    /* runs since the last event */
+	struct vkb_note note; /* runs since the last event */
 };
 
 enum lmd_status vkb_alive(const struct vkb_dev *dev, struct lmd_error *err)
@@ -190,8 +190,8 @@ void vkb_barrier(struct vkb_dev *dev, VkCommandBuffer cmd)
 
 	dev->fn.CmdPipelineBarrier(cmd,
 				   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
-				   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0,
-				   1, &all, 0, NULL, 0, NULL);
+				   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+				   0, 1, &all, 0, NULL, 0, NULL);
 }
 
 enum lmd_status vkb_begin(struct vkb_dev *dev, struct vkb_queue *given, struct vkb_batch *b,
@@ -275,7 +275,8 @@ static void wait_for(VkSubmitInfo *info, struct signals *s, const VkSemaphore *w
 	info->pWaitDstStageMask = &stages;
 }
 
-static void then_signal(VkSubmitInfo *info, struct signals *s, const VkSemaphore *what, uint64_t value)
+static void then_signal(VkSubmitInfo *info, struct signals *s, const VkSemaphore *what,
+			uint64_t value)
 {
 	s->signal = value;
 	s->values.signalSemaphoreValueCount = 1;

@@ -242,8 +242,9 @@ static enum lmd_status check(struct vkb_dev *dev, const struct lmd_step *step)
 
 /* meeting: with the other ranks, or NULL. */
 static enum lmd_status run(struct vkb_plan *p, struct lmd_queue *q, const struct lmd_step *step,
-			   const struct lmd_binding *in, uint32_t n_in, const struct lmd_binding *out,
-			   uint32_t n_out, const struct vkb_meeting *meeting, struct lmd_event *done)
+			   const struct lmd_binding *in, uint32_t n_in,
+			   const struct lmd_binding *out, uint32_t n_out,
+			   const struct vkb_meeting *meeting, struct lmd_event *done)
 {
 	struct vkb_dev *dev = p->dev;
 	struct vkb_commands then;
@@ -269,8 +270,9 @@ static enum lmd_status run(struct vkb_plan *p, struct lmd_queue *q, const struct
 }
 
 enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *plan,
-			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
-			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done)
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
 {
 	struct vkb_dev *dev = state;
 	struct vkb_plan *p = (struct vkb_plan *)(void *)plan;
@@ -288,7 +290,8 @@ enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compil
 	p->env[VKB_ENV_AREA + 2] = m.part_bytes;
 	p->env[VKB_ENV_AREA + 3] = m.half;
 	st = q ? run(p, q, step, in, n_in, out, n_out, &m, done)
-	       : lmd_fail(&dev->error, LMD_INVALID, "vulkan: a plan with collectives needs a queue");
+	       : lmd_fail(&dev->error, LMD_INVALID,
+			  "vulkan: a plan with collectives needs a queue");
 	if (st == LMD_OK)
 		vkb_group_submitted(p->group, rank, m.turn, p->exchanges, p->env + 2, step->cancel);
 	else

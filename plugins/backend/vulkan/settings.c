@@ -6,7 +6,23 @@
 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err)
 {
-	enum { STAGING, CHUNK_KB, PIECE_KB, CACHE, DOT, IMPORT, DEVICES, SPLIT, TILE, SHARES, PRIORITY, COUNTS, WORK, LOST, N };
+	enum {
+		STAGING,
+		CHUNK_KB,
+		PIECE_KB,
+		CACHE,
+		DOT,
+		IMPORT,
+		DEVICES,
+		SPLIT,
+		TILE,
+		SHARES,
+		PRIORITY,
+		COUNTS,
+		WORK,
+		LOST,
+		N
+	};
 	struct host_mem_setting s[N] = {
 		[STAGING] = {"staging", 1, 0},
 		[CHUNK_KB] = {"chunk_kb", 1u << 22, 1u << 16},

@@ -104,7 +104,7 @@ struct vkb_settings {
 	bool cache;              /* the pipeline cache is kept on disk */
 	bool dot;                /* the integer dot product is used */
 	bool import;             /* host memory is imported */
-	uint32_t devices;        /* as many are shown, some of them several times; 0: those there are */
+	uint32_t devices; /* as many are shown, some of them several times; 0: those there are */
 	uint32_t split;          /* 0: as is best for the device */
 	uint32_t tile;           /* 0: as is best for the device, 1: yes, 2: no */
 	uint32_t shares;         /* 0: as is best for the device */
@@ -129,7 +129,7 @@ struct vkb_dev {
 	VkPhysicalDeviceMemoryProperties memory;
 	uint64_t max_allocation;
 	bool has_budget;
-	uint64_t import_align;   /* of host memory that is imported */
+	uint64_t import_align;                                /* of host memory that is imported */
 	PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer; /* NULL: it cannot be imported */
 	bool int8;               /* products round activations to 8 bits */
 	enum vkb_module product8; /* their shader */
