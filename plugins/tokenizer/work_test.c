@@ -53,8 +53,8 @@ static void check(const char *what, const struct lmd_tok_spec *spec, size_t n_pa
 	struct lmd_error err;
 	char name[128];
 
-	ck_assert_msg(lmi_tokenizer_open(&tok, registry, host, spec, &err) == LMD_OK, "%s: %s", what,
-		      err.text);
+	ck_assert_msg(lmi_tokenizer_open(&tok, registry, host, spec, &err) == LMD_OK, "%s: %s",
+		      what, err.text);
 	for (size_t k = 0; k < n_pattern; k++) {
 		struct encoding e = {tok, patterns[k]};
 
@@ -140,7 +140,8 @@ static const char *const models[] = {HF_MODELS(NAME)};
 	"\"word_delimiter_token\":\"|\",\"start\":1,\"stop\":1,\"strip_left\":true,"               \
 	"\"strip_right\":true,\"prepend_scheme\":\"always\",\"precompiled_charsmap\":\"\""
 #define VOCAB                                                                                      \
-	"{\"?\":0,\"a\":1,\"b\":2,\"ab\":3,\"##a\":4,\"##b\":5,\"##ab\":6,\"\\u2581a\":7,\"\\u0120\":8}"
+	"{\"?\":0,\"a\":1,\"b\":2,\"ab\":3,\"##a\":4,\"##b\":5,\"##ab\":6,\"\\u2581a\":7,"         \
+	"\"\\u0120\":8}"
 #define UNIGRAMS "[[\"?\",0.0],[\"a\",-1.0],[\"b\",-1.5],[\"ab\",-2.0]]"
 
 static void check_json(const char *what, const char *json)
@@ -148,8 +149,8 @@ static void check_json(const char *what, const char *json)
 	struct lmi_hf_tokenizer *t;
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_hf_tokenizer_parse(&t, json, strlen(json), &err) == LMD_OK, "%s: %s", what,
-		      err.text);
+	ck_assert_msg(lmi_hf_tokenizer_parse(&t, json, strlen(json), &err) == LMD_OK, "%s: %s",
+		      what, err.text);
 	check(what, lmi_hf_tokenizer_spec(t), getenv("LMD_TEST_LONG") ? LMD_LEN(patterns) : FEW);
 	lmi_hf_tokenizer_close(t);
 }
@@ -159,8 +160,10 @@ static void check_step(const char *key, const char *name, const char *pattern, c
 	char json[1200], what[100];
 
 	(void)snprintf(json, sizeof(json),
-		       "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"merges\":[\"a b\"],\"vocab\":" VOCAB
-		       "},\"%s\":{\"type\":\"%s\",\"pattern\":{%s},\"behavior\":\"%s\"," PARAMS "}}",
+		       "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"merges\":[\"a "
+		       "b\"],\"vocab\":" VOCAB
+		       "},\"%s\":{\"type\":\"%s\",\"pattern\":{%s},\"behavior\":\"%s\"," PARAMS
+		       "}}",
 		       key, name, pattern, behavior);
 	(void)snprintf(what, sizeof(what), "%s %s, %s, %s", key, name, pattern, behavior);
 	check_json(what, json);
@@ -182,7 +185,8 @@ START_TEST(splits)
 {
 	static const char *const behaviors[] = {"Removed", "Isolated", "MergedWithPrevious",
 						"MergedWithNext", "Contiguous"};
-	static const char *const expressions[] = {"\"Regex\":\"\\\\s+\"", "\"Regex\":\"a|b|(?=1)\""};
+	static const char *const expressions[] = {"\"Regex\":\"\\\\s+\"",
+						  "\"Regex\":\"a|b|(?=1)\""};
 
 	check_step("pre_tokenizer", "Split", expressions[_i / 5], behaviors[_i % 5]);
 }
@@ -198,12 +202,14 @@ START_TEST(each_model)
 
 		(void)snprintf(json, sizeof(json),
 			       "{\"model\":{\"type\":\"%s\",\"unk_token\":\"?\",\"unk_id\":0,"
-			       "\"max_input_chars_per_word\":100000000,\"continuing_subword_prefix\":\"##\","
+			       "\"max_input_chars_per_word\":100000000,\"continuing_subword_"
+			       "prefix\":\"##\","
 			       "%s\"vocab\":%s}%s}",
 			       models[_i], strcmp(models[_i], "BPE") ? "" : "\"merges\":[\"a b\"],",
 			       unigram ? UNIGRAMS : VOCAB,
 			       words ? ",\"pre_tokenizer\":{\"type\":\"Whitespace\"}" : "");
-		(void)snprintf(what, sizeof(what), "model %s, %s", models[_i], words ? "words" : "a text");
+		(void)snprintf(what, sizeof(what), "model %s, %s", models[_i],
+			       words ? "words" : "a text");
 		check_json(what, json);
 	}
 }
