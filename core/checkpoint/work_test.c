@@ -254,18 +254,27 @@ static const struct source sources[] = {
 	{"JSON: unique keys", read_tree, "{\"k\": 0", ",\"key number %\":0", "}"},
 	{"SHA-256", digest, "", "abcdefgh", ""},
 	{"tokenizer.json: a vocabulary", read_tokenizer,
-	 "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0", ", \"t%\": %", "}}}"},
+	 "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0", ", \"t%\": %",
+	 "}}}"},
 	{"tokenizer.json: merges", read_tokenizer,
 	 "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": "
-	 "[\"a b\"", ", \"a b\"", "]}}"},
-	{"tokenizer.json: added tokens", read_tokenizer, "{\"added_tokens\": [{\"id\": 0, "
-	 "\"content\": \"x\"}", ", {\"id\": %, \"content\": \"t%\"}",
+	 "[\"a b\"",
+	 ", \"a b\"", "]}}"},
+	{"tokenizer.json: added tokens", read_tokenizer,
+	 "{\"added_tokens\": [{\"id\": 0, "
+	 "\"content\": \"x\"}",
+	 ", {\"id\": %, \"content\": \"t%\"}",
 	 "], \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"x\": 0}}}"},
-	{"safetensors", read_safetensors, "{\"t\": {\"dtype\": \"U8\", \"shape\": [0], "
-	 "\"data_offsets\": [0, 0]}", ", \"t%\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": "
-	 "[0, 0]}", "}"},
-	{"safetensors: config.json", read_config, "{\"model_type\": \"llama\", \"architectures\": "
-	 "[\"LlamaForCausalLM\"]", ", \"key%\": [1, {\"a\": 2.5}]", "}"},
+	{"safetensors", read_safetensors,
+	 "{\"t\": {\"dtype\": \"U8\", \"shape\": [0], "
+	 "\"data_offsets\": [0, 0]}",
+	 ", \"t%\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": "
+	 "[0, 0]}",
+	 "}"},
+	{"safetensors: config.json", read_config,
+	 "{\"model_type\": \"llama\", \"architectures\": "
+	 "[\"LlamaForCausalLM\"]",
+	 ", \"key%\": [1, {\"a\": 2.5}]", "}"},
 	{"gguf: strings", read_gguf, "", "@", ""},
 	{"gguf: numbers", read_gguf_numbers, "", "abcd", ""},
 	{"gguf: keys", read_gguf_keys, "", "", ""},

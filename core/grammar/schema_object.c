@@ -27,7 +27,7 @@ struct member {
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
-	uint32_t *slot, n_slot; /* a hash table of the names: index in v, + 1 */
+	uint32_t *slot, n_slot;                /* a hash table of the names: index in v, + 1 */
 	const struct lmi_json_node **excluded; /* names that no member may have */
 	uint32_t n_excluded;
 	bool by_pattern;      /* some members are described by patterns */

@@ -107,8 +107,11 @@ START_TEST(keywords)
 
 	for (size_t i = 0; (keyword = lmi_gr_schema_keyword(i)); i++) {
 		char head[100], name[100];
-		struct source s = {.name = name, .head = head, .piece = forms[_i].piece,
-				   .tail = forms[_i].tail, .language = SCHEMA};
+		struct source s = {.name = name,
+				   .head = head,
+				   .piece = forms[_i].piece,
+				   .tail = forms[_i].tail,
+				   .language = SCHEMA};
 
 		(void)snprintf(head, sizeof(head), "{\"%s\": %s", keyword, forms[_i].head);
 		(void)snprintf(name, sizeof(name), "%s with %s", keyword, forms[_i].piece);
@@ -126,12 +129,14 @@ static const struct {
 	{"json_schema", "\"json_schema\": {\"enum\": [0", ", \"value %\"", "]}"},
 	{"regex", "\"pattern\": \"", "(ab|[c-z]+)", "\""},
 	{"any_text", "\"excludes\": [\"", "abcdefgh", "\"]"},
-	{"sequence", "\"elements\": [{\"type\": \"const_string\", \"value\": \"", "abcdefgh", "\"}]"},
+	{"sequence", "\"elements\": [{\"type\": \"const_string\", \"value\": \"", "abcdefgh",
+	 "\"}]"},
 	{"or", "\"elements\": [{\"type\": \"const_string\", \"value\": \"", "abcdefgh", "\"}]"},
 	{"optional", "\"content\": {\"type\": \"regex\", \"pattern\": \"", "a|b", "\"}"},
 	{"star", "\"content\": {\"type\": \"regex\", \"pattern\": \"", "a|b", "\"}"},
 	{"plus", "\"content\": {\"type\": \"regex\", \"pattern\": \"", "a|b", "\"}"},
-	{"tag", "\"end\": \"x\", \"content\": {\"type\": \"any_text\"}, \"begin\": \"", "abcdefgh", "\""},
+	{"tag", "\"end\": \"x\", \"content\": {\"type\": \"any_text\"}, \"begin\": \"", "abcdefgh",
+	 "\""},
 	{"triggered_tags", "\"tags\": [], \"triggers\": [\"", "abcdefgh", "\"]"},
 	{"tags_with_separator", "\"tags\": [], \"separator\": \"", "abcdefgh", "\""},
 };
@@ -150,8 +155,8 @@ START_TEST(types_of_tags)
 		ck_assert_msg(k < LMD_LEN(tags), "no text for formats of type %s", type);
 		s.piece = tags[k].piece;
 		(void)snprintf(head, sizeof(head),
-			       "{\"type\": \"structural_tag\", \"format\": {\"type\": \"%s\", %s", type,
-			       tags[k].head);
+			       "{\"type\": \"structural_tag\", \"format\": {\"type\": \"%s\", %s",
+			       type, tags[k].head);
 		(void)snprintf(tail, sizeof(tail), "%s}}", tags[k].tail);
 		linear_work_check(type, compile, &s);
 		linear_work_check_counted(type, compile, &s);

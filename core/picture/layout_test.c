@@ -313,7 +313,8 @@ END_TEST
 START_TEST(a_large_png_is_cancelled)
 {
 	enum { W = LMI_PICTURE_MAX_SIDE, H = LMI_PICTURE_MAX_PIXELS / W };
-	png_image image = {.version = PNG_IMAGE_VERSION, .width = W, .height = H, .format = PNG_FORMAT_GRAY};
+	png_image image = {
+		.version = PNG_IMAGE_VERSION, .width = W, .height = H, .format = PNG_FORMAT_GRAY};
 	uint8_t *grey = lmi_alloc((size_t)W * H, 1), *file;
 	struct lmi_picture_pixels p = {0};
 	struct lmi_cancel_counts c;

@@ -177,7 +177,8 @@ START_TEST(cancelled)
 		for (size_t u = 0; u < LMD_LEN(units); u++) {
 			struct splitting s = {&p, units[u]};
 
-			(void)snprintf(name, sizeof(name), "%s, unit %zu", pretok_row(i)->family->name, u);
+			(void)snprintf(name, sizeof(name), "%s, unit %zu",
+				       pretok_row(i)->family->name, u);
 			linear_work_check(name, split_unit, &s);
 		}
 		pretok_close(&p);
