@@ -47,15 +47,21 @@ INLINE amx_bytes amx_values(uint32_t dtype, const char *p, int j)
 	return v - (uint8_t)(kern_code_shift(dtype) ? 1 << kern_code_shift(dtype) : 0);
 }
 
+typedef uint16_t amx_halves __attribute__((vector_size(32), may_alias));
+
+/* Sixteen f16 numbers: the bits of exponent and mantissa are those of a float that is 2^112 times smaller. */
 INLINE amx_floats amx_sixteen_f16(const char *p)
 {
-	_Alignas(KERN_ALIGN) float v[16];
+	amx_floats v;
+	amx_halves f16;
+	amx_ints h;
 
-/* gcc 12 warns of lanes that are not set when it makes a vector of the loop */
-#pragma GCC unroll 16
-	for (int i = 0; i < 16; i++)
-		v[i] = kern_f16((const uint8_t *)p + 2 * i);
-	return *(const amx_floats *)(const void *)v;
+	memcpy(&f16, p, sizeof(f16));
+	h = __builtin_convertvector(f16, amx_ints);
+	v = (amx_floats)((h & 0x7fff) << 13) * 0x1p112f;
+	/* infinity and NaN */
+	h = (h & 0x8000) << 16 | (((h & 0x7c00) == 0x7c00) & 0x7f800000);
+	return (amx_floats)((amx_ints)v | h);
 }
 
 INLINE amx_floats amx_sixteen_bytes(const char *p, bool with_sign)
