@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/plugin/registry_impl.h"
 
@@ -72,10 +74,33 @@ START_TEST(carriers)
 	ck_assert(!maps_have("memfd:llamad:x.so"));
 	r = open_with(LMI_PLUGIN_IMAGE_FILE);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
-	ck_assert(maps_have("/tmp/llamad-plugins-"));
+	ck_assert(maps_have(LMI_PLUGIN_COPIES));
 	ck_assert_str_eq(find_row(r, "b/x.so").state, "shadowed");
 	lmi_plugin_registry_destroy(r);
-	ck_assert(!maps_have("/tmp/llamad-plugins-"));
+	ck_assert(!maps_have(LMI_PLUGIN_COPIES));
+}
+END_TEST
+
+/* What a process that was killed has left is removed, but not the folder of one that is alive. */
+START_TEST(folders_that_were_left)
+{
+	static const char left[] = LMI_PLUGIN_COPIES "left-1";
+	struct lmi_plugin_registry *r, *other;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	/* named when it is complete, since another test may remove it at any time */
+	ck_assert_int_eq(mkdir(in_top("left"), 0700), 0);
+	copy_file(sample("v1"), in_top("left/x.so"));
+	ck_assert_int_eq(rename(in_top("left"), left), 0);
+	r = open_with(LMI_PLUGIN_IMAGE_FILE);
+	ck_assert_int_eq(access(left, F_OK), -1);
+	other = open_with(LMI_PLUGIN_IMAGE_FILE);
+	ck_assert_str_ne(r->copies.path, other->copies.path);
+	ck_assert_int_eq(access(r->copies.path, F_OK), 0);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	ck_assert_int_eq(version_now(other, "test-sample", NULL), 1);
+	lmi_plugin_registry_destroy(r);
+	lmi_plugin_registry_destroy(other);
 }
 END_TEST
 
@@ -197,6 +222,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, one_after_another);
 	tcase_add_test(t, carriers);
+	tcase_add_test(t, folders_that_were_left);
 	tcase_add_test(t, object_that_stays);
 	tcase_add_test(t, name_that_is_taken);
 	tcase_add_test(t, changes_of_a_file);

@@ -4,7 +4,6 @@
  * stat calls that nothing changed on disk, and takes a reference. Everything else (first use of a
  * kind, a change, a failed look-up) takes `work`. */
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -411,21 +410,6 @@ static enum lmd_status link_in(struct lmi_plugin_registry *r, const struct lmd_p
 	return st;
 }
 
-static enum lmd_status make_copies_folder(struct lmi_plugin_registry *r, struct lmd_error *err)
-{
-	static const char name[] = "/tmp/llamad-plugins-XXXXXX";
-
-	r->copies = lmi_strndup(name, sizeof(name) - 1);
-	if (!r->copies)
-		return lmd_fail(err, LMD_NOMEM, "no memory for the folder of copies");
-	if (!mkdtemp(r->copies)) {
-		lmi_free(r->copies);
-		r->copies = NULL;
-		return lmd_fail(err, LMD_IO, "%s: %s", name, strerror(errno));
-	}
-	return LMD_OK;
-}
-
 enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 					   const struct lmi_plugin_registry_opts *opts,
 					   struct lmd_error *err)
@@ -446,7 +430,7 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 	r->self_test = opts->self_test;
 	if (opts->image == LMI_PLUGIN_IMAGE_FILE ||
 	    (opts->image == LMI_PLUGIN_IMAGE_DEFAULT && LMI_SANITIZED))
-		st = make_copies_folder(r, err);
+		st = lmi_plugin_copies_create(&r->copies, err);
 	for (uint32_t i = 0; i < opts->n_dirs && st == LMD_OK; i++)
 		st = add_dir(r, opts->dirs[i], err);
 	r->n_given = r->n_dirs;
@@ -466,22 +450,6 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 	return LMD_OK;
 }
 
-static void remove_copies(struct lmi_plugin_registry *r)
-{
-	DIR *dir = r->copies ? opendir(r->copies) : NULL;
-	const struct dirent *de;
-
-	while (dir && (de = readdir(dir)))
-		if (*de->d_name != '.')
-			(void)unlinkat(dirfd(dir), de->d_name, 0);
-	if (dir)
-		closedir(dir);
-	if (r->copies && rmdir(r->copies))
-		r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN, "could not remove: %s dir=%s",
-			     strerror(errno), r->copies);
-	lmi_free(r->copies);
-}
-
 void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r)
 {
 	if (!r)
@@ -492,7 +460,7 @@ void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r)
 				      "destroyed");
 		lmi_plugin_object_destroy(o);
 	}
-	remove_copies(r);
+	lmi_plugin_copies_remove(&r->copies, r->host);
 	for (struct lmi_plugin_accepted *a = r->accepted, *next; a; a = next) {
 		next = a->next;
 		lmi_free(a);

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "core/plugin/copies.h"
 #include "core/plugin/object.h"
 #include "core/plugin/registry.h"
 
@@ -46,7 +47,7 @@ struct lmi_plugin_registry {
 	enum lmi_plugin_trust trust;
 	bool pinned, self_test;
 	struct lmi_plugin_accepted *accepted; /* `work` must be held */
-	char *copies;            /* folder of FILE copies, or NULL */
+	struct lmi_plugin_copies copies;      /* for LMI_PLUGIN_IMAGE_FILE */
 	uint32_t n_dirs, n_given;          /* n_given: the first ones, which are not default folders */
 	struct lmi_plugin_dir *dirs;       /* the array and the paths never change */
 	struct lmi_plugin_object *objects; /* in the order in which they were found */

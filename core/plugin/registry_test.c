@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -423,6 +425,63 @@ START_TEST(libraries_are_loaded_meanwhile)
 }
 END_TEST
 
+static struct {
+	sem_t enter, inside, leave;
+	atomic_int n_fork;
+} held;
+
+static int hold_lock(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info;
+	(void)size;
+	(void)arg;
+	(void)sem_post(&held.inside);
+	(void)sem_wait(&held.leave);
+	return 1;
+}
+
+/* Holds a lock of the dynamic loader that a child inherits, as a thread that throws an exception does. */
+static void *hold_at_first_fork(void *arg)
+{
+	(void)sem_wait(&held.enter);
+	(void)dl_iterate_phdr(hold_lock, NULL);
+	return arg;
+}
+
+static void before_fork(void)
+{
+	if (atomic_fetch_add(&held.n_fork, 1) == 0) {
+		(void)sem_post(&held.enter);
+		(void)sem_wait(&held.inside);
+	}
+}
+
+static void after_fork(void)
+{
+	if (atomic_load(&held.n_fork) == 1)
+		(void)sem_post(&held.leave);
+}
+
+/* A child in which a lock of the dynamic loader is held for ever is not the plugin's fault. */
+START_TEST(loader_is_locked)
+{
+	struct lmi_plugin_registry *r;
+	struct lmd_error why = {0};
+	pthread_t thread;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	ck_assert(!sem_init(&held.enter, 0, 0) && !sem_init(&held.inside, 0, 0) &&
+		  !sem_init(&held.leave, 0, 0));
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_at_first_fork, NULL), 0);
+	r = open_careful();
+	ck_assert_int_eq(pthread_atfork(before_fork, after_fork, NULL), 0);
+	ck_assert_msg(version_now(r, "test-sample", &why) == 1, "%s", why.text);
+	ck_assert_int_eq(atomic_load(&held.n_fork), 2);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
 START_TEST(removed_and_put_back)
 {
 	const char *path = in_top("a/x.so"), *away = in_top("away");
@@ -776,6 +835,7 @@ int main(void)
 	tcase_add_test(t, rescan_of_one_file);
 	tcase_add_test(t, crashes_are_errors);
 	tcase_add_test(t, libraries_are_loaded_meanwhile);
+	tcase_add_test(t, loader_is_locked);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, never_loaded_and_removed);
 	tcase_add_test(t, shadowing);

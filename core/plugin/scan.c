@@ -362,7 +362,8 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 	} else {
 		o->id = lmi_plugin_file_id(&sb, &now);
 		o->untrusted = i_dir < r->n_given;
-		st = lmi_plugin_object_read(o, dir_fd, r->trust, r->copies, err);
+		st = lmi_plugin_object_read(o, dir_fd, r->trust,
+					    *r->copies.path ? r->copies.path : NULL, err);
 	}
 	if (st != LMD_OK) {
 		lmi_plugin_object_destroy(o);
