@@ -32,11 +32,14 @@
 #define LD_SO_FAILED 127
 #define LD_SO_SAYS   "Inconsistency detected by ld.so"
 
-/* What a child says first, how long that may take, and how often a child is run again. */
-#define BEGUN    '+'
-#define BEGIN_MS 1000
-#define TRIES    50
-#define AGAIN_MS 20
+/* What a child says first; how long that may take at the first try, twice as long at each further one, and at
+ * most; and how often a child is tried that does not begin, and one that ld.so ends. */
+#define BEGUN         '+'
+#define BEGIN_MS      100u
+#define BEGIN_MOST_MS 5000u
+#define BEGIN_TRIES   10
+#define TRIES         50
+#define AGAIN_MS      20
 
 /* What became of a child. */
 struct outcome {
@@ -92,9 +95,9 @@ static void child(int fd, pid_t parent, enum lmd_status (*run)(void *arg, struct
 }
 
 /* Waits until the child has begun; returns false if it ends before or is not able to. */
-static bool begins(int fd)
+static bool begins(int fd, uint32_t ms)
 {
-	uint64_t end = now_ms() + BEGIN_MS, now;
+	uint64_t end = now_ms() + ms, now;
 
 	while ((now = now_ms()) < end) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -161,9 +164,10 @@ static enum lmd_status judge(struct outcome *o, struct lmd_error *err)
 			"self-test: its code ended the process (status %d): %.200s", code, o->text);
 }
 
-/* Runs the function in a child. */
+/* Runs the function in a child that has to begin in time. */
 static enum lmd_status run_child(enum lmd_status (*run)(void *arg, struct lmd_error *err),
-				 void *arg, struct outcome *o, struct lmd_error *err)
+				 void *arg, uint32_t begin_ms, struct outcome *o,
+				 struct lmd_error *err)
 {
 	pid_t parent = getpid(), pid;
 	int fd[2];
@@ -181,7 +185,7 @@ static enum lmd_status run_child(enum lmd_status (*run)(void *arg, struct lmd_er
 		(void)close(fd[0]);
 		return lmd_fail(err, LMD_NOMEM, "self-test: no process: %s", strerror(errno));
 	}
-	o->begun = begins(fd[0]);
+	o->begun = begins(fd[0], begin_ms);
 	o->in_time = o->begun && listen_to(fd[0], o->text, sizeof(o->text));
 	(void)close(fd[0]);
 	if (!o->in_time)
@@ -202,15 +206,17 @@ enum lmd_status lmi_plugin_self_test(enum lmd_status (*run)(void *arg, struct lm
 				     void *arg, struct lmd_error *err)
 {
 	const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+	uint32_t begin_ms = BEGIN_MS;
 	enum lmd_status st;
 	struct outcome o;
 
 	for (int i = 0; i < TRIES; i++) {
-		st = run_child(run, arg, &o, err);
+		st = run_child(run, arg, begin_ms, &o, err);
 		if (st != LMD_OK)
 			return st;
-		if (!was_loading(&o))
+		if (!was_loading(&o) || (!o.begun && i + 1 >= BEGIN_TRIES))
 			break;
+		begin_ms = 2 * begin_ms < BEGIN_MOST_MS ? 2 * begin_ms : BEGIN_MOST_MS;
 		(void)nanosleep(&pause, NULL);
 	}
 	return judge(&o, err);
