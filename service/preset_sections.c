@@ -139,8 +139,8 @@ static const struct lmi_opt keys[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "BOOL",
 	 .doc = "on or off (default): speculative decoding by lookahead as well, for devices on which rows of a step are "
-		"cheap. Each step computes 9 rows more, as long as that pays. Needs draft_max of 9 or more, and attention "
-		"of which rows can be masked; otherwise the model is not loaded."},
+		"cheap. Each step computes 9 rows more, as long as that pays and draft_max is 9 or more. A model whose "
+		"attention cannot mask rows is not loaded with it."},
 	{.name = "isolation",
 	 .type = LMI_OPT_STR,
 	 .value = "MODE",
