@@ -101,7 +101,8 @@ static void amx_bf16_rows(const struct kern_product *p, uint32_t r, uint32_t c)
 		ptrdiff_t stride[2];
 
 		for (uint32_t i = 0; i < 2; i++) {
-			const bool whole = p->n_row >= r + 16 * (i + 1) && (d + 1) * AMX_DEPTH <= p->k;
+			const bool whole =
+				p->n_row >= r + 16 * (i + 1) && (d + 1) * AMX_DEPTH <= p->k;
 
 			w[i] = whole ? (const char *)p->w + (r + 16 * i) * p->w_stride + d * 64
 				     : amx_bf16_copy(p, r + 16 * i, d, copy[i]);

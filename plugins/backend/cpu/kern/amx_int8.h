@@ -51,8 +51,8 @@ struct amx_x {
 };
 
 /* Blocks [b, b + n) of m rows of x; copies them unless all are equally far apart. */
-INLINE struct amx_x amx_rows_of_x(const struct kern_product *p, uint32_t c, uint32_t m, size_t b, size_t n,
-				  char *copy)
+INLINE struct amx_x amx_rows_of_x(const struct kern_product *p, uint32_t c, uint32_t m, size_t b,
+				  size_t n, char *copy)
 {
 	const char *const *x = (const char *const *)p->x + c;
 	const intptr_t stride = m > 1 ? (intptr_t)x[1] - (intptr_t)x[0] : 0;
@@ -68,8 +68,8 @@ INLINE struct amx_x amx_rows_of_x(const struct kern_product *p, uint32_t c, uint
 }
 
 /* sums: of each plane [sixteen rows of x][sixteen weight rows] */
-INLINE void amx_multiply(enum amx_kind kind, bool full, const char *block, const char *q, ptrdiff_t stride,
-			 char *sums)
+INLINE void amx_multiply(enum amx_kind kind, bool full, const char *block, const char *q,
+			 ptrdiff_t stride, char *sums)
 {
 	AMX_LOAD(6, block, 64);
 	if (full) {
@@ -106,8 +106,8 @@ INLINE float amx_factor(const char *x, size_t array, size_t b)
 }
 
 /* What block b adds to the outputs of sixteen weight rows and row i of x. */
-INLINE amx_floats amx_term(enum amx_kind kind, const char *block, const char *sums, uint32_t i, const char *x,
-			   uint32_t k, size_t b)
+INLINE amx_floats amx_term(enum amx_kind kind, const char *block, const char *sums, uint32_t i,
+			   const char *x, uint32_t k, size_t b)
 {
 	const amx_floats d = *(const amx_floats *)(const void *)(block + amx_d(kind));
 	const float dx = amx_factor(x, KERN_Q8_D(k), b);
@@ -148,8 +148,8 @@ INLINE void amx_pass(enum amx_kind kind, bool full, const char *panel, const str
 	amx_multiply(kind, full, panel, at.q, at.stride, sums[0]);
 	for (size_t b = 0; b < n; b++, panel += amx_block(kind)) {
 		if (b + 1 < n)
-			amx_multiply(kind, full, panel + amx_block(kind), at.q + 32 * (b + 1), at.stride,
-				     sums[(b + 1) % 2]);
+			amx_multiply(kind, full, panel + amx_block(kind), at.q + 32 * (b + 1),
+				     at.stride, sums[(b + 1) % 2]);
 #pragma GCC unroll 16
 		for (uint32_t i = 0; i < m; i++)
 			out[i] += amx_term(kind, panel, sums[b % 2], i, x[i], p->k, b0 + b);
@@ -183,15 +183,16 @@ AMX_COLUMNS(amx_columns_two, AMX_TWO)
 
 INLINE amx_columns_fn *amx_columns_of(enum amx_kind kind)
 {
-	return kind == AMX_ONE ? amx_columns_one
-	       : kind == AMX_MIN ? amx_columns_min
+	return kind == AMX_ONE    ? amx_columns_one
+	       : kind == AMX_MIN  ? amx_columns_min
 	       : kind == AMX_WIDE ? amx_columns_wide
 				  : amx_columns_two;
 }
 
 /* Unpacks blocks [b, b + n) of rows [r, r + 16), of which those that are missing may be anything that is
  * finite. */
-typedef void amx_unpack_fn(const struct kern_product *p, uint32_t r, size_t b, size_t n, char *panel);
+typedef void amx_unpack_fn(const struct kern_product *p, uint32_t r, size_t b, size_t n,
+			   char *panel);
 
 static void amx_product(enum amx_kind kind, const struct kern_product *p, amx_unpack_fn *unpack)
 {

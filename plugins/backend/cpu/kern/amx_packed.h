@@ -107,8 +107,8 @@ INLINE void amx_half_factors(const char *p, amx_shorts f[2])
 		f[i / 32][i % 32] = (signed char)p[16 * (i / 32) + i % 32 / 2];
 }
 
-INLINE void amx_unpack_group(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b, size_t n,
-			     char *panel)
+INLINE void amx_unpack_group(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b,
+			     size_t n, char *panel)
 {
 	const enum amx_kind kind = amx_kind_of(dtype);
 	const size_t codes = kern_packed_codes(dtype);

@@ -47,7 +47,8 @@ uint64_t kern_amx_flags(uint64_t flags, bool use, int (*ask)(void), char *why, s
 		return flags & ~AMX;
 	}
 	if (!(flags & AMX)) {
-		(void)snprintf(why, n, "the processor has no AMX, or the system does not save its tiles");
+		(void)snprintf(why, n,
+			       "the processor has no AMX, or the system does not save its tiles");
 		return flags;
 	}
 	error = ask();

@@ -14,7 +14,9 @@
 #define AMX_LEAST 16
 
 /* What the kernels need, which is all that their compiler flags allow. */
-#define AMX_NEEDS (LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI | LMD_CPU_AVX512_BF16)
+#define AMX_NEEDS                                                                                  \
+	(LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI |               \
+	 LMD_CPU_AVX512_BF16)
 
 /* The factors of half h of a block in a panel of panel_avx512.h, each twice. */
 INLINE amx_shorts amx_panel_factors(uint32_t dtype, const char *panel, int h)
@@ -23,7 +25,8 @@ INLINE amx_shorts amx_panel_factors(uint32_t dtype, const char *panel, int h)
 	__m512i v;
 
 	if (!panel_small_sums(dtype))
-		return (amx_shorts)panel_pairs(_mm512_load_si512(sc + 64 * h), _mm512_load_si512(sc + 64 * h));
+		return (amx_shorts)panel_pairs(_mm512_load_si512(sc + 64 * h),
+					       _mm512_load_si512(sc + 64 * h));
 	v = _mm512_load_si512(sc);
 	return (amx_shorts)(h ? panel_pairs(_mm512_srli_epi32(v, 16), _mm512_srli_epi32(v, 16))
 			      : panel_pairs(v, v));
@@ -33,7 +36,8 @@ INLINE amx_shorts amx_panel_factors(uint32_t dtype, const char *panel, int h)
 INLINE void amx_of_panel(uint32_t dtype, const char *from, char *to)
 {
 	const enum amx_kind kind = amx_kind_of(dtype);
-	const __m512i shift = _mm512_set1_epi8((char)(kern_code_shift(dtype) ? 1 << kern_code_shift(dtype) : 0));
+	const __m512i shift =
+		_mm512_set1_epi8((char)(kern_code_shift(dtype) ? 1 << kern_code_shift(dtype) : 0));
 	const __m512i none = _mm512_setzero_si512();
 
 #pragma GCC unroll 8
@@ -42,18 +46,23 @@ INLINE void amx_of_panel(uint32_t dtype, const char *from, char *to)
 		char *at = to + 64 * j;
 
 		if (kind == AMX_WIDE || kern_has_minima(dtype)) {
-			amx_put_wide((amx_bytes)v, amx_panel_factors(dtype, from, j / 4), (size_t)j, to);
+			amx_put_wide((amx_bytes)v, amx_panel_factors(dtype, from, j / 4), (size_t)j,
+				     to);
 		} else if (kern_has_two_d(dtype)) {
 			_mm512_store_si512(at, j < 4 ? v : none);
 			_mm512_store_si512(at + 512, j < 4 ? none : v);
 		} else {
 			_mm512_store_si512(at, v);
 		}
-		if (kern_has_minima(dtype)) { /* P fits plane 0; the minima have their signs changed */
-			__m512i mn = _mm512_sub_epi16(none, _mm512_load_si512(from + panel_mn(dtype)));
+		if (kern_has_minima(
+			    dtype)) { /* P fits plane 0; the minima have their signs changed */
+			__m512i mn =
+				_mm512_sub_epi16(none, _mm512_load_si512(from + panel_mn(dtype)));
 
-			mn = _mm512_and_si512(j < 4 ? mn : _mm512_srli_epi32(mn, 16), _mm512_set1_epi32(255));
-			_mm512_store_si512(at + 512, _mm512_mullo_epi32(mn, _mm512_set1_epi32(0x1010101)));
+			mn = _mm512_and_si512(j < 4 ? mn : _mm512_srli_epi32(mn, 16),
+					      _mm512_set1_epi32(255));
+			_mm512_store_si512(at + 512,
+					   _mm512_mullo_epi32(mn, _mm512_set1_epi32(0x1010101)));
 		}
 	}
 	_mm512_store_si512(to + amx_d(kind), _mm512_load_si512(from + 512));
@@ -61,8 +70,8 @@ INLINE void amx_of_panel(uint32_t dtype, const char *from, char *to)
 		_mm512_store_si512(to + amx_m(kind), _mm512_load_si512(from + 576));
 }
 
-INLINE void amx_unpack_rows(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b, size_t n,
-			    char *panel)
+INLINE void amx_unpack_rows(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b,
+			    size_t n, char *panel)
 {
 	_Alignas(KERN_ALIGN) char codes[PANEL_MOST_BYTES];
 

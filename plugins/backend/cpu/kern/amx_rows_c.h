@@ -46,8 +46,8 @@ static void amx_put_row(uint32_t dtype, const struct kern_row *w, size_t b, uint
 		memcpy(block + amx_m(kind) + 4 * r, &w->m[b], sizeof(float));
 }
 
-static void amx_unpack_rows(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b, size_t n,
-			    char *panel)
+static void amx_unpack_rows(uint32_t dtype, const struct kern_product *p, uint32_t r, size_t b,
+			    size_t n, char *panel)
 {
 	const struct host_mem_int8_type *t = host_mem_int8_type(dtype);
 	const size_t block = amx_block(amx_kind_of(dtype)), nb = p->k / 32;

@@ -37,7 +37,8 @@ struct kern_amx_config {
 	uint8_t rows[16];
 };
 
-_Static_assert(sizeof(struct kern_amx_config) == 64 && offsetof(struct kern_amx_config, bytes) == 16 &&
+_Static_assert(sizeof(struct kern_amx_config) == 64 &&
+		       offsetof(struct kern_amx_config, bytes) == 16 &&
 		       offsetof(struct kern_amx_config, rows) == 48,
 	       "operand of LDTILECFG");
 
