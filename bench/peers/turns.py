@@ -187,16 +187,16 @@ def cells(rows):
 
 
 def machine():
-    name = flags = ""
+    have = {}
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         for line in f:
             key, _, value = line.partition(":")
-            if key.strip() == "model name" and not name:
-                name = value.strip()
-            if key.strip() == "flags" and not flags:
-                have = value.split()
-                flags = " ".join(f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16",
-                                             "amx_int8") if f in have)
+            have.setdefault(key.strip(), value.strip())
+    name = have.get("model name", "")
+    if "cpu family" in have:
+        name += f" (family {have['cpu family']}, model {have.get('model')})"
+    flags = " ".join(f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8")
+                     if f in have.get("flags", "").split())
     return f"{name}, {os.cpu_count()} processors, {flags}, load {os.getloadavg()[0]:.1f}"
 
 
