@@ -93,6 +93,9 @@ INLINE void amx_scales(uint32_t dtype, const char *s, size_t b, amx_floats *d, a
 		*d = amx_sixteen_f16(s) * amx_sixteen_bytes(s + 64 + 32 * i, false);
 		*m = amx_sixteen_f16(s + 32) * amx_sixteen_bytes(s + 80 + 32 * i, false);
 		return;
+	case KERN_SCALES_TWO_E8:
+	case KERN_SCALES_HALVES_DM: /* no such types here */
+		return;
 	case KERN_SCALES_F16:
 	case KERN_SCALES_HALVES:
 		break;
