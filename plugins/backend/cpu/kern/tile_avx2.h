@@ -12,6 +12,8 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
 
+#include <string.h>
+
 #include "rows_avx2.h"
 
 #define TILE 4 /* largest number of rows of x in a tile */
