@@ -14,7 +14,7 @@
  * used by the host as well: a backend runs it only during a call, on the calling thread.  An event is used by
  * one thread at a time: it is not recorded or waited for beside another call that names it.
  * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
- * everything and may open it again.  plan_run must not allocate.
+ * everything and may open it again.  plan_run allocates nothing but what a driver makes at a plan's first steps.
  *
  * Queues.  plan_run, pool_op and buffer_copy take a queue and an optional event.
  * - Queue NULL: the call is complete when it returns; the event is NULL.  A device without
