@@ -133,13 +133,11 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	       a->n_thread == b->n_thread && a->n_thread_batch == b->n_thread_batch &&
 	       !strcmp(a->cpus, b->cpus) && a->device == b->device &&
 	       a->activations == b->activations && a->k_dtype == b->k_dtype &&
-	       a->v_dtype == b->v_dtype &&
-	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
-	       a->isolation == b->isolation && !strcmp(a->devices, b->devices) &&
-	       !strcmp(a->gpu_layers, b->gpu_layers) &&
+	       a->v_dtype == b->v_dtype && a->memory_limit == b->memory_limit &&
+	       !strcmp(a->backend, b->backend) && a->isolation == b->isolation &&
+	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
 	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor) &&
-	       !strcmp(a->draft_path, b->draft_path) &&
-	       !strcmp(a->mmproj_path, b->mmproj_path) &&
+	       !strcmp(a->draft_path, b->draft_path) && !strcmp(a->mmproj_path, b->mmproj_path) &&
 	       !strcmp(a->lookup_path, b->lookup_path) && a->lookahead == b->lookahead;
 }
 

@@ -57,10 +57,12 @@ static enum lmd_status choose_flags(struct cpu_dev *dev, struct lmd_error *err)
 	char why[128];
 
 	if (how && *how && !use && strcmp(how, "off") != 0)
-		return lmd_fail(err, LMD_INVALID, "cpu: LLAMAD_CPU_AMX is '%s', must be on or off", how);
+		return lmd_fail(err, LMD_INVALID, "cpu: LLAMAD_CPU_AMX is '%s', must be on or off",
+				how);
 	dev->flags = kern_amx_flags(h->cpu(h->ctx)->flags, use, kern_amx_ask, why, sizeof(why));
 	if (*why)
-		h->log(h->ctx, "cpu", LMD_LOG_WARN, "LLAMAD_CPU_AMX is on, but %s: products without tiles", why);
+		h->log(h->ctx, "cpu", LMD_LOG_WARN,
+		       "LLAMAD_CPU_AMX is on, but %s: products without tiles", why);
 	return LMD_OK;
 }
 
