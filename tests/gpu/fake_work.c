@@ -29,15 +29,17 @@ static int run_kernel(const struct stream *s, struct work *w)
 	return 1;
 }
 
-/* Returns 0 if it has to wait for another stream. */
+/* Returns 0 if it has to wait for another stream.  A device that was lost touches no memory: the host may have freed it. */
 static int do_work(const struct stream *s, struct work *w)
 {
 	switch (w->kind) {
 	case COPY:
-		memmove(w->to, w->from, w->bytes);
+		if (!fake.lost)
+			memmove(w->to, w->from, w->bytes);
 		break;
 	case FILL:
-		memset(w->to, w->value, w->bytes);
+		if (!fake.lost)
+			memset(w->to, w->value, w->bytes);
 		break;
 	case LAUNCH:
 		return run_kernel(s, w);
