@@ -17,7 +17,7 @@ fi
 set -- "$build" "$preload" "$dir/full.gguf"
 sites='' walks=2
 if [ -n "${LMD_TEST_LONG:-}" ]; then
-	sites=--sites walks=200
+	sites='--sites --memory' walks=200
 fi
 {
 	# shellcheck disable=SC2086 # an option or nothing
