@@ -21,7 +21,7 @@ esac
 
 layers=no
 [ -f /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] && layers=yes
-# Every instance of Vulkan opens the layers' log anew and empties it, so that it is a pipe.
+# Every instance of Vulkan opens the layers' log and empties it, so it is a pipe.
 listen() {
 	[ -p "$dir/layers" ] || mkfifo "$dir/layers"
 	exec 9<>"$dir/layers"
