@@ -10,7 +10,7 @@
 
 /* Fills every member of struct lmd_cpu. A flag is set only if the processor has the feature and the
  * operating system saves its registers. For AMX a process also asks the kernel for permission before its
- * first tile, which whoever uses tiles does. Never fails: an unknown item gets its documented
+ * first tile; the code that uses tiles does that. Never fails: an unknown item gets its documented
  * "unknown" value. */
 void lmi_cpu_detect(struct lmd_cpu *out);
 

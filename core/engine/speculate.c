@@ -16,7 +16,7 @@
  * if the host's time were free (`keen`) share it.
  *
  * A drafter with a window (draft_lookahead.c) finds its guesses in rows that steps compute beside them. A step
- * has the window, whoever guesses, as long as the guesses found so are worth its rows. */
+ * has the window, whichever drafter guesses, as long as the guesses found so are worth its rows. */
 #include "core/engine/speculate_impl.h"
 
 #include "core/base/alloc.h"

@@ -21,6 +21,8 @@
 #ifndef LLAMAD_CPU_KERN_AMX_INT8_H
 #define LLAMAD_CPU_KERN_AMX_INT8_H
 
+#include <string.h>
+
 #include "amx_panel.h"
 #include "amx_tile.h"
 

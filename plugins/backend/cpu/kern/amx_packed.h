@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CPU_KERN_AMX_PACKED_H
 #define LLAMAD_CPU_KERN_AMX_PACKED_H
 
+#include <string.h>
+
 #include "amx_int8.h"
 #include "codebooks.h"
 #include "packed.h"

@@ -5,6 +5,8 @@
 #ifndef LLAMAD_CPU_KERN_AMX_ROWS_C_H
 #define LLAMAD_CPU_KERN_AMX_ROWS_C_H
 
+#include <string.h>
+
 #include "amx_int8.h"
 #include "unpack.h"
 
