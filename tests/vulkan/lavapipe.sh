@@ -28,6 +28,12 @@ listen() {
 	cat "$dir/layers" >>"$dir/messages" 9>&- &
 	listener=$!
 }
+stop_listening() {
+	[ -n "${listener:-}" ] || return 0
+	exec 9>&-
+	wait "$listener"
+	listener=
+}
 # with_layers [KIND]: the following programs run with validation of all calls and of synchronisation, or with
 # another kind of validation (GPU_ASSISTED)
 with_layers() {

@@ -59,4 +59,5 @@ if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; th
 else
 	skip "tests/parity/arch_test is not built, or there is no parity pack"
 fi
+stop_listening
 finish "vulkan, long"

@@ -49,19 +49,22 @@ cases "linear q6_k"
 LLAMAD_VULKAN=shares=8,work=1,cache=0
 cases "heads of 64, eight share"
 LLAMAD_VULKAN=tile=1,cache=0
-for type in q8_0 q4_k f16; do
+cases "linear q8_0"
+[ -z "${LMD_TEST_LONG:-}" ] || for type in q4_k f16; do
 	cases "linear $type"
 done
 LLAMAD_VULKAN=tile=1,dot=0,cache=0
-cases "linear q6_k"
+[ -z "${LMD_TEST_LONG:-}" ] || cases "linear q6_k"
 silent "operations in other ways"
 # addresses are checked in the shaders themselves
-with_layers GPU_ASSISTED
-LLAMAD_VULKAN=cache=0
-cases "cast_copy "
-cases "rope_kv "
-silent "addresses"
-with_layers
+if [ -n "${LMD_TEST_LONG:-}" ]; then
+	with_layers GPU_ASSISTED
+	LLAMAD_VULKAN=cache=0
+	cases "cast_copy "
+	cases "rope_kv "
+	silent "addresses"
+	with_layers
+fi
 # Attention counts as work: with 32 million multiply-adds for a submission, a step of 512 rows is divided,
 # though its products (20 million) alone are not.
 rows=$(yes "$(seq -s , 60)" | head -n 10 | paste -sd ,)
@@ -129,4 +132,5 @@ LMD_TEST_BACKEND=vulkan CK_RUN_CASE=branches CK_FORK=no "$build/core/engine/draf
 	ok || bad "branches: $(tail -n 5 "$dir/out")"
 grep '^vulkan: ' "$dir/out"
 silent "branches"
+stop_listening
 finish "vulkan"
