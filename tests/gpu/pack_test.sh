@@ -6,6 +6,7 @@
 plugin=$build/tests/gpu/.libs/backend-cuda.so
 [ -f "$plugin" ] || { echo "SKIP: plugins are linked in"; exit 77; }
 [ -z "${LMD_TEST_SAN:-}" ] || { echo "SKIP: a sanitizer's programs are for this machine alone"; exit 77; }
+[ -x "$build/bench/gpu/rates" ] || { echo "SKIP: bench/gpu/rates is not built (make bench-programs)"; exit 77; }
 for tool in python3 strip objcopy ldd awk; do
 	command -v $tool >/dev/null || { echo "SKIP: no $tool"; exit 77; }
 done
