@@ -47,8 +47,7 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "tls-cert",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "PEM file with the certificate for tls+tcp and tls:, followed by the "
-			"intermediate "
+		 .doc = "PEM file with the certificate for tls+tcp and tls:, followed by the intermediate "
 			"certificates. Read again on reload."},
 	 .at = AT(tls_cert),
 	 .option = true,
@@ -78,11 +77,9 @@ static const struct lmi_config_row before[] = {
 		 .value = "ADDR",
 		 .doc = "Serve the HTTP APIs at ADDR:PORT or [ADDR]:PORT with a numeric address, "
 			"with TLS at tls:ADDR:PORT, or at unix:/PATH. A unix socket has mode 0660 "
-			"and the same rules as `socket`. If no unix socket is given, there is one "
-			"beside "
+			"and the same rules as `socket`. If no unix socket is given, there is one beside "
 			"`socket`; off = no addresses and no such socket. "
-			"On 127.0.0.1 and [::1] every user of this machine may use models until "
-			"the "
+			"On 127.0.0.1 and [::1] every user of this machine may use models until the "
 			"first API key is created; from then on, and on other addresses always, "
 			"clients need a key: `llamactl key add`. Addresses other than loopback "
 			"need TLS or plain_tcp = yes."},
@@ -111,10 +108,8 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_CHOICE,
 		 .value = "default|refuse",
 		 .def = "default",
-		 .doc = "What becomes of an HTTP request whose model does not exist: default = it "
-			"gets the "
-			"model of requests that name none, since many programs send a name of "
-			"their own; "
+		 .doc = "What becomes of an HTTP request whose model does not exist: default = it gets the "
+			"model of requests that name none, since many programs send a name of their own; "
 			"refuse = it is answered with 404."},
 	 .at = AT(http_unknown_model)},
 	{.section = "daemon",
@@ -132,12 +127,9 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "audit-key",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "File outside the state folder with a key for the audit log, made with "
-			"mode 0600 "
-			"if it does not exist. Records then have an HMAC-SHA256 with this key, so "
-			"that "
-			"nobody without the key can change the log unnoticed: `llamactl audit "
-			"verify "
+		 .doc = "File outside the state folder with a key for the audit log, made with mode 0600 "
+			"if it does not exist. Records then have an HMAC-SHA256 with this key, so that "
+			"nobody without the key can change the log unnoticed: `llamactl audit verify "
 			"--key FILE`. A log that has a key is continued with that key only."},
 	 .at = AT(audit_key),
 	 .path = true,
@@ -156,10 +148,8 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "traces-url",
 		 .type = LMI_OPT_STR,
 		 .value = "URL",
-		 .doc = "Send a span for each answer over HTTP to this collector of OpenTelemetry, "
-			"such as "
-			"http://127.0.0.1:4318 (OTLP/HTTP with JSON). A request with the header "
-			"traceparent "
+		 .doc = "Send a span for each answer over HTTP to this collector of OpenTelemetry, such as "
+			"http://127.0.0.1:4318 (OTLP/HTTP with JSON). A request with the header traceparent "
 			"gets a span in that trace, unless its flags say that it is not sampled."},
 	 .at = AT(traces_url),
 	 .unset = "none; nothing is sent"},
@@ -214,8 +204,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "off|warn|require",
 		 .def = "off",
 		 .doc = "Whether models, adapters and draft models need a manifest signed with one "
-			"of the trusted keys (`llamactl sign`): off = manifests are not looked "
-			"for; "
+			"of the trusted keys (`llamactl sign`): off = manifests are not looked for; "
 			"warn = the log says what is missing or wrong, and the model is loaded; "
 			"require = it is refused before anything of it is interpreted."},
 	 .at = AT(signatures),
@@ -224,8 +213,7 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "trusted-keys",
 		 .type = LMI_OPT_LIST,
 		 .value = "FILE",
-		 .doc = "Public keys whose signatures count, in PEM; of a folder its files "
-			"NAME.pub. "
+		 .doc = "Public keys whose signatures count, in PEM; of a folder its files NAME.pub. "
 			"Read again on reload."},
 	 .at = AT(trusted_keys),
 	 .path = true,
@@ -320,10 +308,8 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "split",
 		 .type = LMI_OPT_STR,
 		 .value = "X,Y,...|tensor[:N]",
-		 .doc = "Shares of the layers for each device, such as 3,1. tensor = every device "
-			"has "
-			"a part of every layer, in as many parts as devices, or in N parts: then "
-			"the "
+		 .doc = "Shares of the layers for each device, such as 3,1. tensor = every device has "
+			"a part of every layer, in as many parts as devices, or in N parts: then the "
 			"results do not depend on the number of devices."},
 	 .at = AT(split),
 	 .live = true,
@@ -342,10 +328,8 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_CHOICE,
 		 .value = "auto|off",
 		 .def = "auto",
-		 .doc = "Where tokens are chosen. auto = on the device if it can do that and has "
-			"the "
-			"samplers of a request (temperature, top_k, top_p, min_p, seed), so that "
-			"it "
+		 .doc = "Where tokens are chosen. auto = on the device if it can do that and has the "
+			"samplers of a request (temperature, top_k, top_p, min_p, seed), so that it "
 			"need not wait for the host; otherwise, and with off, on the host."},
 	 .at = AT(device_sampling),
 	 .live = true},
@@ -354,8 +338,7 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_CHOICE,
 		 .value = "auto|off|process",
 		 .def = "auto",
-		 .doc = "process: the backend of each model runs in a process of its own, so that "
-			"a crash "
+		 .doc = "process: the backend of each model runs in a process of its own, so that a crash "
 			"of its plugin ends the requests of this model and nothing else. auto: for "
 			"backends of files in the folders of plugin_dir that root does not own."},
 	 .at = AT(isolation),
@@ -367,8 +350,7 @@ static const struct lmi_config_row before[] = {
 		 .def = "5m",
 		 .min = 0,
 		 .max = 24 * 3600 * 1000,
-		 .doc = "End the process of a model's backend when it makes no progress for this "
-			"long: in a "
+		 .doc = "End the process of a model's backend when it makes no progress for this long: in a "
 			"step, or with one weight or plan while the model is loaded. 0 = never."},
 	 .at = AT(isolation_timeout_ms),
 	 .live = true},
@@ -389,8 +371,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "N",
 		 .min = 1,
 		 .max = 1024,
-		 .doc = "Number of threads for steps of more than 16 tokens, such as prompts; "
-			"smaller "
+		 .doc = "Number of threads for steps of more than 16 tokens, such as prompts; smaller "
 			"steps use the number in threads. Answers do not depend on it."},
 	 .at = AT(threads_batch),
 	 .live = true,
@@ -421,8 +402,7 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_CHOICE,
 		 .value = "off|distribute|isolate",
 		 .def = "off",
-		 .doc = "On a machine with several NUMA nodes: distribute = the threads of a model "
-			"are "
+		 .doc = "On a machine with several NUMA nodes: distribute = the threads of a model are "
 			"on all nodes in turn; isolate = all of them are on the node on which the "
 			"model is loaded."},
 	 .at = AT(numa),
@@ -445,8 +425,7 @@ static const struct lmi_config_row before[] = {
 		 .value = "N",
 		 .min = 1,
 		 .max = 65536,
-		 .doc = "Maximum number of tokens that are computed in one step; at least "
-			"max_running. The "
+		 .doc = "Maximum number of tokens that are computed in one step; at least max_running. The "
 			"memory for a step grows with it."},
 	 .at = AT(batch),
 	 .live = true,
@@ -496,8 +475,7 @@ static const struct lmi_config_row before[] = {
 		 .min = 0,
 		 .max = LMI_ENGINE_DRAFT_MAX,
 		 .def = TEXT_OF(LMI_ENGINE_DRAFT_MAX),
-		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a "
-			"time, "
+		 .doc = "Speculative decoding: maximum number of tokens that are guessed at a time, "
 			"from the prompt and the answer so far, and verified in one step; 0 = off. "
 			"Answers stay the same. Less is guessed, or nothing, if that is faster."},
 	 .at = AT(draft_max),

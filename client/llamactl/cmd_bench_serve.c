@@ -70,8 +70,8 @@ static void print_report(const struct measurement *m)
 	printf("Requests: %" PRIu64 " answered, %" PRIu64 " failed; %.2f s, %.2f per second\n",
 	       r->n_answered, r->n_failed, s, (double)r->n_answered / s);
 	if (r->n_refused)
-		printf("Refused as too many (429 or 503): %" PRIu64
-		       " of those that failed, %" PRIu64 " with a time after which to try again\n",
+		printf("Refused as too many (429 or 503): %" PRIu64 " of those that failed, %" PRIu64
+		       " with a time after which to try again\n",
 		       r->n_refused, r->n_retry);
 	if (r->n_uncounted)
 		printf("Tokens: the server did not count those of %" PRIu64 " answers\n", r->n_uncounted);
@@ -352,14 +352,12 @@ const struct lmi_cli_cmd lmi_ctl_cmd_bench_serve = {
 	.name = "bench serve",
 	.args = "MODEL",
 	.brief = "Measure how a server behaves under load",
-	.doc = "Sends requests with streams to llamad or to any server with OpenAI's API, and "
-	       "prints how "
+	.doc = "Sends requests with streams to llamad or to any server with OpenAI's API, and prints how "
 	       "many it answers per second and how long they take: until the first token, from one "
 	       "token to the next, and as a whole. MODEL is the model's name on that server.\n\n"
 	       "Percentiles are exact to 1 %. Numbers of tokens are those that the server reports. "
 	       "--socket is not used. The exit status is 1 if a request failed. Requests that the "
-	       "server refuses because it has too many (429 or 503) have failed, and are counted "
-	       "apart "
+	       "server refuses because it has too many (429 or 503) have failed, and are counted apart "
 	       "as well.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -30,8 +30,8 @@ struct lmi_ctl_load {
 
 struct lmi_ctl_load_result {
 	uint64_t n_answered, n_failed, n_good;
-	uint64_t n_refused,
-		n_retry; /* failed with 429 or 503; and how many of them said when to come back */
+	/* failed with 429 or 503; and how many of them said when to come back */
+	uint64_t n_refused, n_retry;
 	uint64_t ns; /* from the first request's beginning to the last one's end */
 	/* As the server counts them in its answers; n_uncounted: answers without such counts. */
 	uint64_t n_prompt, n_cached, n_token, n_uncounted;

@@ -38,8 +38,8 @@ struct lmi_engine_draft_want {
 	 * guesses as well, out has most_all tokens at most */
 	struct lmi_engine_tree *tree;
 	uint32_t most_all;
-	lmd_token *
-		out; /* [most] the guesses, at tokens + n_tokens: each is computed from those before it */
+	/* [most] the guesses, at tokens + n_tokens: each is computed from those before it */
+	lmd_token *out;
 	uint32_t n;	/* their number */
 	uint32_t part, n_added; /* used while guessing */
 	uint32_t kv_seq; /* of the target's sequence, for draft layers: draft_nextn.h */

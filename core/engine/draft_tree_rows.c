@@ -39,8 +39,7 @@ enum lmd_status lmi_engine_tree_check(const struct lmi_inst *inst, const struct 
 	return inst->device_params.deterministic == LMD_DETERMINISTIC_OFF
 		       ? check_plan(inst, p, err)
 		       : lmd_fail(err, LMD_UNSUPPORTED,
-				  "the last bits of their rows may depend on the other branches, "
-				  "which "
+				  "the last bits of their rows may depend on the other branches, which "
 				  "deterministic does not allow");
 }
 

@@ -61,8 +61,8 @@ struct lmi_engine_choice {
 	const float *best_logits; /* [n_best] */
 	bool is_short;       /* only they are copied */
 	uint32_t n_row;	     /* rows of logits */
-	uint32_t
-		n_beside; /* further ones that do not count: of guesses beside a chain that were not masked */
+	/* further ones that do not count: of guesses beside a chain that were not masked */
+	uint32_t n_beside;
 	const struct lmi_engine_tree *tree; /* of the guesses; NULL: one chain */
 	/* row `moved` of them, a guess beside the chain, takes the place of row moved_to; 0: none does */
 	uint32_t moved, moved_to;

@@ -36,9 +36,8 @@ struct lmi_engine_gen {
 	uint32_t n_shift;
 	size_t n_skip;       /* bytes still to come that are not part of the answer */
 	uint32_t n_logprobs; /* of each token; 0: none */
-	struct lmi_engine_logprobs
-		*logprobs; /* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL
-					       * without n_logprobs */
+	/* [1 + LMI_ENGINE_DRAFT_MAX] of the chosen tokens; NULL without n_logprobs */
+	struct lmi_engine_logprobs *logprobs;
 	struct lmi_engine_speculation *speculation; /* NULL: none */
 	/* chosen tokens that have not been taken: how many of them sampler and constraint know, and
 	 * the index of the next one */

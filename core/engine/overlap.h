@@ -23,8 +23,8 @@
 /* What steps of one way took; recent ones weigh more. */
 struct lmi_engine_overlap_way {
 	double ns, rows;
-	uint32_t
-		n_half; /* halves of steps since it was chosen, or since the number of sequences changed */
+	/* halves of steps since it was chosen, or since the number of sequences changed */
+	uint32_t n_half;
 };
 
 /* Sums over the steps so far, in which each step weighs less than the one after it.  Zeroed at the

@@ -24,10 +24,10 @@ struct lmi_engine_guess_source {
 	/* of the next best tokens, when neither the guess nor better ones were right */
 	struct lmi_engine_guess_record other[LMI_ENGINE_DRAFT_N_TRUST][LMI_ENGINE_TREE_OTHERS];
 	uint32_t pause, n_paused; /* length of a pause; tokens of this one */
-	struct lmi_engine_guess_record
-		window; /* steps with a window, and guesses that were right in them */
-	uint32_t window_pause, n_without,
-		n_trial; /* length of a pause; tokens of this one; steps to be tried after it */
+	/* steps with a window, and guesses that were right in them */
+	struct lmi_engine_guess_record window;
+	/* length of a pause; tokens of this one; steps to be tried after it */
+	uint32_t window_pause, n_without, n_trial;
 };
 
 struct lmi_engine_speculation {

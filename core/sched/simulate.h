@@ -21,8 +21,8 @@ struct lmi_sched_sim_opts {
 	const struct lmi_sched_sim_request *request; /* [n_request], in order of arrival */
 	uint32_t n_request;
 	uint32_t n_seq, n_batch, n_ctx;
-	uint32_t
-		n_max; /* requests that wait or run at once; what arrives beyond is refused. 0: all fit */
+	/* requests that wait or run at once; what arrives beyond is refused. 0: all fit */
+	uint32_t n_max;
 	uint32_t page_tokens, n_page;
 	uint64_t target_ns[LMI_SCHED_N_CLASS];
 	uint32_t client_slowdown_percent; /* as in struct lmi_sched_opts */
@@ -36,8 +36,8 @@ struct lmi_sched_sim_totals {
 	uint64_t end_ns;  /* when the last request has ended */
 	uint64_t busy_ns; /* time of the device in steps */
 	uint64_t empty_ns; /* time without any request */
-	uint32_t
-		n_refused; /* requests that arrived when n_max others waited or ran; they have no tokens */
+	/* requests that arrived when n_max others waited or ran; they have no tokens */
+	uint32_t n_refused;
 	struct lmi_sched_stats stats;
 };
 
