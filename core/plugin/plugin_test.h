@@ -134,6 +134,23 @@ static inline struct lmi_plugin_registry *open_registry(void)
 	return open_with(LMI_PLUGIN_IMAGE_DEFAULT);
 }
 
+/* Opens one over the folder a as a daemon does. */
+static inline struct lmi_plugin_registry *open_careful(void)
+{
+	const char *dirs[1] = {in_top("a")};
+	const struct lmi_plugin_registry_opts opts = {.dirs = dirs,
+						      .n_dirs = 1,
+						      .no_default_dirs = true,
+						      .host = host,
+						      .pinned = true,
+						      .self_test = true};
+	struct lmi_plugin_registry *r = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_plugin_registry_create(&r, &opts, &err) == LMD_OK, "%s", err.text);
+	return r;
+}
+
 /* Returns which sample a factory belongs to. */
 static inline int version_of(const struct lmi_factory *f)
 {
