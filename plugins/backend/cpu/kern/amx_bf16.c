@@ -6,8 +6,7 @@
 
 const struct kern_linear kern_bf16_amx[] = {
 	{.dtype = LMD_DTYPE_BF16, .act = KERN_ACT_BF16, .isa = "amx",
-	 .flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI |
-		  LMD_CPU_AVX512_BF16 | LMD_CPU_AMX_BF16,
+	 .flags = AMX_NEEDS | LMD_CPU_AMX_BF16,
 	 .scratch_bytes = amx_bf16_scratch, .prepare = amx_bf16_prepare, .run = amx_bf16_run},
 	{.run = NULL},
 };

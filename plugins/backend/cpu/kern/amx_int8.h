@@ -27,6 +27,9 @@
 #include "amx_tile.h"
 
 #define AMX_ROWS 16
+/* With fewer rows of x the kernels without tiles are used: a product of tiles takes as long with half of the
+ * sixteen, and unpacking is not repaid. */
+#define AMX_LEAST 16
 #define AMX_COLS 512u /* rows of x whose blocks fit the second-level cache */
 
 /* Tiles 0 and 1 are the sums of sixteen rows of x, which are in 4; tiles 2, 3 and 5 the same for the last

@@ -4,9 +4,6 @@
 #include "amx_packed.h"
 #include "variants.h"
 
-/* With fewer rows of x the kernel without tiles is used, as in amx_rows_avx512.h. */
-#define LEAST 16
-
 #define PLACE(ID) PLACE_##ID,
 enum { KERN_PACKED_TYPES(PLACE) };
 
@@ -17,7 +14,7 @@ enum { KERN_PACKED_TYPES(PLACE) };
 		const struct kern_packed *few = &kern_packed_vnni[PLACE_##ID];                     \
                                                                                                    \
 		(void)self;                                                                        \
-		if (p->n_col < LEAST)                                                              \
+		if (p->n_col < AMX_LEAST)                                                          \
 			few->run(few, p);                                                          \
 		else                                                                               \
 			amx_product(amx_kind_of(LMD_DTYPE_##ID), p, amx_group_##ID);               \
@@ -26,8 +23,7 @@ KERN_PACKED_TYPES(KERNEL)
 
 #define ENTRY(ID)                                                                                  \
 	{.dtype = LMD_DTYPE_##ID, .isa = "amx", .most = UINT32_MAX, .run = run_##ID,               \
-	 .flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI |      \
-		  LMD_CPU_AVX512_BF16 | LMD_CPU_AMX_INT8},
+	 .flags = AMX_NEEDS | LMD_CPU_AMX_INT8},
 const struct kern_packed kern_packed_amx[] = {
 	KERN_PACKED_TYPES(ENTRY)
 	{.run = NULL},

@@ -9,15 +9,6 @@
 #include "linear_q8_avx512.h"
 #include "variants.h"
 
-/* With fewer rows of x the kernel without tiles is used: a product of tiles takes as long with half of the
- * sixteen, and unpacking is not repaid. */
-#define AMX_LEAST 16
-
-/* What the kernels need, which is all that their compiler flags allow. */
-#define AMX_NEEDS                                                                                  \
-	(LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI |               \
-	 LMD_CPU_AVX512_BF16)
-
 /* The factors of half h of a block in a panel of panel_avx512.h, each twice. */
 INLINE amx_shorts amx_panel_factors(uint32_t dtype, const char *panel, int h)
 {

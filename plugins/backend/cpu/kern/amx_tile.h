@@ -56,6 +56,11 @@ _Static_assert(sizeof(struct kern_amx_config) == 64 &&
 
 #else
 
+/* What the kernels need beside tiles, which is all that their compiler flags allow. */
+#define AMX_NEEDS                                                                                  \
+	(LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | LMD_CPU_AVX512_VBMI |               \
+	 LMD_CPU_AVX512_BF16)
+
 #define AMX_CONFIGURE(c) __asm__ volatile("ldtilecfg %0" : : "m"(*(c)) : "memory")
 #define AMX_RELEASE()    __asm__ volatile("tilerelease" : : : "memory")
 #define AMX_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t : :)
