@@ -91,18 +91,10 @@ static uint64_t now(const struct lmd_devgroup *g)
 
 /* ---- the thread ---- */
 
-static VkResult signal_value(const struct vkb_dev *dev, VkSemaphore s, uint64_t value)
-{
-	const VkSemaphoreSignalInfo info = {
-		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = s, .value = value};
-
-	return dev->fn.SignalSemaphore(dev->handle, &info);
-}
-
-/* Lets a rank go on after exchange k.  What fails here fails for those who wait for the device, too. */
+/* Lets a rank go on after exchange k. */
 static void let_go(const struct lmd_devgroup *g, const struct turn *t, uint32_t r, uint32_t k)
 {
-	(void)signal_value(g->ranks[r].dev, g->ranks[r].go, t->of[r].go0 + k + 1);
+	vkb_signal(g->ranks[r].dev, g->ranks[r].go, t->of[r].go0 + k + 1);
 }
 
 /* Called with the lock: the turn has failed because of a rank. */

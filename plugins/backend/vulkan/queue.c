@@ -315,12 +315,10 @@ static VkResult submit_part(struct vkb_batch *b, const struct vkb_commands *then
 	return submit_some(b->dev, infos, (uint32_t)(last - infos) + 1);
 }
 
-/* Other ranks have not come, and will not be waited for. */
-static void release(const struct vkb_dev *dev, const struct vkb_meeting *m)
+void vkb_signal(const struct vkb_dev *dev, VkSemaphore s, uint64_t value)
 {
-	const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
-					    .semaphore = m->go,
-					    .value = m->go0 + m->n_exchange};
+	const VkSemaphoreSignalInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = s, .value = value};
 
 	(void)dev->fn.SignalSemaphore(dev->handle, &info);
 }
@@ -340,8 +338,9 @@ static VkResult submit(struct vkb_batch *b, const struct vkb_commands *then)
 		submitted += r == VK_SUCCESS;
 	}
 	if (r != VK_SUCCESS && submitted) { /* the device still reads what the batch has staged */
-		if (then && then->meeting)
-			release(b->dev, then->meeting);
+		if (then && then->meeting) /* other ranks have not come, and will not be waited for */
+			vkb_signal(b->dev, then->meeting->go,
+				   then->meeting->go0 + then->meeting->n_exchange);
 		(void)b->dev->fn.DeviceWaitIdle(b->dev->handle);
 	}
 	if (r == VK_SUCCESS && then && then->meeting) {

@@ -237,6 +237,8 @@ struct vkb_batch {
 enum lmd_status vkb_queue_make(struct vkb_dev *dev, struct vkb_queue **out, struct lmd_error *err);
 void vkb_queue_free(struct vkb_dev *dev, struct vkb_queue *q);
 void vkb_queues_close(struct vkb_dev *dev);
+/* Sets a timeline semaphore from the host.  What fails here fails for those who wait for the device, too. */
+void vkb_signal(const struct vkb_dev *dev, VkSemaphore s, uint64_t value);
 /* No later event reports runs of the group. */
 void vkb_queues_forget(struct vkb_dev *dev, const struct lmd_devgroup *g);
 /* Begins a batch on q, or on the device's own queue if q is NULL.  What it records happens after
