@@ -86,7 +86,7 @@ static void run_steps(struct lmi_engine *e, uint32_t n)
 static void measure(struct lmi_engine *e, const struct settings *s)
 {
 	struct lmi_engine_stats before, after;
-	uint64_t begin, wall, jumped, busy[SIM_N_DEVICE], most = 0, ns;
+	uint64_t begin, wall, jumped, busy[SIM_N_DEVICE], ns;
 
 	start_all(e, s);
 	run_steps(e, N_WARM);
@@ -100,16 +100,13 @@ static void measure(struct lmi_engine *e, const struct settings *s)
 	wall = sim_clock_ns(CLOCK_MONOTONIC) - wall;
 	jumped = sim_state.jumped - jumped;
 	lmi_engine_stats(e, &after);
-	for (uint32_t i = 0; i < SIM_N_DEVICE; i++)
-		if (sim_state.busy_ns[i] - busy[i] > most)
-			most = sim_state.busy_ns[i] - busy[i];
 	after.n_generated -= before.n_generated;
 	printf("{\"sessions\": %u, \"vocabulary\": %u, \"devices\": %u, \"on_device\": %llu, "
 	       "\"tokens\": %llu, \"busy\": %.4f, \"step_ms\": %.3f, \"host_ms\": %.3f, "
 	       "\"real_s\": %.2f}\n",
 	       s->n_seq, sim_state.width, s->n_device,
 	       (unsigned long long)(after.n_on_device - before.n_on_device),
-	       (unsigned long long)after.n_generated, (double)most / (double)ns,
+	       (unsigned long long)after.n_generated, (double)sim_busiest_ns(busy) / (double)ns,
 	       (double)ns * 1e-6 * s->n_seq / (double)after.n_generated,
 	       (double)(ns - jumped) * 1e-6 * s->n_seq / (double)after.n_generated,
 	       (double)wall * 1e-9);

@@ -29,6 +29,16 @@ uint64_t sim_now_ns(void *ctx)
 	return sim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - sim_state.excluded + sim_state.jumped;
 }
 
+uint64_t sim_busiest_ns(const uint64_t before[SIM_N_DEVICE])
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < SIM_N_DEVICE; i++)
+		if (sim_state.busy_ns[i] - before[i] > most)
+			most = sim_state.busy_ns[i] - before[i];
+	return most;
+}
+
 /* ---- logits ---- */
 
 void *sim_alloc(size_t bytes)

@@ -27,8 +27,8 @@ struct sim_candidate {
 
 struct sim {
 	/* settings */
-	double step_ns,
-		fixed; /* a step of n_row rows; the share that does not depend on their number */
+	/* a step of n_row rows; the share that does not depend on their number */
+	double step_ns, fixed;
 	double part[SIM_N_DEVICE]; /* of step_ns that each device takes */
 	double bytes_per_ns;       /* of copies */
 	bool finds_best;           /* the devices can find the best candidates */
@@ -52,6 +52,8 @@ extern const struct lmd_plugin sim_plugin; /* a backend "simulated" with SIM_N_D
 uint64_t sim_clock_ns(clockid_t id);
 /* Returns the simulated time in ns. ctx is not used. */
 uint64_t sim_now_ns(void *ctx);
+/* Returns how long the busiest device has computed since busy_ns was copied to `before`. */
+uint64_t sim_busiest_ns(const uint64_t before[SIM_N_DEVICE]);
 /* Makes the logits of n_row sessions and a vocabulary of `width` tokens. */
 void sim_fill(uint32_t n_row, uint32_t width);
 void sim_free(void);

@@ -85,7 +85,7 @@ static double step_ms(const char *devices, enum lmi_engine_halves halves, double
 {
 	struct lmi_engine_opts o = story_opts(&env, N_SEQ);
 	struct lmi_engine_stats before, after;
-	uint64_t begin, busy_ns[SIM_N_DEVICE], most = 0;
+	uint64_t begin, busy_ns[SIM_N_DEVICE];
 	struct lmi_engine *e;
 	double ns;
 
@@ -107,10 +107,7 @@ static double step_ms(const char *devices, enum lmi_engine_halves halves, double
 	run_steps(e, N_PREDICT / 2);
 	ns = (double)(sim_now_ns(NULL) - begin);
 	lmi_engine_stats(e, &after);
-	for (uint32_t i = 0; i < SIM_N_DEVICE; i++)
-		if (sim_state.busy_ns[i] - busy_ns[i] > most)
-			most = sim_state.busy_ns[i] - busy_ns[i];
-	*busy = (double)most / ns;
+	*busy = (double)sim_busiest_ns(busy_ns) / ns;
 	lmi_engine_fini(e);
 	sim_free();
 	lmi_plugin_registry_destroy(registry);
