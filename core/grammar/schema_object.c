@@ -472,13 +472,13 @@ static size_t max_members(const struct lmi_gr_schema_conjunction *c)
 struct lmi_grammar_expr *lmi_gr_schema_object(struct lmi_gr_schema_compiler *s,
 					      const struct lmi_gr_schema_conjunction *c)
 {
-	struct members m = {.v = lmi_arena_array(s->b.arena, max_members(c), sizeof(*m.v))};
+	const size_t n_most = max_members(c);
+	struct members m = {.v = lmi_arena_array(s->b.arena, n_most, sizeof(*m.v)), .n_slot = 4};
 	uint32_t min, max;
 	struct lmi_grammar_expr *inside;
 
 	m.excluded = lmi_arena_array(s->b.arena, c->n + 1, sizeof(*m.excluded));
-	m.n_slot = 4;
-	while (m.n_slot < 2 * max_members(c))
+	while (m.n_slot < 2 * n_most)
 		m.n_slot *= 2;
 	m.slot = lmi_arena_array(s->b.arena, m.n_slot, sizeof(*m.slot));
 	if (!m.v || !m.excluded || !m.slot) {
