@@ -40,6 +40,14 @@ struct lookahead {
 	struct key keys[N_KEY];
 };
 
+/* N-grams stay: what they say of tokens does not depend on where they are. */
+static void restart(void *drafter)
+{
+	struct lookahead *a = drafter;
+
+	memset(a->level, 0xff, sizeof(a->level)); /* -1 */
+}
+
 static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 			      struct lmd_error *err)
 {
@@ -48,17 +56,9 @@ static enum lmd_status create(void **out, const struct lmi_engine_draft_opts *o,
 	(void)o;
 	if (!a)
 		return lmd_fail(err, LMD_NOMEM, "no memory to look ahead");
-	memset(a->level, 0xff, sizeof(a->level)); /* -1 */
+	restart(a);
 	*out = a;
 	return LMD_OK;
-}
-
-/* N-grams stay: what they say of tokens does not depend on where they are. */
-static void restart(void *drafter)
-{
-	struct lookahead *a = drafter;
-
-	memset(a->level, 0xff, sizeof(a->level));
 }
 
 /* ---- n-grams ---- */
