@@ -24,9 +24,11 @@ layers=no
 # Every instance of Vulkan opens the layers' log and empties it, so it is a pipe.
 listen() {
 	[ -p "$dir/layers" ] || mkfifo "$dir/layers"
-	exec 9<>"$dir/layers"
-	cat "$dir/layers" >>"$dir/messages" 9>&- &
+	# the reader inherits its end, so that it sees the end of the pipe however early this one is closed
+	exec 9<>"$dir/layers" 8<"$dir/layers"
+	cat <&8 >>"$dir/messages" 8<&- 9>&- &
 	listener=$!
+	exec 8<&-
 }
 stop_listening() {
 	[ -n "${listener:-}" ] || return 0
@@ -52,8 +54,7 @@ with_layers() {
 # silent TEXT: the layers were there and had nothing to say
 silent() {
 	[ $layers = yes ] || return 0
-	exec 9>&-
-	wait "$listener"
+	stop_listening
 	awk '/^[^ ]*\((ERROR|WARN|PERF|INFO) / { said = !/\(INFO / }
 		said' "$dir/messages" >"$dir/said"
 	if ! grep -q 'Khronos Validation Layer Active' "$dir/messages"; then
