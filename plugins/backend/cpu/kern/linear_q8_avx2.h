@@ -51,27 +51,24 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 		out[panel_mn(dtype)] = side_by_side(c->mn[0], c->mn[1]);
 }
 
-INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
-		  uint32_t k, char *to)
+INLINE void pack8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *points,
+		  const uint8_t *const w[8], uint32_t k, char *to)
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), block = panel_block(dtype);
 	const size_t parts = kern_n_sub_blocks(dtype), first = kern_row_head(dtype);
 	const __m256 row_d = row_factors(dtype, w);
-	struct codes c;
 
-	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
-		struct head h;
+	for (size_t b = 0, at = first; far && b < nb; b += parts, at += bytes) {
+		struct codes c[8];
 
-		head_points(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough without unrolling */
-		for (int j = 0; j < 8; j++, to += block) {
-			codes_points(dtype, points, &h, w, at, j, &c);
-			store_codes(dtype, &c, to);
-		}
+		far(points, w, at, row_d, c);
+#pragma GCC unroll 1
+		for (size_t j = 0; j < parts; j++, to += block)
+			store_codes(dtype, &c[j], to);
 	}
-	for (size_t b = 0, at = first; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
-	     b += parts, at += bytes) {
+	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb; b += parts, at += bytes) {
 		struct head h;
+		struct codes c;
 
 		h.d = row_d;
 		head_large(dtype, w, at, &h);
@@ -82,6 +79,8 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		}
 	}
 	for (size_t b = 0, at = first; !kern_is_k(dtype) && b < nb; b++, at += bytes, to += block) {
+		struct codes c;
+
 		codes_32(dtype, w, at, &c);
 		c.d = first ? row_d : c.d;
 		store_codes(dtype, &c, to);
@@ -123,7 +122,7 @@ INLINE uint32_t n_panels(uint32_t dtype, uint32_t k)
 	return n < 2 ? 2 : n > 32 ? 32 : (uint32_t)n / 2 * 2;
 }
 
-INLINE void many(uint32_t dtype, const struct kern_product *p)
+INLINE void many(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 {
 	const uint32_t strip = 8 * n_panels(dtype, p->k);
 
@@ -136,7 +135,7 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 			const uint8_t *w[8];
 
 			kern_row_addresses(p, r + i, 8, w);
-			pack8(dtype, p->points, w, p->k, panels + i / 8 * bytes);
+			pack8(dtype, far, p->points, w, p->k, panels + i / 8 * bytes);
 		}
 		for (; c < p->n_col; c += TILE) {
 			uint32_t n_col = p->n_col - c < TILE ? p->n_col - c : TILE;
@@ -153,7 +152,19 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 }
 
 /* Defines the kernel of a type and its entry in a list. */
-#define KERN_AVX2(type)                                                                            \
+#define KERN_AVX2(type) KERN_AVX2_RUN(type, NULL)
+
+/* The same for a type with larger blocks that take long to unpack. */
+#define KERN_AVX2_LONG(type)                                                                       \
+	__attribute__((noinline)) static void unpack_##type(                                       \
+		const struct kern_iq_tables *points, const uint8_t *const w[8], size_t at,         \
+		__m256 row_d, struct codes *c)                                                     \
+	{                                                                                          \
+		unpack(LMD_DTYPE_##type, points, w, at, row_d, c);                                 \
+	}                                                                                          \
+	KERN_AVX2_RUN(type, unpack_##type)
+
+#define KERN_AVX2_RUN(type, far)                                                                   \
 	static size_t scratch_##type(uint32_t k)                                                   \
 	{                                                                                          \
 		return (n_panels(LMD_DTYPE_##type, k) * panel_bytes(LMD_DTYPE_##type, k) +         \
@@ -164,9 +175,9 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 	{                                                                                          \
 		(void)self;                                                                        \
 		if (p->n_col > FEW)                                                                \
-			many(LMD_DTYPE_##type, p);                                                 \
+			many(LMD_DTYPE_##type, far, p);                                            \
 		else if (p->n_col)                                                                 \
-			few(LMD_DTYPE_##type, p);                                                  \
+			few(LMD_DTYPE_##type, far, p);                                             \
 	}
 #define KERN_AVX2_ENTRY(type)                                                                      \
 	{                                                                                          \

@@ -84,13 +84,75 @@ struct tile_sums {
 	__m256i of[TILE][PAIR][2];
 };
 
-/* Adds up the products, without what a shift or minima take off. */
+/* Products of `step` vectors of codes and of x, the first of which is number j, for one row of x and one panel. */
+INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w,
+			   const __m256i *q, int step)
+{
+	__m256i sum = _mm256_setzero_si256();
+
+#pragma GCC unroll 2
+	for (int i = 0; i < step; i++) {
+		__m256i s = is_signed(dtype) ? _mm256_sign_epi8(q[i], w[i]) : q[i];
+
+		s = _mm256_maddubs_epi16(codes[i], s);
+		sum = i ? _mm256_add_epi16(sum, s) : s;
+	}
+	return sum;
+}
+
+/* Sums of 16 bits times their factors, or 1, for the half h. */
+INLINE __m256i widen_half(uint32_t dtype, const __m256i *w, int h, __m256i sum)
+{
+	return kern_has_halves(dtype) ? _mm256_madd_epi16(sum, w[panel_sc(dtype) + (size_t)h])
+				      : widen(sum);
+}
+
+/* Adds up the products, without what a shift or minima take off: at most two in 16 bits.  The sums of 32 bits
+ * take half of the registers, so what is added to one of them is complete before the next begins. */
+INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+			    int n_col, size_t b, struct tile_sums *out)
+{
+	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
+	const int end = in_halves ? 4 : 8, step = group(dtype);
+
+#pragma GCC unroll 8
+	for (int j = 0; j < 8; j += step) {
+		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
+		__m256i codes[PAIR][2];
+
+#pragma GCC unroll 4
+		for (int i = 0; i < step * PAIR; i++) {
+			const __m256i v = w[i % PAIR][j + i / PAIR];
+
+			codes[i % PAIR][i / PAIR] = is_signed(dtype) ? _mm256_abs_epi8(v) : v;
+		}
+#pragma GCC unroll 4
+		for (int c = 0; c < n_col; c++) {
+			__m256i q[2];
+
+#pragma GCC unroll 2
+			for (int i = 0; i < step; i++)
+				q[i] = all(x[c] + 32 * b, (size_t)(j + i));
+#pragma GCC unroll 2
+			for (int p = 0; p < PAIR; p++) {
+				__m256i *o = &out->of[c][p][to];
+				__m256i s = products_of(dtype, codes[p], w[p] + j, q, step);
+
+				s = widen_half(dtype, w[p], h, s);
+				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
+									   : s;
+				in_order(o);
+			}
+		}
+	}
+}
+
+/* The same where four or eight products fit 16 bits. */
 INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
 			  int n_col, size_t b, struct tile_sums *out)
 {
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
 	const int end = in_halves ? 4 : 8, step = group(dtype);
-	const size_t sc = panel_sc(dtype);
 
 #pragma GCC unroll 8
 	for (int j = 0; j < 8; j += step) {
@@ -103,17 +165,15 @@ INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const ch
 
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++)
-				codes[p] = is_signed(dtype) ? _mm256_abs_epi8(w[p][i]) : w[p][i];
+				codes[p] = w[p][i];
 #pragma GCC unroll 4
 			for (int c = 0; c < n_col; c++) {
 				const __m256i q = all(x[c] + 32 * b, (size_t)i);
 
 #pragma GCC unroll 2
 				for (int p = 0; p < PAIR; p++) {
-					__m256i s =
-						is_signed(dtype) ? _mm256_sign_epi8(q, w[p][i]) : q;
+					__m256i s = _mm256_maddubs_epi16(codes[p], q);
 
-					s = _mm256_maddubs_epi16(codes[p], s);
 					part[c][p] = i == j ? s : _mm256_add_epi16(part[c][p], s);
 					in_order(&part[c][p]);
 				}
@@ -124,10 +184,7 @@ INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const ch
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++) {
 				__m256i *o = &out->of[c][p][to];
-				__m256i s = kern_has_halves(dtype)
-						    ? _mm256_madd_epi16(part[c][p],
-									w[p][sc + (size_t)h])
-						    : widen(part[c][p]);
+				__m256i s = widen_half(dtype, w[p], h, part[c][p]);
 
 				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
 									   : s;
@@ -146,7 +203,10 @@ INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char 
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
 	const int shift = (int)shift_of(dtype);
 
-	tile_products(dtype, w, x, n_col, b, out);
+	if (group(dtype) > 2)
+		tile_products(dtype, w, x, n_col, b, out);
+	else
+		tile_products_2(dtype, w, x, n_col, b, out);
 #pragma GCC unroll 4
 	for (int c = 0; c < n_col; c++) {
 		const char *h = x[c] + KERN_Q8_H(k), *n = x[c] + KERN_Q8_N(k);
