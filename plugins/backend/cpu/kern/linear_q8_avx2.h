@@ -88,21 +88,24 @@ INLINE void pack8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *p
 }
 
 /* The two panels at `panels`, whose first row is row `at`, times rows [c, c + n_col) of x, n_col <=
- * TILE.  Fewer rows of x are multiplied as if they were TILE. */
+ * TILE.  Fewer rows of x are multiplied as if they were TILE.  offsets: of these rows, if the type has them. */
 INLINE void tile(uint32_t dtype, const char *const panels[PAIR], const struct kern_product *p,
-		 uint32_t c, uint32_t n_col, uint32_t at)
+		 uint32_t c, uint32_t n_col, uint32_t at, const char *offsets)
 {
 	const __m256i *w[PAIR] = {(const void *)panels[0], (const void *)panels[1]};
 	__m256 sum[TILE][PAIR];
-	const char *x[TILE];
+	const char *x[TILE], *off[TILE];
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < TILE; i++) {
-		x[i] = p->x[c + (i < n_col ? i : n_col - 1)];
+		const uint32_t n = i < n_col ? i : n_col - 1;
+
+		x[i] = p->x[c + n];
+		off[i] = offsets + (size_t)n * p->k;
 		sum[i][0] = sum[i][1] = _mm256_setzero_ps();
 	}
 	for (size_t b = 0; b < p->k / 32; b++) {
-		tile_add(dtype, w, x, TILE, p->k, b, sum);
+		tile_add(dtype, w, x, has_offsets(dtype) ? off : NULL, TILE, p->k, b, sum);
 		w[0] += panel_vectors(dtype);
 		w[1] += panel_vectors(dtype);
 	}
@@ -130,6 +133,7 @@ INLINE void many(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 		uint32_t n_row = p->n_row - r < strip ? p->n_row - r : strip, c = 0;
 		const size_t bytes = panel_bytes(dtype, p->k);
 		char *panels = p->scratch;
+		char *offsets = panels + n_panels(dtype, p->k) * bytes;
 
 		for (uint32_t i = 0; i < n_row; i += 8) {
 			const uint8_t *w[8];
@@ -140,15 +144,26 @@ INLINE void many(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 		for (; c < p->n_col; c += TILE) {
 			uint32_t n_col = p->n_col - c < TILE ? p->n_col - c : TILE;
 
+			for (uint32_t i = 0; has_offsets(dtype) && i < n_col; i++)
+				write_offsets(dtype, p->x[c + i], p->k, offsets + (size_t)i * p->k);
 			for (uint32_t i = 0; i < n_row; i += 8 * PAIR) {
 				const char *first = panels + i / 8 * bytes;
 				const char *const two[PAIR] = {first, i + 8 < n_row ? first + bytes
 										    : first};
 
-				tile(dtype, two, p, c, n_col, r + i);
+				tile(dtype, two, p, c, n_col, r + i, offsets);
 			}
 		}
 	}
+}
+
+/* Room for the panels of a strip, and for the offsets of the rows of x in a tile. */
+INLINE size_t scratch_bytes(uint32_t dtype, uint32_t k)
+{
+	const size_t n = n_panels(dtype, k) * panel_bytes(dtype, k);
+
+	return (n + (has_offsets(dtype) ? TILE * (size_t)k : 0) + KERN_ALIGN - 1) / KERN_ALIGN *
+	       KERN_ALIGN;
 }
 
 /* Defines the kernel of a type and its entry in a list. */
@@ -167,9 +182,7 @@ INLINE void many(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 #define KERN_AVX2_RUN(type, far)                                                                   \
 	static size_t scratch_##type(uint32_t k)                                                   \
 	{                                                                                          \
-		return (n_panels(LMD_DTYPE_##type, k) * panel_bytes(LMD_DTYPE_##type, k) +         \
-			KERN_ALIGN - 1) /                                                          \
-		       KERN_ALIGN * KERN_ALIGN;                                                    \
+		return scratch_bytes(LMD_DTYPE_##type, k);                                         \
 	}                                                                                          \
 	static void run_##type(const struct kern_linear *self, const struct kern_product *p)       \
 	{                                                                                          \

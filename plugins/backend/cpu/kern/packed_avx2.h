@@ -197,7 +197,7 @@ INLINE void packed_pass(uint32_t dtype, const char *group, const struct kern_pro
 		}
 		if (n_col == TILE) /* codes are loaded when they are used, not kept in registers */
 			__asm__("" : "+m"(panel));
-		tile_add(dtype, w, x, (int)n_col, p->k, b, sum);
+		tile_add(dtype, w, x, NULL, (int)n_col, p->k, b, sum);
 	}
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
