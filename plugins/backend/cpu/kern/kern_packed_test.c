@@ -227,7 +227,8 @@ START_TEST(choice)
 		ck_assert_ptr_eq(kern_packed_find(l->dtype, l->flags), l);
 		ck_assert_ptr_nonnull(kern_linear_find(l->dtype, KERN_ACT_Q8, 0));
 		ck_assert(lmi_quant_row_bytes(lmi_dtype(l->dtype), 2048, &row));
-		ck_assert_uint_le(kern_group_bytes(l->dtype, 2048), 16 * row * (shares_bits(l->dtype) ? 175 : 106) / 100);
+		ck_assert_uint_le(kern_group_bytes(l->dtype, 2048),
+				  16 * row * (shares_bits(l->dtype) ? 175 : 106) / 100);
 	}
 	ck_assert_ptr_null(kern_packed_find(LMD_DTYPE_F32, UINT64_MAX));
 	ck_assert_str_eq(kern_packed_find(LMD_DTYPE_Q4_0, 0)->isa, "c");

@@ -66,7 +66,8 @@ INLINE void pack8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *p
 		for (size_t j = 0; j < parts; j++, to += block)
 			store_codes(dtype, &c[j], to);
 	}
-	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb; b += parts, at += bytes) {
+	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb;
+	     b += parts, at += bytes) {
 		struct head h;
 		struct codes c;
 
@@ -171,9 +172,9 @@ INLINE size_t scratch_bytes(uint32_t dtype, uint32_t k)
 
 /* The same for a type with larger blocks that take long to unpack. */
 #define KERN_AVX2_LONG(type)                                                                       \
-	__attribute__((noinline)) static void unpack_##type(                                       \
-		const struct kern_iq_tables *points, const uint8_t *const w[8], size_t at,         \
-		__m256 row_d, struct codes *c)                                                     \
+	__attribute__((noinline)) static void unpack_##type(const struct kern_iq_tables *points,   \
+							    const uint8_t *const w[8], size_t at,  \
+							    __m256 row_d, struct codes *c)         \
 	{                                                                                          \
 		unpack(LMD_DTYPE_##type, points, w, at, row_d, c);                                 \
 	}                                                                                          \

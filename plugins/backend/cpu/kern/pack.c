@@ -245,7 +245,8 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 }
 
 /* dtype is constant, so that only the code of one type remains. */
-INLINE void pack(uint32_t dtype, const struct kern_iq_tables *points, const void *const *rows, uint32_t n_row, uint32_t k, char *group)
+INLINE void pack(uint32_t dtype, const struct kern_iq_tables *points, const void *const *rows,
+		 uint32_t n_row, uint32_t k, char *group)
 {
 	const struct place at = place_of(dtype);
 	const size_t codes = kern_packed_codes(dtype);
@@ -278,7 +279,7 @@ void kern_pack(uint32_t dtype, const struct kern_iq_tables *points, const void *
 	switch (dtype) {
 #define CASE(type)                                                                                 \
 	case LMD_DTYPE_##type:                                                                     \
-		pack(LMD_DTYPE_##type, points, rows, n_row, k, group);                                     \
+		pack(LMD_DTYPE_##type, points, rows, n_row, k, group);                             \
 		break;
 		KERN_PACKED_TYPES(CASE)
 		KERN_PACKED_TYPES_AVX2(CASE)

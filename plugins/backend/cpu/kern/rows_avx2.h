@@ -143,8 +143,8 @@ INLINE void unpack(uint32_t dtype, const struct kern_iq_tables *points, const ui
 
 /* n_col is 1..FEW and constant; far: NULL or the function that unpacks. */
 INLINE void rows8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *points,
-		  const uint8_t *const w[8], const void *const *x, uint32_t k,
-		  const uint8_t *later, uint32_t n_col, __m256 sum[FEW])
+		  const uint8_t *const w[8], const void *const *x, uint32_t k, const uint8_t *later,
+		  uint32_t n_col, __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
 	const __m256 row_d = row_factors(dtype, w);
@@ -162,7 +162,8 @@ INLINE void rows8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *p
 		for (size_t j = 0; j < parts; j++)
 			add_block(dtype, &c[j], x, k, b + j, n_col, sum);
 	}
-	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb; b += parts, at += bytes) {
+	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb;
+	     b += parts, at += bytes) {
 		struct head h;
 		struct codes c;
 

@@ -84,7 +84,7 @@ INLINE int group_with_offsets(uint32_t dtype)
 INLINE int group(uint32_t dtype, bool offsets)
 {
 	return is_signed(dtype) ? 1
-	       : offsets	? group_with_offsets(dtype)
+	       : offsets        ? group_with_offsets(dtype)
 				: products_in_16(dtype, kern_greatest_code(dtype));
 }
 
@@ -130,8 +130,8 @@ struct tile_sums {
 };
 
 /* Products of `step` vectors of codes and of x, for one row of x and one panel. */
-INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w,
-			   const __m256i *q, int step)
+INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w, const __m256i *q,
+			   int step)
 {
 	__m256i sum = _mm256_setzero_si256();
 
