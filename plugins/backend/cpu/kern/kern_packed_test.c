@@ -160,9 +160,11 @@ static void check(const struct kern_packed *l, struct kase *c, uint32_t g, uint3
 
 static unsigned check_case(const struct kern_packed *l, struct kase *c, uint64_t *seed)
 {
+	/* The portable kernel multiplies each row of x alone, and takes long for it. */
+	const uint32_t by = l->flags ? 1 : 12;
 	unsigned n = 0;
 
-	for (uint32_t n_col = 0; n_col <= MAX_COL; n_col++, n++) {
+	for (uint32_t n_col = 0; n_col <= MAX_COL; n_col += by, n++) {
 		uint32_t g = (uint32_t)(lmd_rand(seed) % GROUPS);
 		uint32_t most = MAX_ROW - g * KERN_GROUP;
 
