@@ -127,7 +127,7 @@ enum lmd_deterministic {
 				      * products, float steps in one stated order (docs/exact.md).
 				      * Optional: LMD_UNSUPPORTED, also for plans that have ops
 				      * without such an order */
-	LMD_DETERMINISTIC_BATCH = 2  /* on a device the bits of a row do not depend on the other rows
+	LMD_DETERMINISTIC_BATCH = 2 /* on a device the bits of a row do not depend on the other rows
 				      * of its step, nor on how its sequence is divided into steps.
 				      * Optional: LMD_UNSUPPORTED */
 };

@@ -168,8 +168,7 @@ enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *w
 				who, p->deterministic, LMD_DETERMINISTIC_BATCH);
 	if (p->deterministic != LMD_DETERMINISTIC_EXACT)
 		return LMD_OK;
-	if (p->activations != LMD_ACTIVATIONS_DEFAULT &&
-	    p->activations != LMD_ACTIVATIONS_INT8)
+	if (p->activations != LMD_ACTIVATIONS_DEFAULT && p->activations != LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: deterministic = exact needs activations = int8, not %s", who,
 				p->activations == LMD_ACTIVATIONS_F32 ? "f32" : "int16");

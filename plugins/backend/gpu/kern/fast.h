@@ -75,7 +75,8 @@ GPU_FN float gpu_fast_float(uint32_t type, const struct gpu_raw *w, const struct
 			sum = gpu_mac(gpu_bits_float(v), gpu_bits_float(x->lo.v[i]), sum);
 			continue;
 		}
-		sum = gpu_mac(type == GPU_F16 ? gpu_half_to_float((uint16_t)v) : gpu_bits_float(v << 16),
+		sum = gpu_mac(type == GPU_F16 ? gpu_half_to_float((uint16_t)v)
+					      : gpu_bits_float(v << 16),
 			      gpu_bits_float(first), sum);
 		sum = gpu_mac(type == GPU_F16 ? gpu_half_to_float((uint16_t)(v >> 16))
 					      : gpu_bits_float(v & 0xffff0000u),

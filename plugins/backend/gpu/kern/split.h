@@ -369,7 +369,8 @@ GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *
 			gpu_sync();
 			gpu_split_weights(queries, to - from, score, stat);
 			gpu_sync();
-			gpu_split_values(a, p, &keys, lanes, pack, from, to - from, score, stat, acc);
+			gpu_split_values(a, p, &keys, lanes, pack, from, to - from, score, stat,
+					 acc);
 			gpu_sync();
 		}
 		gpu_split_store(a, p, lanes, pack, parts, part, acc, stat, score);
