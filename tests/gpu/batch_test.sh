@@ -75,7 +75,7 @@ for backend in cpu ref; do
 	invariant q4_k.gguf $backend 33
 	invariant window.gguf $backend 20
 done
-# without it the order of sums depends on the number of rows: a test that cannot tell shows nothing
+# by default the order of sums depends on the number of rows: a test that cannot tell shows nothing
 for way in "" --one-by-one; do
 	# shellcheck disable=SC2086 # an option or none
 	logits "default$way" f16.gguf --tokens "$(seq -s , 17)" --backend cuda $way
