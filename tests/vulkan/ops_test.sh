@@ -3,9 +3,17 @@
 # Ten operations, two tensor types and one tiny model on lavapipe, with validation layers if there are any.
 . "${LMD_TEST_SRCDIR:-.}/tests/vulkan/lavapipe.sh"
 with_layers
-for op in "embed " "norm " "rope_kv " "attn " "glu " "head " "ew " "bmm " "gather " "cast_copy "; do
+for op in "embed " "norm " "rope_kv " "glu " "head " "ew " "bmm " "gather " "cast_copy "; do
 	cases "$op"
 done
+# attention computes and compiles for a minute: all of it in the long form only
+if [ -n "${LMD_TEST_LONG:-}" ]; then
+	cases "attn "
+else
+	for kind in "cache of f" "cache of q8_0" "cache, two" "list of keys" "draft tree" "heads of 64, eight"; do
+		cases "attn $kind"
+	done
+fi
 # types whose decoders read a table, and one with a number at the start of each row
 for type in iq3_s iq4_kt; do
 	cases "linear $type"
@@ -28,8 +36,11 @@ unset VK_INSTANCE_LAYERS
 for import in 1 0; do
 	LLAMAD_VULKAN=devices=4,import=$import,cache=0
 	cases "device collectives"
-	holds "collectives, import=$import: $(tail -n 1 "$dir/out")" grep -q '^3 passed' "$dir/out"
+	holds "collectives, import=$import: $(tail -n 1 "$dir/out")" grep -q '^4 passed' "$dir/out"
 done
+# a device waits for another one no longer than its bound, by the clock of the case
+does plugins test "$so" --all --only "device collectives with a late rank"
+holds "a rank that does not come: $(cat "$dir/out")" grep -q 'a late rank; the other one gives up' "$dir/out"
 # in two parts, a model gives the same bits on one device and on two
 if [ -f "$dir/tiny.gguf" ]; then
 	LLAMAD_VULKAN=devices=2,cache=0
@@ -108,7 +119,7 @@ call plugins test "$so" --only "cast_copy"
 holds "wrong settings are named" grep -q "no setting 'nonsense'" "$dir/err"
 LLAMAD_VULKAN=staging=1,chunk_kb=64,cache=0
 cases "embed "
-cases "attn "
+cases "attn cache of f16"
 silent "operations with staging"
 # the pipeline cache: a file is made, a damaged one is written anew
 unset LLAMAD_VULKAN
