@@ -20,6 +20,7 @@
 #define VOCAB  96
 #define N_ROW  12
 #define N_STEP 5 /* rows of the first step */
+#define STREAMS 2 /* of deepseek4 */
 
 /* A weight of a layer. trunk: its name in a trunk, if that differs; second: there it is in a layer after the first. */
 struct row {
@@ -77,6 +78,47 @@ static const struct row step[] = {QUERIES,
 				  W("ffn_down.weight", 96, 64),
 				  {.name = NULL}};
 
+static const struct row unknown[] = {QUERIES,
+				     EXPERTS,
+				     W("attn_q_norm.weight", 16),
+				     W("attn_k_norm.weight", 16),
+				     W("ffn_norm.weight", 64),
+				     {.name = NULL}};
+
+static const struct row mimo[] = {QUERIES,
+				  W("attn_sinks.weight", 4),
+				  W("ffn_norm.weight", 64),
+				  W("ffn_gate.weight", 64, 96),
+				  W("ffn_up.weight", 64, 96),
+				  W("ffn_down.weight", 96, 64),
+				  {.name = NULL}};
+
+/* Its two streams are joined with the embedding by the same matrix. */
+static const struct row streams[] = {EXPERTS,
+				     W("exp_probs_b.bias", 4),
+				     W("attn_norm.weight", 64),
+				     W("ffn_norm.weight", 64),
+				     W("attn_sinks.weight", 4),
+				     W("attn_q_a.weight", 64, 24),
+				     W("attn_q_a_norm.weight", 24),
+				     W("attn_q_b.weight", 24, 64),
+				     W("attn_kv.weight", 64, 16),
+				     W("attn_kv_a_norm.weight", 16),
+				     W("attn_output_a.weight", 32, 16),
+				     W("attn_output_b.weight", 16, 64),
+				     W("hc_attn_fn.weight", 64 * STREAMS, 8),
+				     W("hc_attn_base.weight", 8),
+				     W("hc_attn_scale.weight", 3),
+				     W("hc_ffn_fn.weight", 64 * STREAMS, 8),
+				     W("hc_ffn_base.weight", 8),
+				     W("hc_ffn_scale.weight", 3),
+				     {.name = NULL}};
+/* Of the whole model: how it makes a row of its streams. */
+static const struct row joins[] = {W("output_hc_fn.weight", 64 * STREAMS, STREAMS),
+				   W("output_hc_base.weight", STREAMS),
+				   W("output_hc_scale.weight", 1),
+				   {.name = NULL}};
+
 #define HEAD_NORM "nextn.shared_head_norm.weight"
 
 static const struct kind {
@@ -95,8 +137,12 @@ static const struct kind {
 	{.arch = "glm-dsa", .rows = dsa, .n_layer = 1, .head_norm = HEAD_NORM, .without = "indexer"},
 	{.arch = "bailingmoe3", .rows = bailing, .n_layer = 1, .head_norm = "layer_output_norm.weight"},
 	{.arch = "step35", .rows = step, .n_layer = 1, .head_norm = HEAD_NORM, .window = 5},
+	{.arch = "mimo2", .rows = mimo, .n_layer = 1, .head_norm = "layer_output_norm.weight", .window = 5},
+	{.arch = "deepseek4", .rows = streams, .n_layer = 1, .head_norm = HEAD_NORM, .window = 5},
 	{.arch = "nemotron_h_moe", .rows = nemotron, .n_layer = 2, .head_norm = HEAD_NORM, .layer_norm = true},
 };
+
+#define N_WINDOW 3 /* kinds that have one */
 
 static struct story_env env;
 static char with_path[300], trunk_path[300];
@@ -196,6 +242,25 @@ static void put_layers(struct lmi_gguf_writer *w, const struct kind *k, const ch
 	lmi_gguf_put_meta(w, &m);
 }
 
+static void put_streams(struct lmi_gguf_writer *w, const struct kind *k, bool draft)
+{
+	static const int64_t ratios[] = {0, 0};
+	static const struct {
+		const char *name;
+		uint32_t v;
+	} numbers[] = {{"attention.key_length", 16},	  {"attention.value_length", 16},
+		       {"rope.dimension_count", 8},	  {"attention.output_lora_rank", 8},
+		       {"attention.output_group_count", 2}, {"hyper_connection.count", STREAMS},
+		       {"hyper_connection.sinkhorn_iterations", 4}, {"hash_layer_count", 0}};
+
+	for (size_t i = 0; i < LMD_LEN(numbers); i++)
+		lmi_gguf_put_u32(w, key(k, numbers[i].name), numbers[i].v);
+	lmi_gguf_put_f32(w, key(k, "hyper_connection.epsilon"), 1e-6f);
+	lmi_gguf_put_f32(w, key(k, "attention.compress_rope_freq_base"), 1e4f);
+	lmi_gguf_put_f32(w, key(k, "swiglu_clamp_exp"), 2.0f);
+	put_layers(w, k, "attention.compress_ratios", LMD_META_ARR_I64, LMI_GGUF_I32, ratios, k->n_layer + draft);
+}
+
 static void put_keys(struct lmi_gguf_writer *w, const struct kind *k, bool draft)
 {
 	static const struct {
@@ -214,7 +279,7 @@ static void put_keys(struct lmi_gguf_writer *w, const struct kind *k, bool draft
 		       {"attention.indexer.key_length", 64}};
 	static const int64_t kv[] = {2, 0}, ff[] = {0, 96};
 	const bool latent = k->rows == dsa || k->rows == bailing, pair = k->rows == nemotron,
-		   window = !draft || k->window;
+		   window = !draft || k->window, one_key = latent || k->rows == streams;
 
 	lmi_gguf_put_str(w, "general.architecture", k->arch);
 	for (size_t i = 0; i < LMD_LEN(numbers); i++)
@@ -233,6 +298,7 @@ static void put_keys(struct lmi_gguf_writer *w, const struct kind *k, bool draft
 	lmi_gguf_put_f32(w, key(k, "expert_weights_scale"), 1.5f);
 	lmi_gguf_put_f32(w, key(k, "logit_scale"), 0.5f);
 	lmi_gguf_put_f32(w, key(k, "kda.gate_lower_bound"), -5.0f);
+	lmi_gguf_put_f32(w, key(k, "attention.value_scale"), 0.7f);
 	lmi_gguf_put_bool(w, key(k, "expert_weights_norm"), true);
 	/* a draft layer without an indexer attends to all keys */
 	lmi_gguf_put_u32(w, key(k, "attention.indexer.top_k"), !draft && k->without ? 64 : 4);
@@ -247,11 +313,14 @@ static void put_keys(struct lmi_gguf_writer *w, const struct kind *k, bool draft
 		put_layers(w, k, "attention.head_count_kv", LMD_META_ARR_I64, LMI_GGUF_I32, kv, 2);
 		put_layers(w, k, "feed_forward_length", LMD_META_ARR_I64, LMI_GGUF_I32, ff, 2);
 	} else {
-		lmi_gguf_put_u32(w, key(k, "attention.head_count_kv"), latent ? 1 : 2);
+		lmi_gguf_put_u32(w, key(k, "attention.head_count_kv"), one_key ? 1 : 2);
 		lmi_gguf_put_u32(w, key(k, "feed_forward_length"), 96);
 	}
+	if (k->rows == streams)
+		put_streams(w, k, draft);
 	/* layers of cohere2moe rotate if they have a window; draft layers always do */
-	if (k->rows == cohere || k->rows == step)
+	if (k->rows == cohere || k->rows == step || k->rows == mimo ||
+	    k->rows == unknown)
 		put_layers(w, k, "attention.sliding_window_pattern", LMD_META_ARR_BOOL, LMI_GGUF_BOOL, &window, 1);
 	lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 }
@@ -284,6 +353,9 @@ static void write_file(const struct kind *k, bool draft, const char *path)
 
 static void add_trunk(const struct kind *k)
 {
+	for (const struct row *r = joins; k->rows == streams && r->name; r++)
+		add(r->name, r->dims[0], r->dims[1], 0,
+		    values(r->name, (size_t)(r->dims[0] * (r->dims[1] ? r->dims[1] : 1)), r->dims[0]));
 	for (const struct row *r = k->rows; r->name; r++)
 		add_row(r, r->second, r->trunk ? r->trunk : r->name);
 }
@@ -378,7 +450,7 @@ static struct lmi_engine_rows compute(struct lmi_inst *inst, const lmd_token *to
 
 static void compute_draft(struct lmi_inst *inst, const lmd_token *tokens, float *logits)
 {
-	static const float hidden[N_ROW * EMBD]; /* of no weight */
+	static const float hidden[N_ROW * EMBD * STREAMS]; /* of no weight */
 	struct lmd_plan_key plan = {.kind = LMD_PLAN_DRAFT, .flags = LMD_PLAN_LOGITS | LMD_PLAN_HIDDEN};
 	struct lmi_engine_rows r = compute(inst, tokens);
 	struct lmd_error err;
@@ -449,7 +521,7 @@ START_TEST(a_draft_layer_is_a_layer)
 END_TEST
 
 /* Answers are the same with the guesses of a draft layer that has a window, and the guesses are the same where the pages of
- * rows that no row sees any more are given back as where they stay. _i: backend */
+ * rows that no row sees any more are given back as where they stay. _i: kind that has a window, and backend */
 START_TEST(answers_with_a_window_are_the_same)
 {
 	enum { N_PROMPT = 50, N_OUT = 180 };
@@ -459,12 +531,12 @@ START_TEST(answers_with_a_window_are_the_same)
 	uint64_t rnd = env.seed;
 	const struct kind *k = kinds;
 
-	while (!k->window)
+	for (int left = _i / (int)LMD_LEN(backends); !k->window || left--;)
 		k++;
 	write_with_draft(k);
 	story_random_tokens(tokens, N_PROMPT, &rnd);
 	o.inst.path = with_path;
-	o.inst.backend = backends[_i];
+	o.inst.backend = backends[_i % (int)LMD_LEN(backends)];
 	o.inst.n_ctx = 256;
 	for (int draft = 0; draft < 3; draft++) {
 		struct lmi_engine_generate cmd = story_command(1, tokens, N_PROMPT, N_OUT);
@@ -498,7 +570,7 @@ END_TEST
 /* Draft layers that differ from the layers of their trunk are not taken for such. */
 START_TEST(not_all_draft_layers_are_run)
 {
-	static const struct kind k = {.arch = "mimo2", .rows = step, .n_layer = 1, .head_norm = HEAD_NORM};
+	static const struct kind k = {.arch = "maple", .rows = unknown, .n_layer = 1, .head_norm = HEAD_NORM};
 	struct lmi_engine_nextn *m;
 	struct lmi_inst *inst;
 	struct lmd_error err;
@@ -507,7 +579,7 @@ START_TEST(not_all_draft_layers_are_run)
 	inst = open_inst(with_path, "ref", true);
 	ck_assert_uint_eq(inst->desc.n_draft, 0);
 	ck_assert_int_eq(lmi_engine_nextn_open(&m, inst, VOCAB, &err), LMD_UNSUPPORTED);
-	ck_assert_msg(strstr(err.text, "those of architecture mimo2 are not used") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "those of architecture maple are not used") != NULL, "%s", err.text);
 	lmi_inst_close(inst);
 }
 END_TEST
@@ -520,7 +592,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, a_draft_layer_is_a_layer, 0, LMD_LEN(kinds) * LMD_LEN(backends));
-	tcase_add_loop_test(t, answers_with_a_window_are_the_same, 0, LMD_LEN(backends));
+	tcase_add_loop_test(t, answers_with_a_window_are_the_same, 0, N_WINDOW * LMD_LEN(backends));
 	tcase_add_test(t, not_all_draft_layers_are_run);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -96,7 +96,7 @@ static enum lmd_status prepare(struct lmi_engine_nextn *m, uint32_t n_vocab, str
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"its plan reads hidden rows of %u numbers, but %.80s puts out %u", m->width,
 				m->target->model->name, lmi_inst_hidden_width(m->target));
-	m->own_width = m->n_block ? 0 : m->inst->desc.n_embd;
+	m->own_width = m->n_block ? 0 : lmi_engine_hidden_width(m->inst, e);
 	m->n_keep = LMI_ENGINE_NEXTN_KEEP < m->inst->n_batch ? LMI_ENGINE_NEXTN_KEEP : m->inst->n_batch;
 	e = m->inst->execs[m->next_exec];
 	m->n_vocab = m->map || e->out_width < n_vocab ? e->out_width : n_vocab;

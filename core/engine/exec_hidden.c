@@ -15,7 +15,9 @@ uint64_t lmi_engine_hidden_input(const struct lmi_engine_exec *e)
 
 uint32_t lmi_engine_hidden_width(const struct lmi_inst *inst, const struct lmi_engine_exec *e)
 {
-	return e->key.kind == LMD_PLAN_DRAFT ? inst->desc.n_embd : lmi_inst_hidden_width(inst);
+	/* draft layers put out rows like those that they read */
+	return e->key.kind == LMD_PLAN_DRAFT && !inst->desc.n_draft ? inst->desc.n_embd
+								    : lmi_inst_hidden_width(inst);
 }
 
 uint64_t lmi_engine_hidden_find(const struct lmi_inst *inst, struct lmi_engine_exec *e)
@@ -122,7 +124,7 @@ enum lmd_status lmi_engine_hidden_drop(struct lmi_inst *inst, struct lmd_error *
 	struct lmd_plan_key key;
 	uint32_t exec;
 
-	inst->desc.n_draft = 0;
+	inst->desc.n_draft = inst->desc.n_hidden = 0;
 	lmi_inst_hold(inst);
 	for (uint32_t i = 0; i < inst->n_exec; i++) {
 		struct lmi_engine_exec *e = inst->execs[i];

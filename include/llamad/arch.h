@@ -186,7 +186,8 @@ struct lmd_arch_desc {
 	 * Their caches follow those of the trunk.  Since ABI 0.13. */
 	uint32_t n_draft;
 	/* Width of the hidden rows that FORWARD plans put out for lmd_arch_params.taps: n_tap * n_embd; 0: the
-	 * architecture cannot put out these streams.  Since ABI 0.14. */
+	 * architecture cannot put out these streams.  Without taps, the width of those that the draft blocks read
+	 * and put out; 0: n_embd.  Since ABI 0.14. */
 	uint32_t n_hidden;
 	const struct lmd_draft *draft; /* a draft model; otherwise NULL.  Since ABI 0.14. */
 	uint64_t reserved[4];

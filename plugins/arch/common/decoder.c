@@ -59,6 +59,8 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	if (t->adjust)
 		t->adjust(&d->hp, k);
 	rotation_of_layers(&d->hp, t);
+	if (t->own_plan)
+		return k->st == LMD_OK ? d : NULL;
 	if (k->st == LMD_OK)
 		arch_nextn_describe(d, params);
 	arch_taps_describe(&d->hp, params);

@@ -58,6 +58,8 @@ struct arch_decoder_traits {
 	bool draft_differs;     /* they are not run: unlike the trunk's layers, or unknown */
 	bool draft_window;      /* they are like the trunk's last layer with a window */
 	bool draft_stream;      /* they read streams before the last norm */
+	bool own_plan; /* no plan is built by arch_decoder_build: draft layers and taps are described by
+				 * the architecture, if it has any */
 	uint32_t draft_norm;    /* enum lmd_norm_kind of the norm before their head; 0: as others */
 	struct arch_pooling pool;
 	struct lmd_quant_traits quant;
@@ -130,6 +132,27 @@ enum lmd_status arch_decoder_close(struct arch_decoder *d, struct arch_keys *k,
 void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *params);
 /* Emits the plan of a draft layer; d->key is set. */
 void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d);
+
+/* Parts of them, for architectures that build their plans themselves. */
+enum arch_nextn_row {
+	ARCH_NEXTN_JOIN, /* the matrix that joins an embedding and a hidden row */
+	ARCH_NEXTN_E_NORM,
+	ARCH_NEXTN_H_NORM,
+	ARCH_NEXTN_EMBED,
+	ARCH_NEXTN_HEAD_NORM,
+	ARCH_NEXTN_LAYER_NORM,
+	ARCH_NEXTN_HEAD,
+	ARCH_NEXTN_N
+};
+extern const struct lmd_tensor_row arch_nextn_rows[ARCH_NEXTN_N];
+/* How many draft layers the file has of those that the host asks for. */
+uint32_t arch_nextn_count(const struct arch_hparams *hp, const struct lmd_arch_params *params);
+/* The embedding of the tokens, by the layer's own matrix or the model's. */
+uint32_t arch_nextn_embed(struct arch_emit *e);
+/* The row of the norm before the layer's head; NULL: it is the model's last norm. */
+const struct lmd_tensor_row *arch_nextn_head_norm(const struct arch_emit *e);
+/* The logits of normalised rows, by the layer's own head or the model's. */
+void arch_nextn_head(struct arch_emit *e, struct lmd_operand x, uint32_t bias);
 
 /* taps.c: takes over which streams the hidden rows are made of, if the decoder can put them out. */
 void arch_taps_describe(struct arch_hparams *hp, const struct lmd_arch_params *params);

@@ -14,7 +14,8 @@ void arch_emit_init(struct arch_emit *e, const struct lmd_builder *b, const stru
 				.lora = (key->flags & LMD_PLAN_LORA) != 0,
 				.rank = hp->n_rank > 1 ? key->rank : 0,
 				.n_rank = hp->n_rank > 1 ? hp->n_rank : 1,
-				.arch_values = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
+				.arch_values = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE},
+				.hidden = LMD_NONE};
 }
 
 void arch_set_layer(struct arch_emit *e, int32_t il)

@@ -20,6 +20,8 @@ struct arch_emit {
 	uint32_t rank, n_rank;   /* n_rank > 1: the plan of one rank (ranks.h) */
 	uint32_t arch_values[4]; /* values that an architecture's hooks keep between layers */
 	uint32_t tap[LMD_MAX_TAP]; /* values of hp->taps, in plans with LMD_PLAN_HIDDEN */
+	uint32_t
+		hidden; /* hidden rows other than these and the stream after the last norm; LMD_NONE: none */
 	uint32_t n_rope;
 	struct {
 		uint32_t set, n_rot, id;

@@ -71,8 +71,8 @@ void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, stru
 			   "plan key requests neither logits nor embeddings");
 		return;
 	}
-	if (key->flags & LMD_PLAN_HIDDEN && hp->n_tap) {
-		e->b->output(e->b->ctx, LMD_OUT_TAP, arch_taps_join(e));
+	if (key->flags & LMD_PLAN_HIDDEN && (hp->n_tap || e->hidden != LMD_NONE)) {
+		e->b->output(e->b->ctx, LMD_OUT_TAP, hp->n_tap ? arch_taps_join(e) : e->hidden);
 	} else if (key->flags & LMD_PLAN_HIDDEN) {
 		io.x = arch_normalised_stream(e, &io);
 		io.norm = none;

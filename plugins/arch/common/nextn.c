@@ -16,17 +16,16 @@
 
 #include "arch/common/decoder.h"
 
-enum { EH_PROJ, E_NORM, H_NORM, EMBED_TOKENS, HEAD_NORM, LAYER_NORM, HEAD };
-
 /* The shapes are checked when the plan is built. */
-static const struct lmd_tensor_row rows[] = {
-	[EH_PROJ] = {.stem = "blk.%d.nextn.eh_proj"},
-	[E_NORM] = {.stem = "blk.%d.nextn.enorm"},
-	[H_NORM] = {.stem = "blk.%d.nextn.hnorm"},
-	[EMBED_TOKENS] = {.stem = "blk.%d.nextn.embed_tokens"},
-	[HEAD_NORM] = {.stem = "blk.%d.nextn.shared_head_norm"},
-	[LAYER_NORM] = {.stem = "blk.%d.layer_output_norm"}, /* some files call HEAD_NORM so */
-	[HEAD] = {.stem = "blk.%d.nextn.shared_head_head"},
+const struct lmd_tensor_row arch_nextn_rows[ARCH_NEXTN_N] = {
+	[ARCH_NEXTN_JOIN] = {.stem = "blk.%d.nextn.eh_proj"},
+	[ARCH_NEXTN_E_NORM] = {.stem = "blk.%d.nextn.enorm"},
+	[ARCH_NEXTN_H_NORM] = {.stem = "blk.%d.nextn.hnorm"},
+	[ARCH_NEXTN_EMBED] = {.stem = "blk.%d.nextn.embed_tokens"},
+	[ARCH_NEXTN_HEAD_NORM] = {.stem = "blk.%d.nextn.shared_head_norm"},
+	[ARCH_NEXTN_LAYER_NORM] =
+		{.stem = "blk.%d.layer_output_norm"}, /* some files call HEAD_NORM so */
+	[ARCH_NEXTN_HEAD] = {.stem = "blk.%d.nextn.shared_head_head"},
 };
 
 /* ---- description ---- */
@@ -54,20 +53,31 @@ static const struct arch_layer *like(const struct arch_hparams *hp, bool window)
 	return NULL;
 }
 
+uint32_t arch_nextn_count(const struct arch_hparams *hp, const struct lmd_arch_params *params)
+{
+	uint32_t most = params && LMD_HAS(params, n_draft) ? params->n_draft : 0, n = 0;
+
+	if (!hp->causal || hp->n_pass != 1 || hp->n_rank > 1)
+		return 0;
+	for (; n < most && hp->n_layer + n < hp->n_layer_all; n++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "blk.%u.nextn.eh_proj.weight", hp->n_layer + n);
+		if (arch_hp_tensor(hp, name) == LMD_NONE)
+			break;
+	}
+	return n;
+}
+
 void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *params)
 {
 	struct arch_hparams *hp = &d->hp;
 	const struct arch_layer *l = like(hp, d->traits->draft_window);
-	uint32_t most = params && LMD_HAS(params, n_draft) ? params->n_draft : 0;
+	uint32_t n = arch_nextn_count(hp, params);
 
-	if (!l || !hp->causal || hp->n_pass != 1 || hp->n_rank > 1 || !has_usual_layers(d))
+	if (!l || !has_usual_layers(d))
 		return;
-	for (uint32_t il = hp->n_layer; il < hp->n_layer_all && hp->n_draft < most; il++) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "blk.%u.nextn.eh_proj.weight", il);
-		if (arch_hp_tensor(hp, name) == LMD_NONE)
-			return;
+	for (uint32_t il = hp->n_layer; il < hp->n_layer + n; il++) {
 		hp->layer[il] = *l;
 		hp->layer[il].kv_layer = il;
 		hp->layer[il].deepstack_before = hp->layer[il].deepstack_after = 0;
@@ -79,14 +89,14 @@ void arch_nextn_describe(struct arch_decoder *d, const struct lmd_arch_params *p
 
 /* ---- building ---- */
 
-static uint32_t embedding(struct arch_emit *e)
+uint32_t arch_nextn_embed(struct arch_emit *e)
 {
 	const struct arch_hparams *hp = e->hp;
 	struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
 	uint32_t x = arch_value_f32(e, hp->n_embd, "token");
 
 	op.u.embed.y = arch_operand_cols(x, 0, hp->n_embd);
-	op.u.embed.table = arch_weight_opt(e, &rows[EMBED_TOKENS]).id;
+	op.u.embed.table = arch_weight_opt(e, &arch_nextn_rows[ARCH_NEXTN_EMBED]).id;
 	if (op.u.embed.table == LMD_NONE)
 		op.u.embed.table = arch_weight_exists(e, &arch_rows[T_TOKEN_EMBD])
 					   ? arch_weight_req(e, &arch_rows[T_TOKEN_EMBD]).id
@@ -107,41 +117,60 @@ static uint32_t joined(struct arch_emit *e)
 				     .vtype = LMD_VTYPE_F32,
 				     .width = n,
 				     .name = "hidden"};
-	struct lmd_norm enorm = arch_norm_req(e, e->hp->norm_kind, &rows[E_NORM]);
-	struct lmd_norm hnorm = arch_norm_req(e, e->hp->norm_kind, &rows[H_NORM]);
-	struct arch_weight w = arch_weight_req(e, &rows[EH_PROJ]);
+	struct lmd_norm enorm =
+		arch_norm_req(e, e->hp->norm_kind, &arch_nextn_rows[ARCH_NEXTN_E_NORM]);
+	struct lmd_norm hnorm =
+		arch_norm_req(e, e->hp->norm_kind, &arch_nextn_rows[ARCH_NEXTN_H_NORM]);
+	struct arch_weight w = arch_weight_req(e, &arch_nextn_rows[ARCH_NEXTN_JOIN]);
 	struct lmd_operand hidden = {.src = LMD_SRC_INPUT,
 				     .id = e->b->input(e->b->ctx, &in),
 				     .n_head = 1,
 				     .head_stride = n,
 				     .width = n,
 				     .fold = 1};
-	uint32_t token = embedding(e), both = arch_value_act(e, 2 * n, "token_hidden");
+	uint32_t token = arch_nextn_embed(e), both = arch_value_act(e, 2 * n, "token_hidden");
 
 	arch_put_norm(e, arch_operand_cols(token, 0, n), &enorm, arch_operand_cols(both, 0, n));
 	arch_put_norm(e, hidden, &hnorm, arch_operand_cols(both, n, n));
 	return arch_linear(e, arch_operand_cols(both, 0, 2 * n), NULL, &w, LMD_VTYPE_F32, "x");
 }
 
+const struct lmd_tensor_row *arch_nextn_head_norm(const struct arch_emit *e)
+{
+	for (uint32_t i = ARCH_NEXTN_HEAD_NORM; i <= ARCH_NEXTN_LAYER_NORM; i++)
+		if (arch_weight_exists(e, &arch_nextn_rows[i]))
+			return &arch_nextn_rows[i];
+	return NULL;
+}
+
 static struct lmd_norm head_norm(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct arch_decoder_traits *t = d->traits;
-	const uint32_t kind = t->draft_norm ? t->draft_norm : d->hp.norm_kind;
+	const struct lmd_tensor_row *row = arch_nextn_head_norm(e);
 
-	for (uint32_t i = HEAD_NORM; i <= LAYER_NORM; i++)
-		if (arch_weight_exists(e, &rows[i]))
-			return arch_norm_req(e, kind, &rows[i]);
+	if (row)
+		return arch_norm_req(e, t->draft_norm ? t->draft_norm : d->hp.norm_kind, row);
 	return t->final_norm ? arch_norm_req(e, d->hp.norm_kind, t->final_norm)
 			     : arch_decoder_norm(e, d, 0, T_OUTPUT_NORM);
+}
+
+void arch_nextn_head(struct arch_emit *e, struct lmd_operand x, uint32_t bias)
+{
+	struct lmd_norm none = arch_no_norm();
+	struct arch_weight head = arch_weight_opt(e, &arch_nextn_rows[ARCH_NEXTN_HEAD]);
+
+	if (head.id == LMD_NONE)
+		head = arch_weight_output(e);
+	head.site = LMD_NONE;
+	arch_emit_head(e, x, &none, &head, bias);
 }
 
 void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct arch_decoder_traits *t = d->traits;
-	struct lmd_norm last, none = arch_no_norm();
 	struct arch_residual s = {.z = LMD_NONE, .a = 1.0f};
-	struct arch_weight head;
 	struct arch_block_io io;
+	struct lmd_norm last;
 	struct lmd_operand x;
 	uint32_t stream;
 
@@ -155,11 +184,7 @@ void arch_nextn_build(struct arch_emit *e, const struct arch_decoder *d)
 	stream = t->draft_stream ? arch_residual_flush(e, &s) : LMD_NONE;
 	io = arch_residual_read(e, &s, &last);
 	x = arch_normalised_stream(e, &io);
-	head = arch_weight_opt(e, &rows[HEAD]);
-	if (head.id == LMD_NONE)
-		head = arch_weight_output(e);
-	head.site = LMD_NONE;
 	if (d->key->flags & LMD_PLAN_HIDDEN)
 		e->b->output(e->b->ctx, LMD_OUT_TAP, t->draft_stream ? stream : x.id);
-	arch_emit_head(e, x, &none, &head, t->logit_bias ? t->logit_bias(e, d) : LMD_NONE);
+	arch_nextn_head(e, x, t->logit_bias ? t->logit_bias(e, d) : LMD_NONE);
 }

@@ -105,6 +105,7 @@ static const struct arch_decoder_traits traits = {
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
+	.own_plan = true,
 	.adjust = adjust,
 	.memory = arch_dsa_memory,
 };

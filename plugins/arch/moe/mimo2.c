@@ -2,7 +2,7 @@
  *
  * MiMo-V2 (arXiv 2601.02780): layers with a window have their own number and size of heads, their
  * own rotation, and sinks; partial rotation; the attention result is scaled.  A layer is dense
- * unless it has a router.  Draft layers are not run. */
+ * unless it has a router.  Draft layers have a window and read streams before the last norm. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -74,6 +74,10 @@ static const struct arch_decoder_traits traits = {
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
 	.moe_gate = true,
+	.draft_window = true,
+	.draft_stream = true,
+	.draft_layer = true,
+	.draft = arch_moe_layer_by_tensor,
 	.adjust = adjust,
 	.attn = sinks,
 	.layer = layer,

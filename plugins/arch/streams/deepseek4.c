@@ -42,49 +42,74 @@ static uint32_t feed_forward(struct arch_emit *e, const struct arch_ds4 *m, uint
 
 /* ---- the plan ---- */
 
+/* The same row in each stream. */
+static uint32_t first_streams(struct arch_emit *e, const struct arch_ds4 *m)
+{
+	const uint32_t w = m->d.hp.n_embd;
+	struct lmd_operand row = arch_operand_heads(arch_embed(e), 0, m->hc, w);
+	uint32_t xs = arch_value_f32(e, m->hc * w, "streams");
+	struct lmd_op op = arch_op_empty(LMD_OP_CAST_COPY);
+
+	row.head_stride = 0;
+	op.u.cast_copy.x = row;
+	op.u.cast_copy.y = arch_operand_heads(xs, 0, m->hc, w);
+	arch_emit_op(e, &op);
+	return xs;
+}
+
+uint32_t arch_ds4_layer(struct arch_emit *e, const struct arch_ds4 *m, uint32_t xs)
+{
+	struct arch_ds4_mix c =
+		arch_ds4_coefficients(e, m, xs, DS4_HA_FN, DS4_HA_BASE, DS4_HA_SCALE, true);
+	uint32_t x = arch_ds4_block_input(e, m, xs, c.pre);
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &arch_ds4_rows[DS4_A_NORM]);
+	uint32_t y = arch_value_f32(e, m->d.hp.n_embd, "attn_norm");
+
+	arch_put_norm(e, arch_operand_all(e, x), &norm, arch_operand_all(e, y));
+	xs = arch_ds4_update_streams(e, m, xs, arch_ds4_attention(e, m, arch_operand_all(e, y)),
+				     &c);
+	c = arch_ds4_coefficients(e, m, xs, DS4_HF_FN, DS4_HF_BASE, DS4_HF_SCALE, true);
+	x = arch_ds4_block_input(e, m, xs, c.pre);
+	return arch_ds4_update_streams(e, m, xs, feed_forward(e, m, x), &c);
+}
+
+uint32_t arch_ds4_last(struct arch_emit *e, const struct arch_ds4 *m, uint32_t xs)
+{
+	struct arch_ds4_mix c =
+		arch_ds4_coefficients(e, m, xs, DS4_O_FN, DS4_O_BASE, DS4_O_SCALE, false);
+
+	e->hidden = xs;
+	return arch_ds4_block_input(e, m, xs, c.pre);
+}
+
 static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			     const struct lmd_plan_key *key)
 {
 	const struct arch_ds4 *m = state;
-	const uint32_t w = m->d.hp.n_embd;
-	struct lmd_operand first;
-	struct lmd_op op = arch_op_empty(LMD_OP_CAST_COPY);
 	struct arch_residual s = {.z = LMD_NONE};
-	struct arch_ds4_mix c;
 	struct lmd_norm norm;
 	struct arch_emit e;
 	uint32_t xs;
 
+	arch_emit_init(&e, b, &m->d.hp, key);
+	if (key->kind == LMD_PLAN_DRAFT && key->variant < m->d.hp.n_draft) {
+		arch_ds4_draft(&e, m, key);
+		return b->status(b->ctx);
+	}
 	if (key->kind != LMD_PLAN_FORWARD) {
 		b->fail(b->ctx, LMD_UNSUPPORTED,
-			"architecture deepseek4: plan kind %u is not supported", key->kind);
+			"architecture deepseek4: plan kind %u of variant %u; it has kind %d, and kind %d of "
+			"variants below %u",
+			key->kind, key->variant, LMD_PLAN_FORWARD, LMD_PLAN_DRAFT, m->d.hp.n_draft);
 		return LMD_UNSUPPORTED;
 	}
-	arch_emit_init(&e, b, &m->d.hp, key);
-	first = arch_operand_heads(arch_embed(&e), 0, m->hc, w);
-	first.head_stride = 0;
-	xs = arch_value_f32(&e, m->hc * w, "streams");
-	op.u.cast_copy.x = first;
-	op.u.cast_copy.y = arch_operand_heads(xs, 0, m->hc, w);
-	arch_emit_op(&e, &op);
+	xs = first_streams(&e, m);
 	for (uint32_t il = 0; il < m->d.hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
-		uint32_t x, y;
-
 		arch_set_layer(&e, (int32_t)il);
-		c = arch_ds4_coefficients(&e, m, xs, DS4_HA_FN, DS4_HA_BASE, DS4_HA_SCALE, true);
-		x = arch_ds4_block_input(&e, m, xs, c.pre);
-		norm = arch_norm_req(&e, LMD_NORM_RMS, &arch_ds4_rows[DS4_A_NORM]);
-		y = arch_value_f32(&e, w, "attn_norm");
-		arch_put_norm(&e, arch_operand_all(&e, x), &norm, arch_operand_all(&e, y));
-		xs = arch_ds4_update_streams(
-			&e, m, xs, arch_ds4_attention(&e, m, arch_operand_all(&e, y)), &c);
-		c = arch_ds4_coefficients(&e, m, xs, DS4_HF_FN, DS4_HF_BASE, DS4_HF_SCALE, true);
-		xs = arch_ds4_update_streams(
-			&e, m, xs, feed_forward(&e, m, arch_ds4_block_input(&e, m, xs, c.pre)), &c);
+		xs = arch_ds4_layer(&e, m, xs);
 	}
 	arch_set_layer(&e, -1);
-	c = arch_ds4_coefficients(&e, m, xs, DS4_O_FN, DS4_O_BASE, DS4_O_SCALE, false);
-	s.x = arch_ds4_block_input(&e, m, xs, c.pre);
+	s.x = arch_ds4_last(&e, m, xs);
 	norm = arch_norm_req(&e, LMD_NORM_RMS, &arch_rows[T_OUTPUT_NORM]);
 	arch_emit_outputs(&e, key, &s, &norm, NULL, LMD_NONE);
 	return b->status(b->ctx);

@@ -3,7 +3,7 @@
  * deepseek4.h - shared by the files of DeepSeek-V4.
  *
  * deepseek4_keys.c: tensors, keys, memory, row inputs.  deepseek4_streams.c: the residual streams.
- * deepseek4_attn.c: attention.  deepseek4.c: experts and the plan. */
+ * deepseek4_attn.c: attention.  deepseek4.c: experts and the plan.  deepseek4_draft.c: the draft layer. */
 #ifndef LLAMAD_ARCH_STREAMS_DEEPSEEK4_H
 #define LLAMAD_ARCH_STREAMS_DEEPSEEK4_H
 
@@ -24,11 +24,12 @@ struct arch_ds4 {
 	uint32_t rank_q, rank_o, n_group_o;
 	uint32_t idx_head, idx_dk, idx_top;
 	uint32_t n_hash;      /* number of leading layers with experts chosen by token id */
-	float *clamp, *clamp_sh;      /* [n_layer] clamps of the routed and shared experts' gates */
-	uint32_t *ratio;              /* [n_layer] */
+	/* For each layer of the trunk and each draft layer: */
+	float *clamp, *clamp_sh; /* clamps of the routed and shared experts' gates */
+	uint32_t *ratio;
+	uint32_t *raw, *comp, *index; /* caches of raw, compressed and index keys */
+	uint32_t *pool, *pool_idx;    /* caches of open blocks */
 	uint32_t group[2], state;     /* groups of the two ratios; STATE group */
-	uint32_t *raw, *comp, *index; /* [n_layer] caches of raw, compressed and index keys */
-	uint32_t *pool, *pool_idx;    /* [n_layer] caches of open blocks */
 };
 
 /* Index of a ratio in `group` and in the row inputs. */
@@ -107,5 +108,14 @@ uint32_t arch_ds4_update_streams(struct arch_emit *e, const struct arch_ds4 *m, 
 
 /* The attention of the current layer; x must be normalised. */
 uint32_t arch_ds4_attention(struct arch_emit *e, const struct arch_ds4 *m, struct lmd_operand x);
+
+/* ---- the plan ---- */
+
+/* The streams after the current layer. */
+uint32_t arch_ds4_layer(struct arch_emit *e, const struct arch_ds4 *m, uint32_t xs);
+/* The row that the last norm reads.  The hidden row that goes with it has all streams. */
+uint32_t arch_ds4_last(struct arch_emit *e, const struct arch_ds4 *m, uint32_t xs);
+/* The plan of a draft layer. */
+void arch_ds4_draft(struct arch_emit *e, const struct arch_ds4 *m, const struct lmd_plan_key *key);
 
 #endif /* LLAMAD_ARCH_STREAMS_DEEPSEEK4_H */

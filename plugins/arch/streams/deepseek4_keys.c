@@ -72,12 +72,17 @@ const struct lmd_tensor_set arch_ds4_sets[ARCH_DS4_N_SET] = {
 	ARCH_SET_SHEXP,
 };
 
+/* Layers that are described: those of the trunk and the draft layers. */
+static uint32_t n_described(const struct arch_ds4 *m)
+{
+	return m->d.hp.n_layer + m->d.hp.n_draft;
+}
+
 int64_t arch_ds4_dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct arch_ds4 *m = state;
 	const struct arch_layer *l = &m->d.hp.layer[0];
-	const uint32_t ratio =
-		layer >= 0 && (uint32_t)layer < m->d.hp.n_layer ? m->ratio[layer] : 0;
+	const uint32_t ratio = layer >= 0 && (uint32_t)layer < n_described(m) ? m->ratio[layer] : 0;
 
 	switch (symbol) {
 	case D_RANK_Q:
@@ -122,12 +127,13 @@ static const struct arch_decoder_traits traits = {
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .route_by_key = true,
 	       .route_fn = LMD_ROUTE_SQRT_SOFTPLUS},
+	.own_plan = true,
 };
 
 static void read_keys(struct arch_ds4 *m, struct arch_keys *k)
 {
 	struct arch_hparams *hp = &m->d.hp;
-	const uint32_t n = hp->n_layer;
+	const uint32_t n = n_described(m);
 	double *v = arch_hp_alloc(hp, k, n, sizeof(*v));
 
 	m->rank_q =
@@ -163,6 +169,18 @@ static void read_keys(struct arch_ds4 *m, struct arch_keys *k)
 	}
 }
 
+/* A draft layer sees a window of raw rows alone. One with compressed keys is not run. */
+static void describe_draft(struct arch_ds4 *m, const struct lmd_arch_params *params)
+{
+	struct arch_hparams *hp = &m->d.hp;
+
+	hp->n_draft = arch_nextn_count(hp, params);
+	for (uint32_t il = hp->n_layer; il < n_described(m); il++) {
+		hp->layer[il] = hp->layer[0];
+		hp->layer[il].kv_layer = il;
+	}
+}
+
 static void check(struct arch_ds4 *m, struct arch_keys *k)
 {
 	struct arch_hparams *hp = &m->d.hp;
@@ -180,7 +198,9 @@ static void check(struct arch_ds4 *m, struct arch_keys *k)
 	if (!hp->n_expert)
 		arch_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
 			      hp->model->arch);
-	for (uint32_t il = 0; il < hp->n_layer; il++) {
+	while (hp->n_draft && (m->ratio[n_described(m) - 1] || m->n_hash >= n_described(m)))
+		hp->n_draft--;
+	for (uint32_t il = 0; il < n_described(m); il++) {
 		uint32_t r = m->ratio[il];
 
 		if (r && r != DS4_OVERLAP_RATIO && r != DS4_FULL_RATIO)
@@ -207,7 +227,7 @@ static void rotation(struct arch_ds4 *m, struct arch_keys *k)
 	r->base = arch_key_f64(k, "attention.compress_rope_freq_base", ARCH_REQUIRED, 1e4, 1e-3,
 			       1e18);
 	r->attn_factor = r->ext_factor != 0.0 ? 1.0 / (1.0 + 0.1 * log(1.0 / r->freq_scale)) : 1.0;
-	for (uint32_t il = 0; il < hp->n_layer; il++)
+	for (uint32_t il = 0; il < n_described(m); il++)
 		hp->layer[il].rope = m->ratio[il] ? ARCH_ROPE_FULL : ARCH_ROPE_WINDOW;
 }
 
@@ -241,15 +261,15 @@ static void memory(struct arch_ds4 *m, struct arch_keys *k)
 	bool used[2] = {false, false};
 
 	for (uint32_t i = 0; i < LMD_LEN(all); i++)
-		*all[i] = arch_hp_alloc(hp, k, hp->n_layer, sizeof(uint32_t));
+		*all[i] = arch_hp_alloc(hp, k, n_described(m), sizeof(uint32_t));
 	if (k->st != LMD_OK)
 		return;
-	for (uint32_t il = 0; il < hp->n_layer; il++)
+	for (uint32_t il = 0; il < n_described(m); il++)
 		used[arch_ds4_ratio_index(m->ratio[il])] |= m->ratio[il] != 0;
 	for (uint32_t i = 0; i < 2; i++)
 		m->group[i] = used[i] ? arch_hp_add_group(hp, k, &comp[i]) : LMD_NONE;
 	m->state = used[0] || used[1] ? arch_hp_add_group(hp, k, &state) : LMD_NONE;
-	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+	for (uint32_t il = 0; il < n_described(m) && k->st == LMD_OK; il++) {
 		const uint32_t r = m->ratio[il], over = r == DS4_OVERLAP_RATIO;
 		struct lmd_cache open = {.group = m->state,
 					 .kind = LMD_CACHE_CONV,
@@ -296,6 +316,7 @@ enum lmd_status arch_ds4_describe(const struct lmd_host *host, struct lmd_arena 
 	m = (struct arch_ds4 *)arch_decoder_open(sizeof(*m), &traits, &k, host, arena, params);
 	if (!m || k.st != LMD_OK)
 		return k.st;
+	describe_draft(m, params);
 	read_keys(m, &k);
 	if (k.st == LMD_OK)
 		check(m, &k);
@@ -310,6 +331,7 @@ enum lmd_status arch_ds4_describe(const struct lmd_host *host, struct lmd_arena 
 	out->row_ins = row_ins;
 	out->n_row_in = LMD_LEN(row_ins);
 	out->traits |= LMD_TRAIT_RECURRENT;
+	out->n_hidden = out->n_draft ? m->hc * m->d.hp.n_embd : 0;
 	return k.st;
 }
 
