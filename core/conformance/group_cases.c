@@ -448,10 +448,11 @@ static bool late_rank(struct group_case *c)
 	run_clock(false);
 	run_alone(late, UINT64_MAX);
 	if (first->q)
-		first->st = c->ops->event_wait(first->be.state, first->event, UINT64_MAX, &first->err);
+		first->st =
+			c->ops->event_wait(first->be.state, first->event, UINT64_MAX, &first->err);
 	if ((first->st == LMD_OK) != (late->st == LMD_OK))
 		return fail(c, "a rank is late, and the ranks end in different ways");
-	c->layout = first->st == LMD_OK		? "the other one waits"
+	c->layout = first->st == LMD_OK        ? "the other one waits"
 		    : first->st == LMD_TIMEOUT ? "the other one gives up"
 					       : "the other one fails";
 	fill(c, 0, 3);
