@@ -170,11 +170,14 @@ struct lmi_embedded_name;
 	}
 #define LMI_CTL_OPT_DETERMINISTIC                                                                  \
 	{                                                                                          \
-		.name = "deterministic", .type = LMI_OPT_CHOICE, .value = "off|exact",             \
+		.name = "deterministic", .type = LMI_OPT_CHOICE, .value = "off|exact|batch",       \
 		.def = "off",                                                                      \
 		.doc = "exact: the same bits on every device of backends cpu, cuda and hip, with " \
 		       "one arithmetic for all of them, which is slower. Models with tensors or "  \
-		       "operations that it does not have are refused."                             \
+		       "operations that it does not have are refused. batch: on one device, what " \
+		       "else is computed in a step and how a prompt is divided into steps change " \
+		       "no bit of the logits; backends cpu and ref compute so in any case, cuda "  \
+		       "and hip take longer for prompts."                                          \
 	}
 #define LMI_CTL_OPTS_ADAPTERS                                                                      \
 	{.name = "lora",                                                                           \

@@ -181,6 +181,31 @@ static int node_error(const char *root, const char *node)
 	return error;
 }
 
+/* What a backend says when its driver does not work, and what to do about it. */
+static const struct {
+	const char *reason, *command;
+} remedies[] = {
+	{"libcuda.so.1 cannot be opened", "sudo apt install libcuda1"},
+	{"libamdhip64.so", "sudo apt install libamdhip64-5"},
+	{"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	 "sudo reboot: the driver that is loaded is older or newer than its library"},
+	{"CUDA_ERROR_SYSTEM_NOT_READY",
+	 "sudo systemctl enable --now nvidia-fabricmanager, which machines with NVSwitch need"},
+	{"CUDA_ERROR_NO_DEVICE", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
+	{"none is installed or visible", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
+};
+
+static void advise(struct lmi_ctl_finding *f, const char *backend, const char *reason)
+{
+	for (size_t i = 0; i < LMD_LEN(remedies); i++) {
+		if (!strstr(reason, remedies[i].reason))
+			continue;
+		lmi_ctl_health_type(f, "%s", remedies[i].command);
+		return;
+	}
+	lmi_ctl_health_type(f, "llamactl run --backend %s MODEL", backend);
+}
+
 static void check_gpu(const struct plugins *s, const char *root, const struct vendor *v, unsigned n)
 {
 	const char *backend = gpu_backends[v->backend];
@@ -227,7 +252,7 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 
 		(void)snprintf(f->text + n, sizeof(f->text) - n, "backend %s: %.200s",
 			       gpu_backends[which], s->gpu[which]);
-		lmi_ctl_health_type(f, "llamactl run --backend %s MODEL", gpu_backends[which]);
+		advise(f, gpu_backends[which], s->gpu[which]);
 	}
 }
 

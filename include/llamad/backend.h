@@ -123,10 +123,13 @@ enum lmd_attention {
 /* deterministic: whether the bits of results are defined beyond those of a device with itself */
 enum lmd_deterministic {
 	LMD_DETERMINISTIC_OFF = 0,   /* the same input on the same device gives the same bits */
-	LMD_DETERMINISTIC_EXACT = 1  /* on every device of every backend that has it: integer
+	LMD_DETERMINISTIC_EXACT = 1, /* on every device of every backend that has it: integer
 				      * products, float steps in one stated order (docs/exact.md).
 				      * Optional: LMD_UNSUPPORTED, also for plans that have ops
 				      * without such an order */
+	LMD_DETERMINISTIC_BATCH = 2 /* on a device the bits of a row do not depend on the other rows
+				      * of its step, nor on how its sequence is divided into steps.
+				      * Optional: LMD_UNSUPPORTED */
 };
 
 struct lmd_open_params {

@@ -25,7 +25,7 @@ enum {
 };
 
 struct fake_settings {
-	int ready;
+	int ready, init;
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
 	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;

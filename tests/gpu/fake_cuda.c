@@ -4,6 +4,7 @@
  * emulation. Work is done when somebody waits for it.  Settings come from LLAMAD_FAKE_GPU,
  * separated by commas:
  *   devices=N  memory=BYTES  warp=32|64  order=forward|reverse|shuffled
+ *   init=N         the driver does not start, with this error
  *   fail_alloc=N   the Nth allocation fails
  *   graphs=0       launches cannot be captured
  *   mma=0          the code that was loaded has no kernels with matrix instructions; 2: those of
@@ -48,6 +49,8 @@ static void setting(const char *name, const char *value)
 		fake.memory = strtoull(value, NULL, 10);
 	else if (!strcmp(name, "warp"))
 		fake.warp = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(name, "init"))
+		fake.init = atoi(value);
 	else if (!strcmp(name, "fail_alloc"))
 		fake.fail_alloc = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(name, "lose"))
@@ -139,9 +142,9 @@ API(cuInit, unsigned flags)
 	(void)pthread_mutex_lock(&fake_lock);
 	if (!fake.ready)
 		read_settings();
-	fake.ready = 1;
+	fake.ready = !fake.init;
 	(void)pthread_mutex_unlock(&fake_lock);
-	return OK;
+	return fake.init;
 }
 
 API(cuDriverGetVersion, int *out)
@@ -154,6 +157,8 @@ API(cuGetErrorName, int code, const char **out)
 {
 	*out = code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
 	       : code == LOST        ? "CUDA_ERROR_LAUNCH_FAILED"
+	       : code == 802         ? "CUDA_ERROR_SYSTEM_NOT_READY"
+	       : code == 803         ? "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
 				     : "CUDA_ERROR_UNKNOWN";
 	return OK;
 }

@@ -11,8 +11,31 @@ does plugins --plugin-dir "$build/tests/gpu/.libs"
 holds "the list says why: $(cat "$dir/out")" \
 	grep -q "cannot run here: no driver: libcuda.so.1 cannot be opened" "$dir/out"
 
+# llamactl doctor on a machine with a card says what is wrong with its driver, and what to do.
+gpu=$dir/root/sys/bus/pci/devices/0000:01:00.0
+mkdir -p "$gpu" "$dir/root/dev"
+echo 0x030200 >"$gpu/class"
+echo 0x10de >"$gpu/vendor"
+touch "$dir/root/dev/nvidiactl"
+# advice REASON COMMAND
+advice() {
+	env LLAMAD_SYSTEM_ROOT="$dir/root" HOME="$dir" VK_DRIVER_FILES="$dir/none.json" VK_ICD_FILENAMES="$dir/none.json" \
+		"$build/llamactl" doctor --plugin-dir "$build/tests/gpu/.libs" --log error >"$dir/out" 2>"$dir/err"
+	holds "doctor: $1: $(cat "$dir/out" "$dir/err")" sh -c "grep -A1 '1 of NVIDIA.*$1' '$dir/out' | grep -q '$2'"
+}
+advice 'no driver: libcuda.so.1' 'apt install libcuda1'
+
 LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs
 export LD_LIBRARY_PATH
+LLAMAD_FAKE_GPU=init=802
+export LLAMAD_FAKE_GPU
+advice CUDA_ERROR_SYSTEM_NOT_READY nvidia-fabricmanager
+LLAMAD_FAKE_GPU=init=803
+advice CUDA_ERROR_SYSTEM_DRIVER_MISMATCH reboot
+LLAMAD_FAKE_GPU=devices=0
+advice 'none is installed or visible' nvidia-smi
+LLAMAD_FAKE_GPU=
+advice 'for models that are loaded with --backend cuda' ''
 
 # all OP...: no case fails, and none is skipped
 all() {

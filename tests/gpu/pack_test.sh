@@ -23,6 +23,7 @@ LD_LIBRARY_PATH=$build/tests/gpu/driver/.libs "$src/bench/gpu/run" --build "$dir
 	--only '^(devices|op norm|architecture full|rates)$' >"$dir/out" 2>&1
 holds "run: $(cat "$dir/out")" [ $? -eq 0 ]
 holds "4 stages: $(cat "$dir/out")" grep -q '^4 stages, not ok: none; ' "$dir/out"
+holds "the card is named: $(cat "$dir/results/results.json")" grep -q '"name": "emulated_GPU_0' "$dir/results/results.json"
 # what does not fit is refused
 mkdir -p "$dir/build/plugins/.libs" "$dir/build/tests" "$dir/build/bench/gpu"
 for name in llamactl tests/mktiny bench/gpu/rates; do cp "$dir/pack/mktiny" "$dir/build/$name"; done

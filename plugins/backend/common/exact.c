@@ -163,15 +163,16 @@ enum lmd_status device_exact_check(const struct lmd_plan *plan, device_exact_fn 
 enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *who,
 				  struct lmd_error *err)
 {
-	if (p->deterministic > LMD_DETERMINISTIC_EXACT)
+	if (p->deterministic > LMD_DETERMINISTIC_BATCH)
 		return lmd_fail(err, LMD_INVALID, "%s: unknown deterministic %u, known are 0..%d",
-				who, p->deterministic, LMD_DETERMINISTIC_EXACT);
-	if (p->deterministic && p->activations != LMD_ACTIVATIONS_DEFAULT &&
-	    p->activations != LMD_ACTIVATIONS_INT8)
+				who, p->deterministic, LMD_DETERMINISTIC_BATCH);
+	if (p->deterministic != LMD_DETERMINISTIC_EXACT)
+		return LMD_OK;
+	if (p->activations != LMD_ACTIVATIONS_DEFAULT && p->activations != LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: deterministic = exact needs activations = int8, not %s", who,
 				p->activations == LMD_ACTIVATIONS_F32 ? "f32" : "int16");
-	if (p->deterministic && p->attention != LMD_ATTENTION_DEFAULT)
+	if (p->attention != LMD_ATTENTION_DEFAULT)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: deterministic = exact needs attention = default", who);
 	return LMD_OK;
@@ -183,7 +184,7 @@ enum lmd_status device_exact_refuse(const struct lmd_open_params *p, const char 
 	if (!p->deterministic)
 		return LMD_OK;
 	return lmd_fail(err, LMD_UNSUPPORTED,
-			"%s: deterministic = exact is not available; use backend cpu, cuda or hip, "
+			"%s: deterministic = %s is not available; use backend cpu, cuda or hip, "
 			"or deterministic = off",
-			who);
+			who, p->deterministic == LMD_DETERMINISTIC_BATCH ? "batch" : "exact");
 }

@@ -16,10 +16,10 @@ typedef bool (*device_exact_fn)(uint32_t dtype, uint32_t k);
 enum lmd_status device_exact_check(const struct lmd_plan *plan, device_exact_fn product,
 				   const char *who, struct lmd_error *err);
 
-/* Checks how a device is to be opened: block types need activations of 8 bits. */
+/* Checks how a device is to be opened: exact products of block types need activations of 8 bits. */
 enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *who,
 				  struct lmd_error *err);
-/* LMD_UNSUPPORTED if exact arithmetic is wanted of a backend that does not have it. */
+/* LMD_UNSUPPORTED if a backend that has neither exact nor batch-invariant arithmetic is to have it. */
 enum lmd_status device_exact_refuse(const struct lmd_open_params *p, const char *who,
 				    struct lmd_error *err);
 

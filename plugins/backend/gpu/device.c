@@ -183,7 +183,7 @@ static enum lmd_status load_kernels(struct gpu_dev *dev, struct lmd_error *err)
 		if (!found)
 			continue;
 		dev->tiles = matrix[i].first;
-		dev->flash = matrix[i].flash;
+		dev->flash = matrix[i].flash && !dev->invariant;
 		break;
 	}
 	if (st == LMD_OK && dev->wgmma)
@@ -250,7 +250,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				.vendor = &gpu_vendor,
 				.index = p->index,
 				.int8 = p->activations != LMD_ACTIVATIONS_F32,
-				.exact = p->deterministic == LMD_DETERMINISTIC_EXACT};
+				.exact = p->deterministic == LMD_DETERMINISTIC_EXACT,
+				.invariant = p->deterministic == LMD_DETERMINISTIC_BATCH};
 	(void)pthread_mutex_init(&dev->stage_lock, NULL);
 	st = read_settings(dev, err);
 	if (st == LMD_OK)

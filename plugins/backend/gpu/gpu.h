@@ -49,6 +49,7 @@ struct gpu_dev {
 	bool wgmma;             /* it has those of kern/nv/wgmma16.h, and LLAMAD_GPU asks for them */
 	bool int8;              /* activations before block types are rounded to 8 bits */
 	bool exact;             /* deterministic = exact: docs/exact.md */
+	bool invariant; /* deterministic = batch: a row's bits do not depend on the others of a step */
 	bool no_graphs;         /* the driver cannot capture launches */
 	bool lost;
 	struct lmd_error error; /* of the last plan_run or plan_observe */

@@ -6,6 +6,7 @@
 #define N_SUM         64u   /* numbers that a sum over a block needs */
 #define WIDE_BLOCKS   64u   /* of ROPE_KV, with heads that do not fit in shared memory */
 #define SPLIT_ROWS    1024u /* rows times parts of the keys, unless there are more rows */
+#define SPLIT_FIXED   8u    /* parts of a row with any number of rows, if these must not matter */
 #define SPLIT_THREADS 128u
 /* Bytes for a query: its scores, its sums in all threads, and less than 32 other numbers. */
 #define SPLIT_SHARED  ((GPU_CHUNK + 8 * SPLIT_THREADS + 32) * (uint32_t)sizeof(float))
@@ -201,7 +202,10 @@ static bool split(struct gpu_build *b, struct gpu_attn_args *a, uint32_t most)
 	    (c->has_v ? !vectors(c, c->v_dtype, a->y.width, c->v_off, c->v_row, c->v_head)
 		      : a->y.width % 8 != 0))
 		return false;
-	cells = rows > cells ? rows : rows * GPU_MAX_PART < cells ? rows * GPU_MAX_PART : cells;
+	a->max_part = b->p->dev->invariant ? SPLIT_FIXED : GPU_MAX_PART;
+	cells = rows > cells ? rows : cells;
+	if (b->p->dev->invariant || rows * a->max_part < cells)
+		cells = rows * a->max_part;
 	a->part_rows = (uint32_t)cells;
 	a->part = gpu_build_temp(b, cells * a->q.n_head, 4 * ((uint64_t)a->y.width + 2));
 	gpu_build_counters(b, rows * a->q.n_head);

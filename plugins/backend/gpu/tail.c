@@ -31,8 +31,8 @@ static struct gpu_parts_args *last_product(struct gpu_build *b)
 	struct gpu_launch *last = gpu_build_last(b);
 	struct gpu_parts_args *p;
 
-	if (!last || b->p->dev->exact || last->pick != GPU_PICK_ROWS || last->slices ||
-	    b->n_tail == 2 * b->plan->n_op)
+	if (!last || b->p->dev->exact || b->p->dev->invariant || last->pick != GPU_PICK_ROWS ||
+	    last->slices || b->n_tail == 2 * b->plan->n_op)
 		return NULL;
 	p = (struct gpu_parts_args *)(void *)(b->p->args + last->args);
 	return p->tail_kind ? NULL : p;

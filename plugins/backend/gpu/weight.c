@@ -50,6 +50,8 @@ static const struct {
 
 uint32_t gpu_weight_tile(const struct gpu_dev *dev, uint32_t dtype)
 {
+	if (dev->invariant) /* few rows are added in another order */
+		return GPU_NO_KERNEL;
 	if (dev->wgmma && (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16))
 		return dtype == LMD_DTYPE_F16 ? GPU_K_wgmma_f16 : GPU_K_wgmma_bf16;
 	for (size_t i = 0; i < LMD_LEN(fast); i++) {

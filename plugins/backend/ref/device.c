@@ -43,7 +43,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->attention > LMD_ATTENTION_HALF)
 		return lmd_fail(err, LMD_INVALID, "ref: unknown attention %u, known are 0..%u",
 				p->attention, LMD_ATTENTION_HALF);
-	if (p->deterministic)
+	/* each row is computed alone in any case */
+	if (p->deterministic && p->deterministic != LMD_DETERMINISTIC_BATCH)
 		return device_exact_refuse(p, "ref", err);
 	dev->host = host;
 	dev->team = p->team;

@@ -271,6 +271,8 @@ struct gpu_attn_args {
 	uint32_t part_rows;       /* rows times parts that there is memory for */
 	uint32_t flash;           /* rows of a sequence from which on nv/flash.h computes them; 0 =
 				   * never */
+	uint32_t max_part;        /* parts of a row, at most GPU_MAX_PART */
+	uint32_t reserved;
 };
 
 struct gpu_glu_args {

@@ -375,6 +375,19 @@ GPU_EXACT_OP(gpu_dmul, double, *)
 #define DEVICE_FLOAT_OF(u) gpu_bits_float(u)
 #endif
 
+/* c + a * b in one operation: what is written with it has the same bits in every kernel, while compilers choose
+ * which products of an expression they contract. */
+GPU_FN float gpu_mac(float a, float b, float c)
+{
+#if defined(GPU_EMULATION)
+	return c + a * b;
+#elif defined(__HIP__)
+	return __builtin_fmaf(a, b, c);
+#else
+	return __fmaf_rn(a, b, c);
+#endif
+}
+
 /* ---- sums over a warp and over a block ---- */
 
 GPU_FN float gpu_warp_sum(float v)

@@ -7,7 +7,8 @@
  *
  * Block types are multiplied with rows rounded to 8 bits: exact integer sums of 32 products, and
  * the formula of plugins/backend/ref/op_linear_int8.c, with float sums in another order.  The order
- * depends on `split` alone, so a row's result does not depend on how many rows there are.  F32,
+ * depends on `split` alone and each operation is written out, so a row's result does not depend on how many rows
+ * there are, nor on the kernel of this file that computes it.  F32,
  * F16 and BF16 are multiplied with f32. */
 #ifndef LLAMAD_PLUGINS_BACKEND_GPU_KERN_FAST_H
 #define LLAMAD_PLUGINS_BACKEND_GPU_KERN_FAST_H
@@ -70,19 +71,23 @@ GPU_FN float gpu_fast_float(uint32_t type, const struct gpu_raw *w, const struct
 		uint32_t v = w->codes.v[i], first = i < 2 ? x->lo.v[2 * i] : x->hi.v[2 * i - 4],
 			 second = i < 2 ? x->lo.v[2 * i + 1] : x->hi.v[2 * i - 3];
 
-		if (type == GPU_F32)
-			sum += gpu_bits_float(v) * gpu_bits_float(x->lo.v[i]);
-		else if (type == GPU_F16)
-			sum += gpu_half_to_float((uint16_t)v) * gpu_bits_float(first) +
-			       gpu_half_to_float((uint16_t)(v >> 16)) * gpu_bits_float(second);
-		else
-			sum += gpu_bits_float(v << 16) * gpu_bits_float(first) +
-			       gpu_bits_float(v & 0xffff0000u) * gpu_bits_float(second);
+		if (type == GPU_F32) {
+			sum = gpu_mac(gpu_bits_float(v), gpu_bits_float(x->lo.v[i]), sum);
+			continue;
+		}
+		sum = gpu_mac(type == GPU_F16 ? gpu_half_to_float((uint16_t)v)
+					      : gpu_bits_float(v << 16),
+			      gpu_bits_float(first), sum);
+		sum = gpu_mac(type == GPU_F16 ? gpu_half_to_float((uint16_t)(v >> 16))
+					      : gpu_bits_float(v & 0xffff0000u),
+			      gpu_bits_float(second), sum);
 	}
 	return sum;
 }
 
-GPU_FN float gpu_fast_int(uint32_t type, const struct gpu_ints *w, const struct gpu_unit *x)
+/* acc + the products of a unit of 8-bit values. */
+GPU_FN float gpu_fast_int(uint32_t type, const struct gpu_ints *w, const struct gpu_unit *x,
+			  float acc)
 {
 	int32_t i0 = 0, i1 = 0;
 
@@ -96,8 +101,8 @@ GPU_FN float gpu_fast_int(uint32_t type, const struct gpu_ints *w, const struct 
 	else
 		i0 += i1 - gpu_planes_offset(type) * (x->s0 + x->s1);
 	if (type == GPU_Q4_K || type == GPU_Q5_K)
-		return (w->d * x->d) * (float)i0 + w->m * (x->d * (float)(x->s0 + x->s1));
-	return (w->d * x->d) * (float)i0;
+		acc = gpu_mac(w->m, DEVICE_MUL(x->d, (float)(x->s0 + x->s1)), acc);
+	return gpu_mac(DEVICE_MUL(w->d, x->d), (float)i0, acc);
 }
 
 /* Sums of this thread's units: acc[output][row]. */
@@ -130,10 +135,12 @@ GPU_FN void gpu_fast_units(const struct gpu_linear_args *a, uint32_t type, uint3
 			gpu_fast_x(a, type, x[t], u, &unit);
 			GPU_UNROLL
 			for (uint32_t o = 0; o < GPU_OUTPUTS; o++)
-				acc[o * rows + t] +=
+				acc[o * rows + t] =
 					gpu_fast_unit(type) < 32
-						? gpu_fast_float(type, &raw[o], &unit)
-						: gpu_fast_int(type, &ints[o], &unit);
+						? acc[o * rows + t] +
+							  gpu_fast_float(type, &raw[o], &unit)
+						: gpu_fast_int(type, &ints[o], &unit,
+							       acc[o * rows + t]);
 		}
 	}
 }

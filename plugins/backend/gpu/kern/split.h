@@ -32,12 +32,16 @@ struct gpu_pack {
 	int32_t lo, hi;           /* keys that any of the rows sees */
 };
 
+/* The keys of a block are counted from a multiple of this number on, so that the same threads take a row's keys
+ * whatever other rows the block has. */
+#define GPU_ALIGN_KEYS 64
+
 /* Parts of a row: as many as there is memory for, a power of two. */
 GPU_FN uint32_t gpu_split_parts(const struct gpu_attn_args *a, uint32_t rows)
 {
 	uint32_t n = 1;
 
-	while (2 * n <= GPU_MAX_PART && 2 * n * rows <= a->part_rows)
+	while (2 * n <= a->max_part && 2 * n * rows <= a->part_rows)
 		n *= 2;
 	return n;
 }
@@ -120,6 +124,14 @@ GPU_FN const uint8_t *gpu_split_key(const struct gpu_keys *k, uint32_t key, int 
 	return GPU_PTR(const uint8_t, p);
 }
 
+/* The key to load as the i-th of n from `from` on: one that the block's rows see. */
+GPU_FN uint32_t gpu_split_there(const struct gpu_pack *p, uint32_t from, uint32_t n, uint32_t i)
+{
+	uint32_t key = from + (i < n ? i : n - 1);
+
+	return key < (uint32_t)p->lo ? (uint32_t)p->lo : key;
+}
+
 /* The score of query j with a key, from the product; -INFINITY if the query does not see it. */
 GPU_FN float gpu_split_score(const struct gpu_attn_args *a, const struct gpu_run *r,
 			     const struct gpu_pack *p, uint32_t j, uint32_t key, float dot)
@@ -127,16 +139,16 @@ GPU_FN float gpu_split_score(const struct gpu_attn_args *a, const struct gpu_run
 	const struct gpu_group *g = &r->group[a->src[0].group];
 	uint32_t row = p->row + j / p->heads,
 		 head = gpu_split_head(a, p->kv, p->first + j % p->heads);
-	float score = a->scale * dot;
+	float score = DEVICE_MUL(a->scale, dot);
 
-	if (p->n_row > 1 && ((int32_t)key < gpu_int(g->kv_lo, row) ||
-			     (int32_t)key >= gpu_int(g->kv_hi, row)))
+	if ((int32_t)key < p->lo || (p->n_row > 1 && ((int32_t)key < gpu_int(g->kv_lo, row) ||
+						      (int32_t)key >= gpu_int(g->kv_hi, row))))
 		return -INFINITY;
 	if (a->bias) { /* ALiBi */
 		int32_t d = (int32_t)(key * (g->ratio ? g->ratio : 1)) -
 			    gpu_pos(r, a->q.space, row, 0);
 
-		score -= GPU_PTR(const float, a->bias_w)[head] * fabsf((float)d);
+		score = gpu_mac(-GPU_PTR(const float, a->bias_w)[head], fabsf((float)d), score);
 	}
 	score = gpu_softcap(score, a->softcap);
 	return score > GPU_LOWEST ? score : -INFINITY;
@@ -157,8 +169,8 @@ GPU_FN void gpu_split_scores(const struct gpu_attn_args *a, const struct gpu_run
 			uint32_t i = at + b * subs + sub;
 
 			gpu_split_load(a->src[0].cache.k_dtype,
-				       gpu_split_key(keys, from + (i < n ? i : n - 1), 0), 8 * lane,
-				       a->q.width, k[b]);
+				       gpu_split_key(keys, gpu_split_there(p, from, n, i), 0),
+				       8 * lane, a->q.width, k[b]);
 		}
 		GPU_UNROLL
 		for (uint32_t j = 0; j < pack; j++) {
@@ -171,9 +183,10 @@ GPU_FN void gpu_split_scores(const struct gpu_attn_args *a, const struct gpu_run
 				float dot = 0;
 
 				GPU_UNROLL
-				for (uint32_t c = 0; c < 4; c++)
-					dot += gpu_bits_float(x.v[c]) * k[b][c] +
-					       gpu_bits_float(y.v[c]) * k[b][c + 4];
+				for (uint32_t c = 0; c < 4; c++) {
+					dot = gpu_mac(gpu_bits_float(x.v[c]), k[b][c], dot);
+					dot = gpu_mac(gpu_bits_float(y.v[c]), k[b][c + 4], dot);
+				}
 				for (uint32_t m = lanes / 2; m; m /= 2)
 					dot += gpu_shfl_xor(dot, m);
 				if (i < n && j % lanes == lane && j < p->n_row * p->heads)
@@ -206,15 +219,16 @@ GPU_FN void gpu_split_weights(uint32_t queries, uint32_t n, float *score, float 
 			float keep = expf(old - most);
 
 			stat[3 * j] = most;
-			stat[3 * j + 1] = stat[3 * j + 1] * keep + sum;
+			stat[3 * j + 1] = gpu_mac(stat[3 * j + 1], keep, sum);
 			stat[3 * j + 2] = keep;
 		}
 	}
 }
 
-GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_keys *keys,
-			     uint32_t lanes, uint32_t pack, uint32_t from, uint32_t n,
-			     const float *score, const float *stat, float *acc)
+GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_pack *p,
+			     const struct gpu_keys *keys, uint32_t lanes, uint32_t pack,
+			     uint32_t from, uint32_t n, const float *score, const float *stat,
+			     float *acc)
 {
 	uint32_t lane = GPU_TID % lanes, sub = GPU_TID / lanes, subs = GPU_THREADS / lanes;
 	int own = a->src[0].cache.has_v != 0;
@@ -223,7 +237,7 @@ GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_key
 	for (uint32_t j = 0; j < pack; j++) {
 		GPU_UNROLL
 		for (uint32_t c = 0; c < 8; c++)
-			acc[8 * j + c] *= stat[3 * j + 2];
+			acc[8 * j + c] = DEVICE_MUL(acc[8 * j + c], stat[3 * j + 2]);
 	}
 	for (uint32_t at = sub; at < n; at += subs * gpu_split_batch(pack)) {
 		float v[GPU_BATCH][8];
@@ -233,7 +247,7 @@ GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_key
 			uint32_t i = at + b * subs;
 
 			gpu_split_load(own ? a->src[0].cache.v_dtype : a->src[0].cache.k_dtype,
-				       gpu_split_key(keys, from + (i < n ? i : n - 1), own),
+				       gpu_split_key(keys, gpu_split_there(p, from, n, i), own),
 				       8 * lane, a->y.width, v[b]);
 		}
 		GPU_UNROLL
@@ -246,7 +260,7 @@ GPU_FN void gpu_split_values(const struct gpu_attn_args *a, const struct gpu_key
 
 				GPU_UNROLL
 				for (uint32_t c = 0; c < 8; c++)
-					acc[8 * j + c] += w * v[b][c];
+					acc[8 * j + c] = gpu_mac(w, v[b][c], acc[8 * j + c]);
 			}
 		}
 	}
@@ -347,14 +361,16 @@ GPU_FN void gpu_split_pack(const struct gpu_attn_args *a, const struct gpu_run *
 		     i += GPU_THREADS)
 			score[i] = 0; /* of queries that do not exist */
 		for (; c < hi; c += parts) {
-			uint32_t from = c == lo ? (uint32_t)p->lo : c * GPU_CHUNK;
+			uint32_t from = c == lo ? (uint32_t)p->lo / GPU_ALIGN_KEYS * GPU_ALIGN_KEYS
+						: c * GPU_CHUNK;
 			uint32_t to = c + 1 == hi ? (uint32_t)p->hi : (c + 1) * GPU_CHUNK;
 
 			gpu_split_scores(a, r, p, &keys, lanes, pack, q, from, to - from, score);
 			gpu_sync();
 			gpu_split_weights(queries, to - from, score, stat);
 			gpu_sync();
-			gpu_split_values(a, &keys, lanes, pack, from, to - from, score, stat, acc);
+			gpu_split_values(a, p, &keys, lanes, pack, from, to - from, score, stat,
+					 acc);
 			gpu_sync();
 		}
 		gpu_split_store(a, p, lanes, pack, parts, part, acc, stat, score);
@@ -454,8 +470,8 @@ GPU_FN void gpu_split_merge(const struct gpu_attn_args *a, const struct gpu_run 
 		for (uint32_t k = 0; k < n; k++) {
 			float f = factor[j * GPU_MAX_PART + k];
 
-			sum += sums[j * GPU_MAX_PART + k] * f;
-			v += part[(uint64_t)((first + k) % parts) * (width + 2) + c] * f;
+			sum = gpu_mac(sums[j * GPU_MAX_PART + k], f, sum);
+			v = gpu_mac(part[(uint64_t)((first + k) % parts) * (width + 2) + c], f, v);
 		}
 		if (a->sinks && sum > 0)
 			sum += sink[j];
