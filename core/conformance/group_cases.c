@@ -41,6 +41,8 @@ struct group_case {
 	uint32_t n, width, n_row[2];
 	struct rank ranks[MAX_RANK];
 	uint64_t rng;
+	struct lmd_host host; /* of a case with a clock of its own */
+	const char *layout;   /* how the ranks run */
 	struct lmd_error err;
 	bool skip;
 };
@@ -398,14 +400,75 @@ static bool cancelled_rank(struct group_case *c)
 	return run_well(c, 1) && check(c, 0);
 }
 
+/* ---- a late rank ---- */
+
+#define SOON_NS 5000000000u
+#define FAST_NS 60000000000u
+
+/* The clock of the case, of which there is one at a time, since a host's clock does not know who asks. */
+static uint64_t case_now_ns, case_tick_ns;
+
+static uint64_t case_now(void *ctx)
+{
+	(void)ctx;
+	return __atomic_add_fetch(&case_now_ns, __atomic_load_n(&case_tick_ns, __ATOMIC_RELAXED),
+				  __ATOMIC_RELAXED);
+}
+
+/* A minute passes with each look at the clock, or it stands still. */
+static void run_clock(bool fast)
+{
+	__atomic_store_n(&case_tick_ns, fast ? FAST_NS : 0, __ATOMIC_RELAXED);
+}
+
+/* Runs the step of a rank, and waits for it for a while. */
+static void run_alone(struct rank *k, uint64_t timeout_ns)
+{
+	const struct lmd_backend_ops *ops = k->c->ops;
+
+	k->st = upload(k, 0);
+	if (k->st == LMD_OK)
+		k->st = submit(k, 0);
+	if (k->st == LMD_OK && k->q)
+		k->st = ops->event_record(k->be.state, k->q, k->event, &k->err);
+	if (k->st == LMD_OK && k->q)
+		k->st = ops->event_wait(k->be.state, k->event, timeout_ns, &k->err);
+}
+
+/* A rank comes when the other one has waited for minutes.  The other one has given up by then, and the late
+ * rank fails as well; or, if the device does not look at the host's clock, both end well.  A later step is
+ * right. */
+static bool late_rank(struct group_case *c)
+{
+	struct rank *first = &c->ranks[0], *late = &c->ranks[1];
+
+	fill(c, 0, 3);
+	run_clock(true);
+	run_alone(first, SOON_NS);
+	run_clock(false);
+	run_alone(late, UINT64_MAX);
+	if (first->q)
+		first->st =
+			c->ops->event_wait(first->be.state, first->event, UINT64_MAX, &first->err);
+	if ((first->st == LMD_OK) != (late->st == LMD_OK))
+		return fail(c, "a rank is late, and the ranks end in different ways");
+	c->layout = first->st == LMD_OK        ? "the other one waits"
+		    : first->st == LMD_TIMEOUT ? "the other one gives up"
+					       : "the other one fails";
+	fill(c, 0, 3);
+	return run_well(c, 1) && check(c, 0);
+}
+
 static const struct {
 	const char *name;
 	bool (*run)(struct group_case *c);
 	uint32_t n_rank, width;
+	bool clock; /* it has one of its own */
 } cases[] = {
-	{"collectives of 2 ranks", usual, 2, 96},
-	{"collectives of 4 ranks", usual, 4, 5},
-	{"collectives with a cancelled rank", cancelled_rank, 2, 16},
+	{"collectives of 2 ranks", usual, 2, 96, false},
+	{"collectives of 4 ranks", usual, 4, 5, false},
+	{"collectives with a cancelled rank", cancelled_rank, 2, 16, false},
+	{"collectives with a late rank", late_rank, 2, 16, true},
 };
 
 static bool open_rank(struct group_case *c, struct oc_backend *be, uint32_t r)
@@ -414,11 +477,13 @@ static bool open_rank(struct group_case *c, struct oc_backend *be, uint32_t r)
 	const bool host = be->info.caps & LMD_DEV_HOST_MEMORY;
 
 	k->c = c;
-	k->be = *be; /* rank 0 is the device under test itself */
-	if (r) {
+	k->be = *be; /* rank 0 is the device under test itself, unless the case has a host of its own */
+	if (r || c->host.now_ns) {
+		const struct lmd_host *h = c->host.now_ns ? &c->host : be->host;
+
 		k->be.state = NULL;
-		if (!ok(oc_backend_open(&k->be, be->factory, host ? r % be->n_device : r, be->host,
-					NULL, LMD_ACTIVATIONS_F32, &c->err)))
+		if (!ok(oc_backend_open(&k->be, be->factory, host ? r % be->n_device : r, h, NULL,
+					LMD_ACTIVATIONS_F32, &c->err)))
 			return false;
 		k->opened = true;
 	}
@@ -485,8 +550,15 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, void *sta
 	struct group_case *c = state;
 	bool passed = false, opened = true;
 
-	*c = (struct group_case){
-		.ops = be->ops, .n = cases[i].n_rank, .width = cases[i].width, .rng = seed + i};
+	*c = (struct group_case){.ops = be->ops,
+				 .n = cases[i].n_rank,
+				 .width = cases[i].width,
+				 .rng = seed + i,
+				 .layout = "one plan for each rank"};
+	if (cases[i].clock) {
+		c->host = *be->host;
+		c->host.now_ns = case_now;
+	}
 	c->skip = true;
 	if (!be->ops->group_create) {
 		(void)lmd_fail(&c->err, LMD_UNSUPPORTED, "it has no groups of devices");
@@ -502,7 +574,7 @@ static void run_case(struct oc_backend *be, uint32_t i, uint64_t seed, void *sta
 	close_case(c);
 	*r = (struct lmi_opcase_result){.op = "device",
 					.name = cases[i].name,
-					.layout = "one plan for each rank",
+					.layout = c->layout,
 					.setting = "f32",
 					.why = "sums in a fixed order: the same bits",
 					.verdict = passed    ? LMI_OPCASE_PASS

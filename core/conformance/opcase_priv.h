@@ -217,6 +217,9 @@ enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory 
 void oc_backend_close(struct oc_backend *be);
 /* Returns the requirements of the device. */
 struct oc_device oc_backend_device(struct oc_backend *be);
+/* Does what a step needs before it is run: weights, pools, adapters and the compiled plan. */
+enum lmd_status oc_compile(struct oc_backend *be, const struct oc *c, struct lmd_error *err);
+/* Does so and runs the step. */
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err);
 

@@ -368,8 +368,8 @@ static bool is_cut(const struct oc_exec *x)
 	return x->be->cuts && x->c->def->flags & OC_CUT;
 }
 
-/* Runs the plan in one piece. */
-static enum lmd_status run_whole(struct oc_exec *x)
+/* Compiles the plan in one piece, and does what the case wants to happen before its step. */
+static enum lmd_status compile_whole(struct oc_exec *x, bool prepares)
 {
 	const struct lmd_compile compile = {
 		.struct_size = sizeof(compile),
@@ -381,8 +381,13 @@ static enum lmd_status run_whole(struct oc_exec *x)
 	};
 	enum lmd_status st = x->be->ops->plan_compile(x->be->state, &compile, &x->plan, x->err);
 
-	if (st == LMD_OK)
-		st = prepare(x, &compile);
+	return st == LMD_OK && prepares ? prepare(x, &compile) : st;
+}
+
+static enum lmd_status run_whole(struct oc_exec *x)
+{
+	enum lmd_status st = compile_whole(x, true);
+
 	return st == LMD_OK ? run_plan(x, x->plan, &x->c->step->view) : st;
 }
 
@@ -429,23 +434,42 @@ static void fini(struct oc_exec *x)
 		ops->queue_destroy(x->be->state, x->q);
 }
 
+/* Gives the instance what a plan is compiled with. */
+static enum lmd_status init(struct oc_exec *x)
+{
+	const struct lmd_backend_ops *ops = x->be->ops;
+	enum lmd_status st = LMD_OK;
+
+	if (ops->queue_create)
+		st = ops->queue_create(x->be->state, 0, &x->q, x->err);
+	if (st == LMD_OK && x->q)
+		st = ops->event_create(x->be->state, &x->event, x->err);
+	if (st == LMD_OK && !is_cut(x))
+		st = oc_exec_load_weights(x, x->c->view, &x->weights);
+	if (st == LMD_OK)
+		st = oc_pools_make(x);
+	return st == LMD_OK ? bind_adapters(x) : st;
+}
+
+enum lmd_status oc_compile(struct oc_backend *be, const struct oc *c, struct lmd_error *err)
+{
+	struct oc_exec x = {.be = be, .c = c, .err = err};
+	enum lmd_status st = init(&x);
+
+	if (st == LMD_OK)
+		st = compile_whole(&x, false);
+	fini(&x);
+	return st;
+}
+
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err)
 {
 	struct oc_exec x = {.be = be, .c = c, .err = err};
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st;
 
 	*out = (struct oc_result){0};
-	if (be->ops->queue_create)
-		st = be->ops->queue_create(be->state, 0, &x.q, err);
-	if (st == LMD_OK && x.q)
-		st = be->ops->event_create(be->state, &x.event, err);
-	if (st == LMD_OK && !is_cut(&x))
-		st = oc_exec_load_weights(&x, c->view, &x.weights);
-	if (st == LMD_OK)
-		st = oc_pools_make(&x);
-	if (st == LMD_OK)
-		st = bind_adapters(&x);
+	st = init(&x);
 	if (st == LMD_OK)
 		st = run(&x, out);
 	fini(&x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out what a backend supports: runs each case in one layout and records whether the op itself
+ * Finds out what a backend supports: compiles each case in one layout and records whether the op itself
  * or its decomposition was accepted.  Whether a weight type is supported is known only when weights
- * are loaded, so the case is run. */
+ * are loaded, so they are.  Nothing is run: a device may need minutes to make the programs of all cases. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,6 @@ static void one_case(struct oc_backend *be, uint32_t op, const struct opcase *de
 	struct oc_device dev = query.dev;
 	struct lmi_opcase_support_info k = {.op = lmi_plan_op_info(op)->name, .name = def->name};
 	struct lmd_error err = {.text = ""};
-	struct oc_result out = {0};
 	struct oc *c = NULL;
 	enum lmd_status st;
 	uint32_t n;
@@ -46,14 +45,13 @@ static void one_case(struct oc_backend *be, uint32_t op, const struct opcase *de
 	dev.any_weights = true;
 	st = oc_create(&c, def, &oc_layouts_of(def, &n)[LAYOUT], be->host, &dev, 1, false, &err);
 	if (st == LMD_OK)
-		st = oc_execute(be, c, &out, &err);
+		st = oc_compile(be, c, &err);
 	k.support = st == LMD_UNSUPPORTED ? LMI_OPCASE_NONE
 		    : st != LMD_OK        ? LMI_OPCASE_BROKEN
 		    : query.n_rejected    ? LMI_OPCASE_PARTS
 					  : LMI_OPCASE_NATIVE;
 	k.text = st != LMD_OK ? err.text : query.reason;
 	report(arg, &k);
-	oc_result_free(&out);
 	oc_destroy(c);
 }
 

@@ -599,22 +599,30 @@ START_TEST(stopping_waits_for_the_steps)
 }
 END_TEST
 
-int main(void)
+static TCase *part(Suite *s, const char *name)
 {
-	Suite *s = suite_create("in_flight");
-	TCase *t = tcase_create("in_flight");
+	TCase *t = tcase_create(name);
 
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
-	tcase_add_loop_test(t, the_device_goes_on_by_itself, 0, LMD_LEN(settings));
-	tcase_add_loop_test(t, guesses_and_the_device, 0, LMD_LEN(settings));
-	tcase_add_loop_test(t, ranks_go_on_by_themselves, 0, 4);
-	tcase_add_test(t, steps_are_cut_short);
-	tcase_add_loop_test(t, a_step_allocates_nothing, 0, 2);
-	tcase_add_test(t, a_lost_device_ends_everything);
-	tcase_add_loop_test(t, forks_of_long_sequences, 0, LMT_N_TINY);
-	tcase_add_test(t, stopping_waits_for_the_steps);
 	suite_add_tcase(s, t);
+	return t;
+}
+
+/* Parts, since all of them take long under a sanitizer: CK_RUN_CASE. */
+int main(void)
+{
+	Suite *s = suite_create("in_flight");
+	TCase *bits = part(s, "bits"), *alone = part(s, "alone"), *ends = part(s, "ends");
+
+	tcase_add_loop_test(bits, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
+	tcase_add_loop_test(bits, forks_of_long_sequences, 0, LMT_N_TINY);
+	tcase_add_loop_test(alone, the_device_goes_on_by_itself, 0, LMD_LEN(settings));
+	tcase_add_loop_test(alone, guesses_and_the_device, 0, LMD_LEN(settings));
+	tcase_add_loop_test(alone, ranks_go_on_by_themselves, 0, 4);
+	tcase_add_test(ends, steps_are_cut_short);
+	tcase_add_loop_test(ends, a_step_allocates_nothing, 0, 2);
+	tcase_add_test(ends, a_lost_device_ends_everything);
+	tcase_add_test(ends, stopping_waits_for_the_steps);
 	return lmd_check_run(srunner_create(s));
 }

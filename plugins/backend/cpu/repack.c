@@ -44,6 +44,7 @@ enum { TO_DO = 0, BUSY = 1, READY = 2 };
 /* The copy of a weight. */
 struct cpu_packed {
 	const struct kern_packed *kern;
+	const struct kern_iq_tables *points;
 	const void *data;   /* of the decision; NULL: the host's copy needs none */
 	uint64_t bytes;     /* of mem */
 	char *mem;          /* [n_stack][per_slice] groups */
@@ -301,6 +302,7 @@ enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_d
 		p->data = stored ? NULL : d->pieces[0].data;
 		p->bytes = bytes;
 		p->kern = kern_packed_find(w->dtype, dev->flags);
+		p->points = dev->points;
 		p->group_bytes = kern_group_bytes(w->dtype, w->k);
 		p->per_slice = groups_of(w->n);
 		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);
@@ -341,7 +343,7 @@ static void repack(const struct lmd_weight *w, uint32_t slice, uint32_t g, char 
 
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = host_mem_weight_at(w, slice, lo + i);
-	kern_pack(w->dtype, rows, n, w->k, to);
+	kern_pack(w->dtype, w->packed->points, rows, n, w->k, to);
 }
 
 /* Returns false if another thread is repacking the group. */

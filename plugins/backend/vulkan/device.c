@@ -366,14 +366,14 @@ static bool has_dot(const struct vkb_instance *in, VkPhysicalDevice d)
 #define SPLIT 8u                 /* lanes of a GPU that share an output: they read 128 bytes or more */
 
 /* A driver on a CPU gains nothing from neighbouring addresses, but from words that all lanes read. */
-static void choose_product(struct vkb_dev *dev)
+static void choose_shaders(struct vkb_dev *dev)
 {
 	VkPhysicalDeviceSubgroupProperties sub = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
 	VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
 					 .pNext = &sub};
 	VkPhysicalDeviceType type;
-	bool on_cpu;
+	bool on_cpu, broadcasts;
 
 	dev->in.GetPhysicalDeviceProperties2(dev->physical, &p);
 	type = p.properties.deviceType;
@@ -386,11 +386,13 @@ static void choose_product(struct vkb_dev *dev)
 	dev->split = dev->set.split ? dev->set.split : on_cpu ? 1 : SPLIT;
 	dev->tile = dev->set.tile ? dev->set.tile == 1 : !on_cpu;
 	dev->shares = dev->set.shares ? dev->set.shares : on_cpu ? 1 : SHARES;
+	broadcasts = on_cpu && sub.subgroupSize >= 8 &&
+		     (sub.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+		     (sub.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT);
 	dev->product8 = dev->has_dot ? VKB_product8_dot : VKB_product8;
-	if (on_cpu && dev->split == 1 && sub.subgroupSize >= 8 &&
-	    (sub.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-	    (sub.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT))
+	if (broadcasts && dev->split == 1)
 		dev->product8 = VKB_product8_sub;
+	dev->attn_fast = broadcasts && dev->shares == 1 ? VKB_attn_fast_sub : VKB_attn_fast;
 }
 
 static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_error *err)
@@ -420,7 +422,7 @@ static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_er
 	(void)snprintf(dev->name, sizeof(dev->name), "%.60s", p.properties.deviceName);
 	dev->has_budget = has_extension(&dev->in, dev->physical, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
 	dev->import_align = dev->set.import ? import_align(&dev->in, dev->physical) : 0;
-	choose_product(dev);
+	choose_shaders(dev);
 	return pick_types(dev, err);
 }
 

@@ -104,7 +104,7 @@ static bool has_width(uint32_t n)
 	return n && n % 8 == 0 && n <= 256;
 }
 
-/* The cache, if shaders/attn_fast.comp does all that the op asks for. */
+/* The cache, if shaders/attn_fast.glsl does all that the op asks for. */
 static struct vkb_cache *fast_cache(struct vkb_build *b, const struct lmd_op_attn *a)
 {
 	const struct lmd_attn_src *s = &a->src[0];
@@ -173,14 +173,14 @@ static void one_cache(struct vkb_build *b, const struct lmd_op *op, const struct
 	struct vkb_dispatch *d;
 
 	at = put_fast(b, a, c, parts);
-	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(1));
+	d = vkb_dispatch(b, b->dev->attn_fast, type, shape, at, x, vkb_fixed(1));
 	count_keys(a, d);
 	if (shares > 1)
 		vkb_when(d, op->space, a->n_kv_head, FEW_ROWS + 1, UINT32_MAX);
 	vkb_split(b, d);
 	if (shares == 1)
 		return;
-	d = vkb_dispatch(b, VKB_attn_fast, type, shape, at, x, vkb_fixed(shares));
+	d = vkb_dispatch(b, b->dev->attn_fast, type, shape, at, x, vkb_fixed(shares));
 	vkb_when(d, op->space, a->n_kv_head, 0, FEW_ROWS);
 	count_keys(a, d);
 	d->beside = true;

@@ -10,6 +10,9 @@ static const uint32_t attn_spv[] =
 static const uint32_t attn_fast_spv[] =
 #include "shaders/attn_fast.spv.inc"
 	;
+static const uint32_t attn_fast_sub_spv[] =
+#include "shaders/attn_fast_sub.spv.inc"
+	;
 static const uint32_t attn_join_spv[] =
 #include "shaders/attn_join.spv.inc"
 	;

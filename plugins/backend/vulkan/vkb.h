@@ -40,6 +40,7 @@ struct vkb_mem {
 #define VKB_MODULES(X)                                                                             \
 	X(attn)                                                                                    \
 	X(attn_fast)                                                                               \
+	X(attn_fast_sub)                                                                           \
 	X(attn_join)                                                                               \
 	X(conv)                                                                                    \
 	X(copy)                                                                                    \
@@ -133,6 +134,7 @@ struct vkb_dev {
 	PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer; /* NULL: it cannot be imported */
 	bool int8;               /* products round activations to 8 bits */
 	enum vkb_module product8; /* their shader */
+	enum vkb_module attn_fast; /* of attention over one cache of floats */
 	uint64_t most_work;      /* multiply-adds of a submission */
 	uint32_t shares;         /* workgroups that share the keys of a row of few */
 	uint32_t split;          /* lanes that share an output of theirs */

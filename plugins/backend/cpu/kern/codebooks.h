@@ -32,8 +32,13 @@ static const int8_t kern_codebook_iq2kl[2][32] = {
 #define KERN_SECOND_4 4
 #define KERN_SECOND_5 2
 
-/* IQ3_XXS: magnitudes, by an eighth of them */
-static const int8_t kern_codebook_iq3_xxs[16] = {4, 12, 20, 28, 36, 44, 52, 62};
+/* Values of the points of IQ2 (by a sixteenth of the magnitude), IQ3_XXS (by an eighth) and IQ3_S (by half of
+ * it), from the 4th or 8th number on with a minus sign. */
+static const int8_t kern_codebook_iq2[16] = {8, 25, 43, 0, -8, -25, -43};
+static const int8_t kern_codebook_iq3_xxs[16] = {4,  12,  20,  28,  36,  44,  52,  62,
+						 -4, -12, -20, -28, -36, -44, -52, -62};
+static const int8_t kern_codebook_iq3_s[16] = {1,  3,  5,  7,  9,  11,  13,  15,
+					       -1, -3, -5, -7, -9, -11, -13, -15};
 
 /* Types with a trellis (IQ1_KT to IQ4_KT): the values of a point are generated from its index.  At
  * first x = FIRST + index; then for each value x = FACTOR * x modulo 2^32, and the value is the sum

@@ -142,7 +142,7 @@ const struct kern_linear *kern_bf16_find(uint64_t flags);
 /* ---- repacked weights ---- */
 
 /* Weights of some types can be copied into groups of sixteen rows that are interleaved (packed.h),
- * which takes about as many bytes as the rows in the file.  Products with few rows of x are up to
+ * which takes about as many bytes as the rows in the file (packed.h has the exceptions).  Products with few rows of x are up to
  * three times as fast with them and have the same bits as those of exact kernels. */
 #define KERN_GROUP 16
 
@@ -158,8 +158,10 @@ struct kern_packed {
 
 /* Bytes of a group of rows of k values. */
 size_t kern_group_bytes(uint32_t dtype, uint32_t k);
-/* Repacks n_row <= KERN_GROUP rows; missing ones become zeros.  group: aligned to KERN_ALIGN. */
-void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, void *group);
+/* Repacks n_row <= KERN_GROUP rows; missing ones become zeros.  group: aligned to KERN_ALIGN.  points: for IQ2
+ * and IQ3; may be NULL for all other types. */
+void kern_pack(uint32_t dtype, const struct kern_iq_tables *points, const void *const *rows,
+	       uint32_t n_row, uint32_t k, void *group);
 /* Returns the best kernel for repacked weights of a type; NULL if they cannot be repacked. */
 const struct kern_packed *kern_packed_find(uint32_t dtype, uint64_t flags);
 /* Returns kernel number i of all, best first within a type; NULL past the last one. */

@@ -189,7 +189,7 @@ static void fill_groups(struct bench *b, uint32_t dtype, size_t row, uint64_t *s
 	(void)kern_fill_weights(rows, dtype, b->o.k, KERN_GROUP, row, KERN_DATA_PLAIN, seed);
 	for (size_t i = 0; i < KERN_GROUP; i++)
 		row_at[i] = rows + i * row;
-	kern_pack(dtype, row_at, KERN_GROUP, b->o.k, b->w);
+	kern_pack(dtype, b->points, row_at, KERN_GROUP, b->o.k, b->w);
 	for (size_t i = 1; i < n; i++)
 		memcpy(b->w + i * group, b->w, group);
 }

@@ -4,7 +4,7 @@
 #include "linear_q8_avx2.h"
 #include "variants.h"
 
-#define KERNEL(ID, ...) KERN_AVX2(ID)
+#define KERNEL(ID, ...) KERN_AVX2_LONG(ID)
 HOST_MEM_INT8_TYPES_IK(KERNEL)
 
 #define ENTRY(ID, ...) KERN_AVX2_ENTRY(ID),

@@ -5,9 +5,8 @@
 #include "variants.h"
 
 KERN_PACKED_TYPES(KERN_PACKED_AVX2)
-KERN_PACKED_TYPES_AVX2(KERN_PACKED_AVX2)
 
 #define ENTRY(ID) KERN_PACKED_AVX2_ENTRY(ID),
 const struct kern_packed kern_packed_avx2[] = {
-	KERN_PACKED_TYPES(ENTRY) KERN_PACKED_TYPES_AVX2(ENTRY){.run = NULL},
+	KERN_PACKED_TYPES(ENTRY){.run = NULL},
 };

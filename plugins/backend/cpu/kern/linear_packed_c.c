@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exact products with repacked weights, portably: what kern.h defines, read from packed.h. */
-#include "codebooks.h"
+#include "iq_tables.h"
 #include "packed.h"
 #include "scales.h"
 #include "variants.h"
@@ -10,23 +10,23 @@
 static int value(uint32_t dtype, const char *c, uint32_t e)
 {
 	const uint8_t *u = (const uint8_t *)c;
-	uint32_t j = e / 4, i = e % 4, q = u[64 * (j % 4) + i] >> (j / 4 * 4) & 15;
+	uint32_t j = e / 4, i = e % 4, bits = kern_packed_bits(dtype), q;
+	const int8_t *book = kern_packed_book(dtype);
 
+	if (bits < 4)
+		q = (u[64 * (j / 4) + i] >> (j % 4 * 2) & 3) |
+		    (bits == 3 ? (uint32_t)(u[128 + i] >> j & 1) << 2 : 0);
+	else
+		q = u[64 * (j % 4) + i] >> (j / 4 * 4) & 15;
+	if (book)
+		return book[q];
 	switch (dtype) {
 	case LMD_DTYPE_Q8_0:
 		return u[64 * j + i] - 128;
-	case LMD_DTYPE_IQ4_NL:
-	case LMD_DTYPE_IQ4_XS:
-		return kern_codebook_iq4[q];
-	case LMD_DTYPE_MXFP4:
-	case LMD_DTYPE_NVFP4:
-		return kern_codebook_fp4[q];
-	case LMD_DTYPE_Q2_K:
-		return u[64 * (j / 4) + i] >> (j % 4 * 2) & 3;
+	case LMD_DTYPE_TQ1_0:
+		return (int)q - 2;
 	case LMD_DTYPE_Q3_K:
-		return (int)((u[64 * (j / 4) + i] >> (j % 4 * 2) & 3) |
-			     (uint32_t)(u[128 + i] >> j & 1) << 2) -
-		       4;
+		return (int)q - 4;
 	case LMD_DTYPE_Q4_0:
 		return (int)q - 8;
 	case LMD_DTYPE_Q5_0:
@@ -72,6 +72,8 @@ static struct factors factors_of(uint32_t dtype, const char *s, size_t b, uint32
 		f.m = kern_f16((const uint8_t *)s + 32 + 2 * r) * (float)(uint8_t)s[80 + 32 * i + r];
 		break;
 	case KERN_SCALES_HALVES:
+		if (kern_has_iq_tables(dtype))
+			f.d *= kern_point_unit(dtype);
 		f.sc[0] = (signed char)s[32 + 32 * i + r];
 		f.sc[1] = (signed char)s[48 + 32 * i + r];
 		break;

@@ -51,27 +51,25 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 		out[panel_mn(dtype)] = side_by_side(c->mn[0], c->mn[1]);
 }
 
-INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
-		  uint32_t k, char *to)
+INLINE void pack8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *points,
+		  const uint8_t *const w[8], uint32_t k, char *to)
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), block = panel_block(dtype);
 	const size_t parts = kern_n_sub_blocks(dtype), first = kern_row_head(dtype);
 	const __m256 row_d = row_factors(dtype, w);
-	struct codes c;
 
-	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
-		struct head h;
+	for (size_t b = 0, at = first; far && b < nb; b += parts, at += bytes) {
+		struct codes c[8];
 
-		head_points(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough without unrolling */
-		for (int j = 0; j < 8; j++, to += block) {
-			codes_points(dtype, points, &h, w, at, j, &c);
-			store_codes(dtype, &c, to);
-		}
+		far(points, w, at, row_d, c);
+#pragma GCC unroll 1
+		for (size_t j = 0; j < parts; j++, to += block)
+			store_codes(dtype, &c[j], to);
 	}
-	for (size_t b = 0, at = first; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
+		struct codes c;
 
 		h.d = row_d;
 		head_large(dtype, w, at, &h);
@@ -82,6 +80,8 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		}
 	}
 	for (size_t b = 0, at = first; !kern_is_k(dtype) && b < nb; b++, at += bytes, to += block) {
+		struct codes c;
+
 		codes_32(dtype, w, at, &c);
 		c.d = first ? row_d : c.d;
 		store_codes(dtype, &c, to);
@@ -89,21 +89,24 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 }
 
 /* The two panels at `panels`, whose first row is row `at`, times rows [c, c + n_col) of x, n_col <=
- * TILE.  Fewer rows of x are multiplied as if they were TILE. */
+ * TILE.  Fewer rows of x are multiplied as if they were TILE.  offsets: of these rows, if the type has them. */
 INLINE void tile(uint32_t dtype, const char *const panels[PAIR], const struct kern_product *p,
-		 uint32_t c, uint32_t n_col, uint32_t at)
+		 uint32_t c, uint32_t n_col, uint32_t at, const char *offsets)
 {
 	const __m256i *w[PAIR] = {(const void *)panels[0], (const void *)panels[1]};
 	__m256 sum[TILE][PAIR];
-	const char *x[TILE];
+	const char *x[TILE], *off[TILE];
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < TILE; i++) {
-		x[i] = p->x[c + (i < n_col ? i : n_col - 1)];
+		const uint32_t n = i < n_col ? i : n_col - 1;
+
+		x[i] = p->x[c + n];
+		off[i] = offsets + (size_t)n * p->k;
 		sum[i][0] = sum[i][1] = _mm256_setzero_ps();
 	}
 	for (size_t b = 0; b < p->k / 32; b++) {
-		tile_add(dtype, w, x, TILE, p->k, b, sum);
+		tile_add(dtype, w, x, has_offsets(dtype) ? off : NULL, TILE, p->k, b, sum);
 		w[0] += panel_vectors(dtype);
 		w[1] += panel_vectors(dtype);
 	}
@@ -123,7 +126,7 @@ INLINE uint32_t n_panels(uint32_t dtype, uint32_t k)
 	return n < 2 ? 2 : n > 32 ? 32 : (uint32_t)n / 2 * 2;
 }
 
-INLINE void many(uint32_t dtype, const struct kern_product *p)
+INLINE void many(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 {
 	const uint32_t strip = 8 * n_panels(dtype, p->k);
 
@@ -131,42 +134,64 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 		uint32_t n_row = p->n_row - r < strip ? p->n_row - r : strip, c = 0;
 		const size_t bytes = panel_bytes(dtype, p->k);
 		char *panels = p->scratch;
+		char *offsets = panels + n_panels(dtype, p->k) * bytes;
 
 		for (uint32_t i = 0; i < n_row; i += 8) {
 			const uint8_t *w[8];
 
 			kern_row_addresses(p, r + i, 8, w);
-			pack8(dtype, p->points, w, p->k, panels + i / 8 * bytes);
+			pack8(dtype, far, p->points, w, p->k, panels + i / 8 * bytes);
 		}
 		for (; c < p->n_col; c += TILE) {
 			uint32_t n_col = p->n_col - c < TILE ? p->n_col - c : TILE;
 
+			for (uint32_t i = 0; has_offsets(dtype) && i < n_col; i++)
+				write_offsets(dtype, p->x[c + i], p->k, offsets + (size_t)i * p->k);
 			for (uint32_t i = 0; i < n_row; i += 8 * PAIR) {
 				const char *first = panels + i / 8 * bytes;
 				const char *const two[PAIR] = {first, i + 8 < n_row ? first + bytes
 										    : first};
 
-				tile(dtype, two, p, c, n_col, r + i);
+				tile(dtype, two, p, c, n_col, r + i, offsets);
 			}
 		}
 	}
 }
 
+/* Room for the panels of a strip, and for the offsets of the rows of x in a tile. */
+INLINE size_t scratch_bytes(uint32_t dtype, uint32_t k)
+{
+	const size_t n = n_panels(dtype, k) * panel_bytes(dtype, k);
+
+	return (n + (has_offsets(dtype) ? TILE * (size_t)k : 0) + KERN_ALIGN - 1) / KERN_ALIGN *
+	       KERN_ALIGN;
+}
+
 /* Defines the kernel of a type and its entry in a list. */
-#define KERN_AVX2(type)                                                                            \
+#define KERN_AVX2(type) KERN_AVX2_RUN(type, NULL)
+
+/* The same for a type with larger blocks that take long to unpack. */
+#define KERN_AVX2_LONG(type)                                                                       \
+	__attribute__((noinline)) static void unpack_##type(const struct kern_iq_tables *points,   \
+							    const uint8_t *const w[8], size_t at,  \
+							    __m256 row_d, struct codes *c)         \
+	{                                                                                          \
+		unpack(LMD_DTYPE_##type, points, w, at, row_d, c);                                 \
+	}                                                                                          \
+	KERN_AVX2_RUN(type, unpack_##type)
+
+#define KERN_AVX2_RUN(type, far)                                                                   \
 	static size_t scratch_##type(uint32_t k)                                                   \
 	{                                                                                          \
-		return (n_panels(LMD_DTYPE_##type, k) * panel_bytes(LMD_DTYPE_##type, k) +         \
-			KERN_ALIGN - 1) /                                                          \
-		       KERN_ALIGN * KERN_ALIGN;                                                    \
+		return scratch_bytes(LMD_DTYPE_##type, k);                                         \
 	}                                                                                          \
 	static void run_##type(const struct kern_linear *self, const struct kern_product *p)       \
 	{                                                                                          \
 		(void)self;                                                                        \
 		if (p->n_col > FEW)                                                                \
-			many(LMD_DTYPE_##type, p);                                                 \
+			many(LMD_DTYPE_##type, far, p);                                            \
 		else if (p->n_col)                                                                 \
-			few(LMD_DTYPE_##type, p);                                                  \
+			few(LMD_DTYPE_##type, far, p);                                             \
 	}
 #define KERN_AVX2_ENTRY(type)                                                                      \
 	{                                                                                          \

@@ -6,7 +6,8 @@
 
 #define KERNEL(ID, ...) KERN_AVX2(ID)
 HOST_MEM_INT8_TYPES_LOW(KERNEL)
-HOST_MEM_INT8_TYPES_POINTS(KERNEL)
+#define LONG(ID, ...) KERN_AVX2_LONG(ID)
+HOST_MEM_INT8_TYPES_POINTS(LONG)
 
 #define ENTRY(ID, ...) KERN_AVX2_ENTRY(ID),
 const struct kern_linear kern_small_avx2[] = {

@@ -3,6 +3,7 @@
  * Repacks weight rows to groups of sixteen (packed.h), portably. */
 #include <string.h>
 
+#include "iq_tables.h"
 #include "packed.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -40,8 +41,38 @@ INLINE struct place place_of(uint32_t dtype)
 		return (struct place){256, 210, 208, 0, 0, 128};
 	case LMD_DTYPE_IQ4_XS:
 		return (struct place){256, 136, 0, 0, 8, 0};
+	case LMD_DTYPE_TQ1_0:
+		return (struct place){256, 54, 52, 0, 0, 0};
+	/* points are read by the functions of iq_tables.h */
+	case LMD_DTYPE_IQ2_XXS:
+		return (struct place){256, 66, 0, 0, 0, 0};
+	case LMD_DTYPE_IQ2_XS:
+		return (struct place){256, 74, 0, 0, 0, 0};
+	case LMD_DTYPE_IQ2_S:
+		return (struct place){256, 82, 0, 0, 0, 0};
+	case LMD_DTYPE_IQ3_XXS:
+		return (struct place){256, 98, 0, 0, 0, 0};
+	case LMD_DTYPE_IQ3_S:
+		return (struct place){256, 110, 0, 0, 0, 0};
 	default: /* Q4_0, IQ4_NL */
 		return (struct place){32, 18, 0, 0, 2, 0};
+	}
+}
+
+/* Codes of block i of a block whose values are points: indices of kern_packed_book(). */
+INLINE void codes_of_points(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *w,
+			    uint32_t i, uint8_t q[32], uint8_t high[32])
+{
+	const bool of_two = kern_packed_bits(dtype) == 3;
+	const int by = of_two ? 4 : dtype == LMD_DTYPE_IQ3_XXS ? 3 : 1;
+	uint64_t values[4];
+	const uint32_t minus = kern_points_32(dtype, points, w, (int)i, values);
+
+	for (uint32_t e = 0; e < 32; e++) {
+		const uint8_t magnitude = (uint8_t)(values[e / 8] >> e % 8 * 8);
+
+		high[e] = minus >> e & 1; /* the third or the fourth bit */
+		q[e] = (uint8_t)(magnitude >> by | (of_two ? 0 : high[e] << 3));
 	}
 }
 
@@ -68,6 +99,11 @@ INLINE void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, u
 			q[e] = c[32 * (i / 4) + e] >> (2 * (i % 4)) & 3;
 		for (uint32_t e = 0; dtype == LMD_DTYPE_Q3_K && e < 32; e++)
 			high[e] = h[e] >> i & 1;
+		return;
+	case LMD_DTYPE_TQ1_0:
+		kern_trits_32(w, (int)i, q);
+		for (uint32_t e = 0; e < 32; e++)
+			q[e]++;
 		return;
 	case LMD_DTYPE_Q4_K:
 	case LMD_DTYPE_Q5_K:
@@ -155,6 +191,7 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 		       uint32_t r, char *to)
 {
 	char minus[2];
+	int32_t odd[2];
 
 	switch (kern_packed_scales(dtype)) {
 	case KERN_SCALES_E8:
@@ -168,6 +205,9 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 		memcpy(to + 32 + 2 * r, w + at->m, 2);
 		break;
 	case KERN_SCALES_K:
+		to[32 + 16 * i + r] = 1;
+		if (dtype == LMD_DTYPE_TQ1_0)
+			break;
 		to[32 + 16 * i + r] =
 			(char)(((w[4 + i / 2] >> (i % 2 * 4) & 15) |
 				((w[2] | w[3] << 8) >> (2 * i) & 3) << 4) -
@@ -180,6 +220,12 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 		k_scales(w + 4, i, to + 64 + 32 * i + r, to + 80 + 32 * i + r);
 		break;
 	case KERN_SCALES_HALVES:
+		if (kern_has_iq_tables(dtype)) {
+			kern_point_scales(dtype, w, (int)i, odd);
+			to[32 + 32 * i + r] = (char)odd[0];
+			to[48 + 32 * i + r] = (char)odd[1];
+			break;
+		}
 		for (uint32_t h = 0; h < 2; h++)
 			to[32 + 32 * i + 16 * h + r] = dtype == LMD_DTYPE_Q3_K
 							       ? k_scale_3(w + 96, 2 * i + h)
@@ -199,7 +245,8 @@ INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 }
 
 /* dtype is constant, so that only the code of one type remains. */
-INLINE void pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, char *group)
+INLINE void pack(uint32_t dtype, const struct kern_iq_tables *points, const void *const *rows,
+		 uint32_t n_row, uint32_t k, char *group)
 {
 	const struct place at = place_of(dtype);
 	const size_t codes = kern_packed_codes(dtype);
@@ -214,21 +261,25 @@ INLINE void pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32
 		for (uint32_t r = 0; r < n_row; r++) {
 			const uint8_t *block = (const uint8_t *)rows[r] + from;
 
-			codes_of(dtype, &at, block, i, q, high);
+			if (kern_has_iq_tables(dtype))
+				codes_of_points(dtype, points, block, i, q, high);
+			else
+				codes_of(dtype, &at, block, i, q, high);
 			put_codes(kern_packed_bits(dtype), q, high, group + b * codes + 4 * r);
 			put_scales(dtype, &at, block, i, r, to);
 		}
 	}
 }
 
-void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, void *group)
+void kern_pack(uint32_t dtype, const struct kern_iq_tables *points, const void *const *rows,
+	       uint32_t n_row, uint32_t k, void *group)
 {
 	if (n_row < KERN_GROUP)
 		memset(group, 0, kern_packed_bytes(dtype, k));
 	switch (dtype) {
 #define CASE(type)                                                                                 \
 	case LMD_DTYPE_##type:                                                                     \
-		pack(LMD_DTYPE_##type, rows, n_row, k, group);                                     \
+		pack(LMD_DTYPE_##type, points, rows, n_row, k, group);                             \
 		break;
 		KERN_PACKED_TYPES(CASE)
 		KERN_PACKED_TYPES_AVX2(CASE)

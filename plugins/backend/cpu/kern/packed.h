@@ -4,8 +4,8 @@
  *
  * The values of a group are divided into blocks of 32, as in kern.h.  First come the codes of all
  * blocks, then the scales of all blocks.  Codes are numbers of 2 to 6 or 8 bits, as in
- * codes_avx512.h; codes of a codebook stay indices.  A vector has 64 bytes; bytes 4r to 4r+3 belong
- * to row r.  Value 4j+i (i < 4) of a block is in byte i of row r of
+ * codes_avx512.h; codes of a codebook stay indices, and points of a grid become indices of their single
+ * values.  A vector has 64 bytes; bytes 4r to 4r+3 belong to row r.  Value 4j+i (i < 4) of a block is in byte i of row r of
  *   8 bits           vector j
  *   4, 5 and 6 bits  vector j%4, low nibble for j < 4, high nibble for the others; then
  *     5 bits         one more vector: bit j of the byte is the fifth bit
@@ -26,17 +26,20 @@
  *                      signed bytes
  *   KERN_SCALES_HALVES_DM each 256 values: d, then -dmin, f16; then for each block those of its halves, bytes:
  *                      the factor in the low nibble, the minimum in the high one
- * A group takes as many bytes as its rows do in the file, or up to 6 % more (Q4_K: 3 %). */
+ * A group takes as many bytes as its rows do in the file, or up to 6 % more (Q4_K: 3 %); where the codes of
+ * neighbouring values share bits in the file, up to 75 % more (IQ2_XXS: 73 %, IQ3_S: 33 %, TQ1_0: 37 %). */
 #ifndef LLAMAD_CPU_KERN_PACKED_H
 #define LLAMAD_CPU_KERN_PACKED_H
 
+#include "codebooks.h"
 #include "slice.h"
 
 /* The types that are repacked for all instruction sets. */
 #define KERN_PACKED_TYPES(X)                                                                       \
 	X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4)
 /* Those that have kernels in C and for AVX2 alone. */
-#define KERN_PACKED_TYPES_AVX2(X) X(Q2_K) X(Q3_K) X(NVFP4)
+#define KERN_PACKED_TYPES_AVX2(X)                                                                  \
+	X(Q2_K) X(Q3_K) X(NVFP4) X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(TQ1_0)
 
 enum kern_scales {
 	KERN_SCALES_F16,
@@ -54,8 +57,12 @@ static inline uint32_t kern_packed_bits(uint32_t dtype)
 {
 	switch (dtype) {
 	case LMD_DTYPE_Q2_K:
+	case LMD_DTYPE_TQ1_0:
 		return 2;
 	case LMD_DTYPE_Q3_K:
+	case LMD_DTYPE_IQ2_XXS:
+	case LMD_DTYPE_IQ2_XS:
+	case LMD_DTYPE_IQ2_S:
 		return 3;
 	case LMD_DTYPE_Q4_0:
 	case LMD_DTYPE_Q4_1:
@@ -64,6 +71,8 @@ static inline uint32_t kern_packed_bits(uint32_t dtype)
 	case LMD_DTYPE_IQ4_XS:
 	case LMD_DTYPE_MXFP4:
 	case LMD_DTYPE_NVFP4:
+	case LMD_DTYPE_IQ3_XXS:
+	case LMD_DTYPE_IQ3_S:
 		return 4;
 	case LMD_DTYPE_Q5_0:
 	case LMD_DTYPE_Q5_1:
@@ -78,6 +87,29 @@ static inline uint32_t kern_packed_bits(uint32_t dtype)
 	}
 }
 
+/* The numbers of which codes are indices, or NULL. */
+static inline const int8_t *kern_packed_book(uint32_t dtype)
+{
+	switch (dtype) {
+	case LMD_DTYPE_IQ4_NL:
+	case LMD_DTYPE_IQ4_XS:
+		return kern_codebook_iq4;
+	case LMD_DTYPE_MXFP4:
+	case LMD_DTYPE_NVFP4:
+		return kern_codebook_fp4;
+	case LMD_DTYPE_IQ2_XXS:
+	case LMD_DTYPE_IQ2_XS:
+	case LMD_DTYPE_IQ2_S:
+		return kern_codebook_iq2;
+	case LMD_DTYPE_IQ3_XXS:
+		return kern_codebook_iq3_xxs;
+	case LMD_DTYPE_IQ3_S:
+		return kern_codebook_iq3_s;
+	default:
+		return NULL;
+	}
+}
+
 static inline enum kern_scales kern_packed_scales(uint32_t dtype)
 {
 	switch (dtype) {
@@ -87,6 +119,7 @@ static inline enum kern_scales kern_packed_scales(uint32_t dtype)
 	case LMD_DTYPE_MXFP4:
 		return KERN_SCALES_E8;
 	case LMD_DTYPE_IQ4_XS:
+	case LMD_DTYPE_TQ1_0: /* a factor of 1 */
 		return KERN_SCALES_K;
 	case LMD_DTYPE_Q4_K:
 	case LMD_DTYPE_Q5_K:
@@ -97,6 +130,11 @@ static inline enum kern_scales kern_packed_scales(uint32_t dtype)
 		return KERN_SCALES_HALVES_DM;
 	case LMD_DTYPE_Q3_K:
 	case LMD_DTYPE_Q6_K:
+	case LMD_DTYPE_IQ2_XXS:
+	case LMD_DTYPE_IQ2_XS:
+	case LMD_DTYPE_IQ2_S:
+	case LMD_DTYPE_IQ3_XXS:
+	case LMD_DTYPE_IQ3_S:
 		return KERN_SCALES_HALVES;
 	default:
 		return KERN_SCALES_F16;

@@ -13,6 +13,12 @@ INLINE __m256i vector(const char *p)
 	return _mm256_loadu_si256((const void *)p);
 }
 
+/* Replaces indices by the numbers of the codebook plus 2^shift. */
+INLINE __m256i numbers(uint32_t dtype, __m256i v)
+{
+	return kern_packed_book(dtype) ? look_up_16(dtype, kern_packed_book(dtype), v) : v;
+}
+
 /* Codes of a block as bytes: vector j has values 4j to 4j+3 of eight rows.  p: the block, plus 32
  * bytes for the upper rows. */
 INLINE void packed_codes(uint32_t dtype, const char *p, __m256i q[8])
@@ -30,7 +36,7 @@ INLINE void packed_codes(uint32_t dtype, const char *p, __m256i q[8])
 			continue;
 		v = vector(p + 128);
 		v = j < 2 ? _mm256_slli_epi16(v, 2 - j) : _mm256_srli_epi16(v, j - 2);
-		q[j] = _mm256_or_si256(q[j], _mm256_and_si256(v, third));
+		q[j] = numbers(dtype, _mm256_or_si256(q[j], _mm256_and_si256(v, third)));
 	}
 #pragma GCC unroll 4
 	for (int j = 0; bits >= 4 && j < 4; j++) {
@@ -42,13 +48,8 @@ INLINE void packed_codes(uint32_t dtype, const char *p, __m256i q[8])
 						    _mm256_set1_epi8(-128));
 			continue;
 		}
-		q[j] = _mm256_and_si256(v, four);
-		q[j + 4] = _mm256_and_si256(_mm256_srli_epi16(v, 4), four);
-		if (kern_has_iq4_codebook(dtype) || dtype == LMD_DTYPE_MXFP4 ||
-		    dtype == LMD_DTYPE_NVFP4) {
-			q[j] = look_up(dtype, q[j]);
-			q[j + 4] = look_up(dtype, q[j + 4]);
-		}
+		q[j] = numbers(dtype, _mm256_and_si256(v, four));
+		q[j + 4] = numbers(dtype, _mm256_and_si256(_mm256_srli_epi16(v, 4), four));
 	}
 #pragma GCC unroll 8
 	for (int j = 0; j < 8; j++) {
@@ -149,6 +150,8 @@ INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, size_t r, __
 		break;
 	case KERN_SCALES_HALVES:
 		d = eight_halves(p + 2 * r);
+		if (kern_has_iq_tables(dtype))
+			d = _mm256_mul_ps(d, _mm256_set1_ps(kern_point_unit(dtype)));
 		packed_halves(eight(two), eight(two + 16), to + panel_sc(dtype));
 		break;
 	case KERN_SCALES_HALVES_DM:
@@ -194,7 +197,7 @@ INLINE void packed_pass(uint32_t dtype, const char *group, const struct kern_pro
 		}
 		if (n_col == TILE) /* codes are loaded when they are used, not kept in registers */
 			__asm__("" : "+m"(panel));
-		tile_add(dtype, w, x, (int)n_col, p->k, b, sum);
+		tile_add(dtype, w, x, NULL, (int)n_col, p->k, b, sum);
 	}
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)

@@ -116,33 +116,56 @@ INLINE void add_block(uint32_t dtype, const struct codes *c, const void *const *
 	}
 }
 
-/* n_col is 1..FEW and constant. */
-INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
-		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
-		  __m256 sum[FEW])
+/* Unpacks the blocks of 32 in the larger block at `at` of eight rows to c, which has room for eight. */
+typedef void unpack_fn(const struct kern_iq_tables *points, const uint8_t *const w[8], size_t at,
+		       __m256 row_d, struct codes *c);
+
+/* The source of these functions.  Types whose code is long have one that is called whatever the number of
+ * rows of x: they are not slower for it, and copies of it would take most of the time to compile them. */
+INLINE void unpack(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
+		   size_t at, __m256 row_d, struct codes *c)
+{
+	struct head h;
+
+	if (kern_has_iq_tables(dtype)) {
+		head_points(dtype, w, at, &h);
+#pragma GCC unroll 1 /* long enough without unrolling */
+		for (int j = 0; j < 8; j++)
+			codes_points(dtype, points, &h, w, at, j, &c[j]);
+		return;
+	}
+	h.d = row_d;
+	head_large(dtype, w, at, &h);
+#pragma GCC unroll 8
+	for (int j = 0; j < (int)kern_n_sub_blocks(dtype); j++)
+		codes_large(dtype, &h, w, at, j, &c[j]);
+}
+
+/* n_col is 1..FEW and constant; far: NULL or the function that unpacks. */
+INLINE void rows8(uint32_t dtype, unpack_fn *far, const struct kern_iq_tables *points,
+		  const uint8_t *const w[8], const void *const *x, uint32_t k, const uint8_t *later,
+		  uint32_t n_col, __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
 	const __m256 row_d = row_factors(dtype, w);
 	const size_t first = kern_row_head(dtype);
-	struct codes c;
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
-	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
-		struct head h;
+	for (size_t b = 0, at = first; far && b < nb; b += parts, at += bytes) {
+		struct codes c[8];
 
 		prefetch_rows(later, at, bytes);
-		head_points(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough without unrolling */
-		for (int j = 0; j < 8; j++) {
-			codes_points(dtype, points, &h, w, at, j, &c);
-			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
-		}
+		far(points, w, at, row_d, c);
+#pragma GCC unroll 1
+		for (size_t j = 0; j < parts; j++)
+			add_block(dtype, &c[j], x, k, b + j, n_col, sum);
 	}
-	for (size_t b = 0, at = first; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	for (size_t b = 0, at = first; !far && kern_is_k(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
+		struct codes c;
 
 		h.d = row_d;
 		head_large(dtype, w, at, &h);
@@ -154,6 +177,8 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		}
 	}
 	for (size_t b = 0, at = first; !kern_is_k(dtype) && b < nb; b++, at += bytes) {
+		struct codes c;
+
 		prefetch_rows(later, at, bytes);
 		codes_32(dtype, w, at, &c);
 		c.d = first ? row_d : c.d;
@@ -175,7 +200,7 @@ INLINE void store(float *y, __m256 v, uint32_t n)
 		y[i] = f[i];
 }
 
-INLINE void few(uint32_t dtype, const struct kern_product *p)
+INLINE void few(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 {
 	/* Three rows of x are multiplied as if they were four. */
 	const void *x[FEW];
@@ -188,11 +213,11 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 
 		kern_row_addresses(p, r, 8, w);
 		if (p->n_col == 1)
-			rows8(dtype, p->points, w, p->x, p->k, later, 1, sum);
+			rows8(dtype, far, p->points, w, p->x, p->k, later, 1, sum);
 		else if (p->n_col == 2)
-			rows8(dtype, p->points, w, p->x, p->k, later, 2, sum);
+			rows8(dtype, far, p->points, w, p->x, p->k, later, 2, sum);
 		else
-			rows8(dtype, p->points, w, x, p->k, later, FEW, sum);
+			rows8(dtype, far, p->points, w, x, p->k, later, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			store(p->y[i] + r, sum[i], p->n_row - r);
 	}

@@ -59,7 +59,7 @@ static const struct kern_packed *const packed[] = {
 	kern_packed_vnni,
 #endif
 #ifdef KERN_WITH_AVX2
-	kern_packed_avx2,
+	kern_packed_avx2,    kern_packed_more_avx2,
 #endif
 #ifdef KERN_WITH_I8MM
 	kern_packed_i8mm,

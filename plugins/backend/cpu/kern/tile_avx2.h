@@ -59,15 +59,60 @@ INLINE void in_order(__m256i *v)
 	__asm__("" : "+x"(*v));
 }
 
-/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code.  There are
- * eight vectors in a block and four in a half. */
-INLINE int group(uint32_t dtype)
+/* How many products can be added in 16 bits, if each is at most 2 * 127 * greatest.  There are eight vectors
+ * in a block and four in a half. */
+INLINE int products_in_16(uint32_t dtype, int greatest)
 {
-	const int n = INT16_MAX / (2 * 127 * kern_greatest_code(dtype));
+	const int n = INT16_MAX / (2 * 127 * greatest);
 
-	if (is_signed(dtype) || n < 2)
+	if (n < 2)
 		return 1;
 	return n < 4 ? 2 : n < 8 || kern_has_halves(dtype) || kern_has_two_d(dtype) ? 4 : 8;
+}
+
+/* Sums of 16 bits may begin with what the shift of the codes adds to them, with the sign turned.  Then they
+ * may exceed 16 bits on their way, but not in the end, where they are those of the values, which are smaller
+ * than codes. */
+INLINE int group_with_offsets(uint32_t dtype)
+{
+	const int shift = 1 << kern_code_shift(dtype), above = kern_greatest_code(dtype) - shift;
+
+	return products_in_16(dtype, shift > above ? shift : above);
+}
+
+/* How many products are added in 16 bits. */
+INLINE int group(uint32_t dtype, bool offsets)
+{
+	return is_signed(dtype) ? 1
+	       : offsets        ? group_with_offsets(dtype)
+				: products_in_16(dtype, kern_greatest_code(dtype));
+}
+
+/* Offsets pay if four or eight products are added instead of fewer; two alone take more registers than
+ * there are. */
+INLINE bool has_offsets(uint32_t dtype)
+{
+	return shift_of(dtype) && group(dtype, true) >= 4 &&
+	       group(dtype, true) > group(dtype, false);
+}
+
+/* Writes the offsets of a row of x, k bytes: those of the group that begins with vector j of block b are at
+ * 32b + 4j. */
+INLINE void write_offsets(uint32_t dtype, const char *x, uint32_t k, char *to)
+{
+	const __m256i by = _mm256_set1_epi8((char)(1 << shift_of(dtype)));
+	const int step = group(dtype, true);
+
+	for (size_t at = 0; at < k; at += 32) {
+		__m256i v = _mm256_loadu_si256((const void *)(x + at));
+
+		v = _mm256_maddubs_epi16(by, v);
+		v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0xb1));
+		v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0x4e));
+		if (step == 8)
+			v = _mm256_add_epi16(v, _mm256_permute2x128_si256(v, v, 1));
+		_mm256_storeu_si256((void *)(to + at), _mm256_sub_epi16(_mm256_setzero_si256(), v));
+	}
 }
 
 /* The sums of x over both halves of block b, with the sign turned, side by side. */
@@ -84,37 +129,102 @@ struct tile_sums {
 	__m256i of[TILE][PAIR][2];
 };
 
-/* Adds up the products, without what a shift or minima take off. */
-INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
-			  int n_col, size_t b, struct tile_sums *out)
+/* Products of `step` vectors of codes and of x, for one row of x and one panel. */
+INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w, const __m256i *q,
+			   int step)
+{
+	__m256i sum = _mm256_setzero_si256();
+
+#pragma GCC unroll 2
+	for (int i = 0; i < step; i++) {
+		__m256i s = is_signed(dtype) ? _mm256_sign_epi8(q[i], w[i]) : q[i];
+
+		s = _mm256_maddubs_epi16(codes[i], s);
+		sum = i ? _mm256_add_epi16(sum, s) : s;
+	}
+	return sum;
+}
+
+/* Sums of 16 bits times their factors, or 1, for the half h. */
+INLINE __m256i widen_half(uint32_t dtype, const __m256i *w, int h, __m256i sum)
+{
+	return kern_has_halves(dtype) ? _mm256_madd_epi16(sum, w[panel_sc(dtype) + (size_t)h])
+				      : widen(sum);
+}
+
+/* Adds up the products, without what a shift or minima take off: at most two in 16 bits.  The sums of 32 bits
+ * take half of the registers, so what is added to one of them is complete before the next begins. */
+INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+			    int n_col, size_t b, struct tile_sums *out)
 {
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
-	const int end = in_halves ? 4 : 8, step = group(dtype);
-	const size_t sc = panel_sc(dtype);
+	const int end = in_halves ? 4 : 8, step = group(dtype, false);
+
+#pragma GCC unroll 8
+	for (int j = 0; j < 8; j += step) {
+		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
+		__m256i codes[PAIR][2];
+
+#pragma GCC unroll 4
+		for (int i = 0; i < step * PAIR; i++) {
+			const __m256i v = w[i % PAIR][j + i / PAIR];
+
+			codes[i % PAIR][i / PAIR] = is_signed(dtype) ? _mm256_abs_epi8(v) : v;
+		}
+#pragma GCC unroll 4
+		for (int c = 0; c < n_col; c++) {
+			__m256i q[2];
+
+#pragma GCC unroll 2
+			for (int i = 0; i < step; i++)
+				q[i] = all(x[c] + 32 * b, (size_t)(j + i));
+#pragma GCC unroll 2
+			for (int p = 0; p < PAIR; p++) {
+				__m256i *o = &out->of[c][p][to];
+				__m256i s = products_of(dtype, codes[p], w[p] + j, q, step);
+
+				s = widen_half(dtype, w[p], h, s);
+				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
+									   : s;
+				in_order(o);
+			}
+		}
+	}
+}
+
+/* The same where four or eight products fit 16 bits. */
+INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+			  const char *const *offsets, int n_col, size_t b, struct tile_sums *out)
+{
+	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
+	const int end = in_halves ? 4 : 8, step = group(dtype, offsets);
 
 #pragma GCC unroll 8
 	for (int j = 0; j < 8; j += step) {
 		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
 		__m256i part[TILE][PAIR];
 
+#pragma GCC unroll 4
+		for (int c = 0; offsets && c < n_col; c++)
+			part[c][0] = part[c][1] = all(offsets[c] + 32 * b, (size_t)j);
 #pragma GCC unroll 8
 		for (int i = j; i < j + step; i++) {
 			__m256i codes[PAIR];
 
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++)
-				codes[p] = is_signed(dtype) ? _mm256_abs_epi8(w[p][i]) : w[p][i];
+				codes[p] = w[p][i];
 #pragma GCC unroll 4
 			for (int c = 0; c < n_col; c++) {
 				const __m256i q = all(x[c] + 32 * b, (size_t)i);
 
 #pragma GCC unroll 2
 				for (int p = 0; p < PAIR; p++) {
-					__m256i s =
-						is_signed(dtype) ? _mm256_sign_epi8(q, w[p][i]) : q;
+					__m256i s = _mm256_maddubs_epi16(codes[p], q);
 
-					s = _mm256_maddubs_epi16(codes[p], s);
-					part[c][p] = i == j ? s : _mm256_add_epi16(part[c][p], s);
+					part[c][p] = i == j && !offsets
+							     ? s
+							     : _mm256_add_epi16(part[c][p], s);
 					in_order(&part[c][p]);
 				}
 			}
@@ -124,10 +234,7 @@ INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const ch
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++) {
 				__m256i *o = &out->of[c][p][to];
-				__m256i s = kern_has_halves(dtype)
-						    ? _mm256_madd_epi16(part[c][p],
-									w[p][sc + (size_t)h])
-						    : widen(part[c][p]);
+				__m256i s = widen_half(dtype, w[p], h, part[c][p]);
 
 				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
 									   : s;
@@ -139,14 +246,19 @@ INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const ch
 
 /* For the panels whose blocks are at w and n_col rows of x: out->of[c][p][0] is for each row of
  * panel p the sum of (code - 2^shift)*q over block b of x[c]; with two D: that of the first 16 values,
- * and in [1] that of the others; with minima: in [1] their sum.  n_col is constant. */
+ * and in [1] that of the others; with minima: in [1] their sum.  n_col is constant; offsets: those of the
+ * rows of x, or NULL. */
 INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
-		       int n_col, uint32_t k, size_t b, struct tile_sums *out)
+		       const char *const *offsets, int n_col, uint32_t k, size_t b,
+		       struct tile_sums *out)
 {
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
-	const int shift = (int)shift_of(dtype);
+	const int shift = offsets ? 0 : (int)shift_of(dtype);
 
-	tile_products(dtype, w, x, n_col, b, out);
+	if (group(dtype, offsets) > 2)
+		tile_products(dtype, w, x, offsets, n_col, b, out);
+	else
+		tile_products_2(dtype, w, x, n_col, b, out);
 #pragma GCC unroll 4
 	for (int c = 0; c < n_col; c++) {
 		const char *h = x[c] + KERN_Q8_H(k), *n = x[c] + KERN_Q8_N(k);
@@ -176,13 +288,14 @@ INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char 
 	}
 }
 
-/* Adds to sum what block b contributes.  n_col is constant. */
-INLINE void tile_add(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x, int n_col,
-		     uint32_t k, size_t b, __m256 sum[][PAIR])
+/* Adds to sum what block b contributes.  n_col is constant; offsets: of the rows of x, or NULL. */
+INLINE void tile_add(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
+		     const char *const *offsets, int n_col, uint32_t k, size_t b,
+		     __m256 sum[][PAIR])
 {
 	struct tile_sums s;
 
-	tile_block(dtype, w, x, n_col, k, b, &s);
+	tile_block(dtype, w, x, offsets, n_col, k, b, &s);
 #pragma GCC unroll 4
 	for (int c = 0; c < n_col; c++) {
 #pragma GCC unroll 2

@@ -21,6 +21,7 @@ extern const struct kern_linear kern_bf16_avx512[], kern_bf16_amx[];
 float kern_bf16_gain_avx512(void);
 
 extern const struct kern_packed kern_packed_c[], kern_packed_avx2[], kern_packed_vnni[], kern_packed_amx[];
+extern const struct kern_packed kern_packed_more_avx2[];
 extern const struct kern_packed kern_packed_neon[], kern_packed_dotprod[], kern_packed_i8mm[];
 
 extern const struct kern_act kern_act_c, kern_act_avx2, kern_act_neon;

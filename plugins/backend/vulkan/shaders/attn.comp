@@ -214,7 +214,7 @@ void main()
 		for (uint c = lane; c < q.width; c += LANES)
 			query[c] = get(q, row, head, c);
 		barrier();
-		for (uint which = 0u; which < 2u; which++) {
+		[[dont_unroll]] for (uint which = 0u; which < 2u; which++) {
 			uint s = A_SRC + which * SRC_WORDS, kind = arg(s + S_KIND), count;
 			View k = view(s + S_K), v = view(s + S_V), list = view(s + S_LIST);
 
@@ -274,7 +274,7 @@ void main()
 			for (uint c = 0u; c < MOST_EACH; c++)
 				acc[c] *= keep;
 		}
-		for (uint c = 0u; c < MOST_EACH; c++)
+		[[dont_unroll]] for (uint c = 0u; c < MOST_EACH; c++)
 			if (c * LANES + lane < y.width)
 				put(y, row, head, c * LANES + lane, total > 0.0 ? acc[c] / total : 0.0);
 	}
