@@ -39,6 +39,9 @@ struct row {
 #define QUERIES                                                                                                   \
 	W("attn_norm.weight", 64), W("attn_q.weight", 64, 64), W("attn_k.weight", 64, 32),                        \
 		W("attn_v.weight", 64, 32), W("attn_output.weight", 64, 64)
+#define DENSE                                                                                                     \
+	W("ffn_norm.weight", 64), W("ffn_gate.weight", 64, 96), W("ffn_up.weight", 64, 96),                       \
+		W("ffn_down.weight", 96, 64)
 #define EXPERTS                                                                                                   \
 	W("ffn_gate_inp.weight", 64, 4), W("ffn_up_exps.weight", 64, 32, 4),                                      \
 		W("ffn_down_exps.weight", 32, 64, 4), W("ffn_gate_exps.weight", 64, 32, 4),                       \
@@ -72,10 +75,7 @@ static const struct row nemotron[] = {
 
 static const struct row step[] = {QUERIES,
 				  W("attn_gate.weight", 64, 4),
-				  W("ffn_norm.weight", 64),
-				  W("ffn_gate.weight", 64, 96),
-				  W("ffn_up.weight", 64, 96),
-				  W("ffn_down.weight", 96, 64),
+				  DENSE,
 				  {.name = NULL}};
 
 static const struct row unknown[] = {QUERIES,
@@ -87,10 +87,7 @@ static const struct row unknown[] = {QUERIES,
 
 static const struct row mimo[] = {QUERIES,
 				  W("attn_sinks.weight", 4),
-				  W("ffn_norm.weight", 64),
-				  W("ffn_gate.weight", 64, 96),
-				  W("ffn_up.weight", 64, 96),
-				  W("ffn_down.weight", 96, 64),
+				  DENSE,
 				  {.name = NULL}};
 
 /* Its two streams are joined with the embedding by the same matrix. */

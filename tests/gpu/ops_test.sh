@@ -52,12 +52,16 @@ all "attn " "linear q4_0" "linear q4_k" "linear q5_k" "linear q6_k" "linear q8_0
 all "linear iq4_nl" "linear iq4_xs" "linear f16" "linear bf16"
 all "linear iq2_xs" "linear iq3_s" "linear iq1_m" "linear tq1_0" "linear nvfp4" "linear q6_0" "linear iq2_bn"
 all "linear iq6_k" "linear iq3_ks" "linear iq4_kss" "linear iq2_kl" "linear iq4_kt"
-modes="warp=64,order=shuffled" more="linear q4_0"
-[ -z "${LMD_TEST_LONG:-}" ] || modes="$modes warp=64 order=reverse" more="attn "
+modes="warp=64,order=shuffled"
+set -- "norm " "rope_kv " "linear q4_0" "linear q6_k" "linear f16"
+if [ -n "${LMD_TEST_LONG:-}" ]; then
+	modes="$modes warp=64 order=reverse"
+	set -- "$@" "attn "
+fi
 for mode in $modes; do
 	LLAMAD_FAKE_GPU=$mode
 	export LLAMAD_FAKE_GPU
-	all "norm " "rope_kv " "linear q4_0" "linear q6_k" "linear f16" "$more"
+	all "$@"
 done
 # Products of many rows use matrix instructions if the code that the driver has loaded has them.
 for mma in 0 1; do

@@ -5,12 +5,10 @@
 
 #include "iq_tables.h"
 #include "packed.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "properties.h"
 
 /* Offsets in a block of the file: first f16 number, second one, codes, high bits. */
 struct place {
-	uint32_t elems, bytes;
 	uint32_t d, m, codes, high;
 };
 
@@ -18,44 +16,33 @@ INLINE struct place place_of(uint32_t dtype)
 {
 	switch (dtype) {
 	case LMD_DTYPE_Q4_1:
-		return (struct place){32, 20, 0, 2, 4, 0};
+		return (struct place){0, 2, 4, 0};
 	case LMD_DTYPE_Q5_0:
-		return (struct place){32, 22, 0, 0, 6, 2};
+		return (struct place){0, 0, 6, 2};
 	case LMD_DTYPE_Q5_1:
-		return (struct place){32, 24, 0, 2, 8, 4};
+		return (struct place){0, 2, 8, 4};
 	case LMD_DTYPE_Q8_0:
-		return (struct place){32, 34, 0, 0, 2, 0};
+		return (struct place){0, 0, 2, 0};
 	case LMD_DTYPE_MXFP4:
-		return (struct place){32, 17, 0, 0, 1, 0};
+		return (struct place){0, 0, 1, 0};
 	case LMD_DTYPE_NVFP4:
-		return (struct place){64, 36, 0, 0, 4, 0};
+		return (struct place){0, 0, 4, 0};
 	case LMD_DTYPE_Q2_K:
-		return (struct place){256, 84, 80, 82, 16, 0};
+		return (struct place){80, 82, 16, 0};
 	case LMD_DTYPE_Q3_K:
-		return (struct place){256, 110, 108, 0, 32, 0};
+		return (struct place){108, 0, 32, 0};
 	case LMD_DTYPE_Q4_K:
-		return (struct place){256, 144, 0, 2, 16, 0};
+		return (struct place){0, 2, 16, 0};
 	case LMD_DTYPE_Q5_K:
-		return (struct place){256, 176, 0, 2, 48, 16};
+		return (struct place){0, 2, 48, 16};
 	case LMD_DTYPE_Q6_K:
-		return (struct place){256, 210, 208, 0, 0, 128};
+		return (struct place){208, 0, 0, 128};
 	case LMD_DTYPE_IQ4_XS:
-		return (struct place){256, 136, 0, 0, 8, 0};
+		return (struct place){0, 0, 8, 0};
 	case LMD_DTYPE_TQ1_0:
-		return (struct place){256, 54, 52, 0, 0, 0};
-	/* points are read by the functions of iq_tables.h */
-	case LMD_DTYPE_IQ2_XXS:
-		return (struct place){256, 66, 0, 0, 0, 0};
-	case LMD_DTYPE_IQ2_XS:
-		return (struct place){256, 74, 0, 0, 0, 0};
-	case LMD_DTYPE_IQ2_S:
-		return (struct place){256, 82, 0, 0, 0, 0};
-	case LMD_DTYPE_IQ3_XXS:
-		return (struct place){256, 98, 0, 0, 0, 0};
-	case LMD_DTYPE_IQ3_S:
-		return (struct place){256, 110, 0, 0, 0, 0};
-	default: /* Q4_0, IQ4_NL */
-		return (struct place){32, 18, 0, 0, 2, 0};
+		return (struct place){52, 0, 0, 0};
+	default: /* Q4_0, IQ4_NL; points are read by the functions of iq_tables.h */
+		return (struct place){0, 0, 2, 0};
 	}
 }
 
@@ -250,12 +237,13 @@ INLINE void pack(uint32_t dtype, const struct kern_iq_tables *points, const void
 {
 	const struct place at = place_of(dtype);
 	const size_t codes = kern_packed_codes(dtype);
+	const uint32_t parts = kern_n_sub_blocks(dtype);
 	char *scales = group + k / 32 * codes;
 	uint8_t q[32], high[32] = {0};
 
 	for (size_t b = 0; b < k / 32; b++) {
-		uint32_t i = (uint32_t)b % (at.elems / 32);
-		size_t from = b / (at.elems / 32) * at.bytes;
+		uint32_t i = (uint32_t)b % parts;
+		size_t from = b / parts * kern_block_bytes(dtype);
 		char *to = scales + kern_packed_scale(dtype, b);
 
 		for (uint32_t r = 0; r < n_row; r++) {
