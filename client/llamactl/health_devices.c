@@ -181,6 +181,7 @@ static int node_error(const char *root, const char *node)
 	return error;
 }
 
+#define NO_AMD_DEVICE "ls -l /dev/kfd /dev/dri; echo $HIP_VISIBLE_DEVICES $ROCR_VISIBLE_DEVICES"
 /* What a backend says when its driver does not work, and what to do about it. */
 static const struct {
 	const char *reason, *command;
@@ -193,6 +194,9 @@ static const struct {
 	 "sudo systemctl enable --now nvidia-fabricmanager, which machines with NVSwitch need"},
 	{"CUDA_ERROR_NO_DEVICE", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
 	{"none is installed or visible", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
+	/* some versions say so when they start */
+	{"hipErrorNoDevice", NO_AMD_DEVICE},
+	{"hipErrorInvalidDevice", NO_AMD_DEVICE},
 };
 
 static void advise(struct lmi_ctl_finding *f, const char *backend, const char *reason)
