@@ -117,11 +117,12 @@ struct vendor {
 };
 
 static const struct vendor vendors[] = {
-	{0x10de, "NVIDIA", "/dev/nvidiactl", "sudo apt install nvidia-driver, then restart the machine",
-	 "nvidia", 0},
-	{0x1002, "AMD", "/dev/kfd", "sudo apt install firmware-amd-graphics, then restart the machine",
-	 "amdgpu", 1},
-	{0x8086, "Intel", "/dev/dri/renderD*", "sudo apt install mesa-vulkan-drivers", "i915", VULKAN},
+	{0x10de, "NVIDIA", "/dev/nvidiactl",
+	 "sudo apt install nvidia-driver, then restart the machine", "nvidia", 0},
+	{0x1002, "AMD", "/dev/kfd",
+	 "sudo apt install firmware-amd-graphics, then restart the machine", "amdgpu", 1},
+	{0x8086, "Intel", "/dev/dri/renderD*", "sudo apt install mesa-vulkan-drivers", "i915",
+	 VULKAN},
 };
 
 /* Reads a file with one number in hexadecimal. */
@@ -238,8 +239,8 @@ static void check_gpu(const struct plugins *s, const char *root, const struct ve
 	if (s->gpu_runs[v->backend] && v->backend != VULKAN) {
 		read_driver_version(root, v->module, driver, sizeof(driver));
 		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu",
-				   "%u of %s, for models that are loaded with --backend %s%s", n, v->name,
-				   backend, driver);
+				   "%u of %s, for models that are loaded with --backend %s%s", n,
+				   v->name, backend, driver);
 		return;
 	}
 	if (s->gpu_runs[VULKAN]) { /* by a device of this vendor, or of another one */

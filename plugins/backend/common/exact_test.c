@@ -56,7 +56,8 @@ START_TEST(unknown_values_are_invalid)
 	const struct lmd_open_params p = {.deterministic = LMD_DETERMINISTIC_BATCH + 1};
 
 	answers(device_exact_open, p, LMD_INVALID, "some: unknown deterministic 3, known are 0..2");
-	answers(device_exact_refuse, p, LMD_INVALID, "some: unknown deterministic 3, known are 0..2");
+	answers(device_exact_refuse, p, LMD_INVALID,
+		"some: unknown deterministic 3, known are 0..2");
 }
 END_TEST
 
