@@ -185,10 +185,10 @@ START_TEST(the_answers_are_the_same)
 	static lmd_token v[N_JOB][N_PROMPT];
 	static struct story want, have[N_JOB];
 	struct lmi_engine_opts o = nextn_opts(N_JOB, NONE);
-	const uint32_t n_round = lmd_rounds(60);
+	const uint32_t n_most = 30, n_round = lmd_rounds(n_most);
 	uint64_t rnd = env.seed + (uint64_t)_i;
 	struct lmi_engine *plain, *e;
-	struct lmi_engine_stats st;
+	struct lmi_engine_stats st = {0};
 
 	o.inst.backend = machines[_i].backend;
 	if (machines[_i].setting)
@@ -199,7 +199,9 @@ START_TEST(the_answers_are_the_same)
 	o.inst.kv_tokens = machines[_i].kv_tokens;
 	o.inst.n_batch = machines[_i].n_batch;
 	e = story_engine(&o);
-	for (uint32_t round = 0; round < n_round; round++) {
+	/* with little memory, until one was preempted */
+	for (uint32_t round = 0;
+	     round < n_round || (machines[_i].kv_tokens && !st.n_preempted && round < n_most); round++) {
 		struct lmi_engine_generate cmd[N_JOB];
 
 		memset(have, 0, sizeof(have));
@@ -228,6 +230,7 @@ START_TEST(the_answers_are_the_same)
 			ck_assert_mem_eq(have[i].tokens, want.tokens,
 					 want.n_tokens * sizeof(want.tokens[0]));
 		}
+		lmi_engine_stats(e, &st);
 	}
 	st = story_check_idle(e);
 	printf("%s, draft %d: %llu of %llu guesses were right, %llu beside the chain, %llu draft steps with %llu "
