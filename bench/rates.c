@@ -56,8 +56,7 @@ static void read_all(const char *memory, size_t bytes)
 #define SUM(i)                                                                                     \
 	"vpmaddwd %%ymm12, %%ymm13, %%ymm13\n\t"                                                   \
 	"vpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
-#define PAIRS(i)                                                                                   \
-	"vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n\t" SUM(i)
+#define PAIRS(i) "vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n\t" SUM(i)
 
 #define SIGNED(i)                                                                                  \
 	"vpshufb %%ymm14, %%ymm11, %%ymm13\n\t"                                                    \
@@ -181,7 +180,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < 3; k++)
 			best[k] = rate[k] > best[k] ? rate[k] : best[k];
 	}
-	printf("{\"threads\":%u,\"read_gbs\":%.2f,\"int8_gops\":%.1f,\"signed_gops\":%.1f}\n", n, best[0],
-	       best[1], best[2]);
+	printf("{\"threads\":%u,\"read_gbs\":%.2f,\"int8_gops\":%.1f,\"signed_gops\":%.1f}\n", n,
+	       best[0], best[1], best[2]);
 	return 0;
 }

@@ -24,7 +24,7 @@
 #define IN_PLACE (TILE > 4 ? TILE : 4) /* rows of x up to which weights are not decoded first */
 #define SPAN     512 /* a multiple of W */
 
-#define X_FIRST  (TILE < ROWS)
+#define X_FIRST (TILE < ROWS)
 
 #include "tile_sums.h"
 

@@ -44,10 +44,13 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 		out[j] = _mm256_permute2x128_si256(t[0][j], t[1][j], 0x20);
 		out[j + 4] = _mm256_permute2x128_si256(t[0][j], t[1][j], 0x31);
 	}
+	if (is_signed(dtype)) {
+#pragma GCC unroll 4
+		for (size_t j = 0; j < 4; j++)
+			out[panel_choices(dtype) + j] = choices_of(out[2 * j], out[2 * j + 1]);
 #pragma GCC unroll 8
-	for (int j = 0; is_signed(dtype) && j < 8; j++) {
-		out[panel_choices(dtype) + (size_t)j] = choice_of(out[j]);
-		out[j] = _mm256_abs_epi8(out[j]);
+		for (int j = 0; j < 8; j++)
+			out[j] = _mm256_abs_epi8(out[j]);
 	}
 	out[8] = _mm256_castps_si256(c->d);
 	if (kern_has_m(dtype))
@@ -138,7 +141,8 @@ INLINE void tiles(uint32_t dtype, const char *panels, size_t bytes, const struct
 
 	for (uint32_t i = 0; has_prepared_x(dtype) && i < n_col; i++)
 		prepare_x(dtype, (const char *)p->x[c + i] + 32 * b, 32 * (end - b),
-			  prepared + i * prepared_bytes(dtype, p->k) + prepared_bytes(dtype, 32) * b);
+			  prepared + i * prepared_bytes(dtype, p->k) +
+				  prepared_bytes(dtype, 32) * b);
 	for (uint32_t i = 0; i < n_row; i += 8 * PAIR) {
 		const char *first = panels + i / 8 * bytes;
 		const char *const two[PAIR] = {first, i + 8 < n_row ? first + bytes : first};

@@ -12,7 +12,7 @@
  *
  * Signed codes: bytes are multiplied with one unsigned factor, which is the code without its sign, and x takes
  * the sign.  An instruction that does so competes with the multiplications.  A shuffle does not: panels have
- * eight more vectors, which say for each code which of four values of x it is multiplied with, or which of them
+ * four more vectors, which say for each code which of four values of x it is multiplied with, or which of them
  * with the sign turned; rows of x are prepared with both. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
@@ -45,15 +45,29 @@ INLINE size_t panel_choices(uint32_t dtype)
 /* Number of vectors of a block. */
 INLINE size_t panel_vectors(uint32_t dtype)
 {
-	return panel_choices(dtype) + (is_signed(dtype) ? 8 : 0);
+	return panel_choices(dtype) + (is_signed(dtype) ? 4 : 0);
 }
 
-/* What a signed code of a panel is multiplied with: of values 0 to 3, or 4 to 7 with the sign turned. */
+/* What a signed code of a panel is multiplied with: value 0 to 3, or these with the sign turned, 4 to 7. */
 INLINE __m256i choice_of(__m256i codes)
 {
 	const __m256i minus = _mm256_cmpgt_epi8(_mm256_setzero_si256(), codes);
 
 	return _mm256_or_si256(and8(minus, 4), _mm256_set1_epi32(0x03020100));
+}
+
+/* Those of two vectors of codes, in the low and the high nibbles. */
+INLINE __m256i choices_of(__m256i codes, __m256i next)
+{
+	return _mm256_or_si256(choice_of(codes), _mm256_slli_epi16(choice_of(next), 4));
+}
+
+/* The choices of vector j, in the lower three bits; bit 7 is 0, the others are ignored. */
+INLINE __m256i choice_at(uint32_t dtype, const __m256i *w, int j)
+{
+	const __m256i v = w[panel_choices(dtype) + (size_t)j / 2];
+
+	return j % 2 ? _mm256_srli_epi16(v, 4) : v;
 }
 
 /* The 32-bit numbers low and high, which fit 16 bits, side by side. */
@@ -186,17 +200,17 @@ struct tile_sums {
 	__m256i of[TILE][PAIR][2];
 };
 
-/* Products of `step` vectors of codes and of x, for one row of x and one panel.  w: signed codes, or their
- * choices if x has both signs. */
-INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w, const __m256i *q,
+/* Products of `step` vectors of codes and of x, for one row of x and one panel.  signs: of signed codes, which are
+ * one vector: the codes, or their choices if x has both signs. */
+INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *q, __m256i signs,
 			   bool both, int step)
 {
 	__m256i sum = _mm256_setzero_si256();
 
 #pragma GCC unroll 2
 	for (int i = 0; i < step; i++) {
-		__m256i s = both	       ? _mm256_shuffle_epi8(q[i], w[i])
-			    : is_signed(dtype) ? _mm256_sign_epi8(q[i], w[i])
+		__m256i s = both               ? _mm256_shuffle_epi8(q[i], signs)
+			    : is_signed(dtype) ? _mm256_sign_epi8(q[i], signs)
 					       : q[i];
 
 		s = _mm256_maddubs_epi16(codes[i], s);
@@ -223,7 +237,7 @@ INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const 
 #pragma GCC unroll 8
 	for (int j = 0; j < 8; j += step) {
 		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
-		__m256i codes[PAIR][2];
+		__m256i codes[PAIR][2], signs[PAIR];
 
 #pragma GCC unroll 4
 		for (int i = 0; i < step * PAIR; i++) {
@@ -232,6 +246,9 @@ INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const 
 			codes[i % PAIR][i / PAIR] =
 				is_signed(dtype) && !both ? _mm256_abs_epi8(v) : v;
 		}
+#pragma GCC unroll 2
+		for (int p = 0; p < PAIR; p++)
+			signs[p] = both ? choice_at(dtype, w[p], j) : w[p][j];
 #pragma GCC unroll 4
 		for (int c = 0; c < n_col; c++) {
 			__m256i q[2];
@@ -243,9 +260,7 @@ INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const 
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++) {
 				__m256i *o = &out->of[c][p][to];
-				const __m256i *choices =
-					w[p] + j + (both ? panel_choices(dtype) : 0);
-				__m256i s = products_of(dtype, codes[p], choices, q, both, step);
+				__m256i s = products_of(dtype, codes[p], q, signs[p], both, step);
 
 				s = widen_half(dtype, w[p], h, s);
 				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
