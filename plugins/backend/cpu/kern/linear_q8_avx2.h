@@ -132,6 +132,20 @@ INLINE void tile(uint32_t dtype, const char *const panels[PAIR], const struct ke
 		tile_store(p, c + i, at, sum[i]);
 }
 
+/* Prefetches what blocks [b, end) of TILE rows of x from c on are: the stretches are too short for hardware
+ * prefetchers, and x does not fit the second-level cache beside the panels. */
+INLINE void prefetch_x(const struct kern_product *p, uint32_t c, size_t b, size_t end)
+{
+	for (uint32_t i = c; i < c + TILE && i < p->n_col; i++) {
+		const char *x = p->x[i];
+
+		for (size_t at = 32 * b; at < 32 * end; at += 64)
+			__builtin_prefetch(x + at);
+		for (size_t at = 4 * b; at < 4 * end; at += 64)
+			__builtin_prefetch(x + KERN_Q8_D(p->k) + at);
+	}
+}
+
 /* The same for the n_row rows from r on of a strip, whose panels are `bytes` apart, times TILE rows of x from c
  * on, or those that are left. */
 INLINE void tiles(uint32_t dtype, const char *panels, size_t bytes, const struct kern_product *p,
@@ -143,6 +157,7 @@ INLINE void tiles(uint32_t dtype, const char *panels, size_t bytes, const struct
 		prepare_x(dtype, (const char *)p->x[c + i] + 32 * b, 32 * (end - b),
 			  prepared + i * prepared_bytes(dtype, p->k) +
 				  prepared_bytes(dtype, 32) * b);
+	prefetch_x(p, c + TILE, b, end);
 	for (uint32_t i = 0; i < n_row; i += 8 * PAIR) {
 		const char *first = panels + i / 8 * bytes;
 		const char *const two[PAIR] = {first, i + 8 < n_row ? first + bytes : first};
