@@ -5,6 +5,8 @@
 # which check that no object is used by two threads at once, have nothing to say.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 . "${LMD_TEST_SRCDIR:-.}/tests/vulkan/lavapipe.sh"
+# the reader of the layers' log ends when this one has closed the pipe
+trap 'stop_listening; [ -z "$daemon" ] || kill "$daemon" 2>/dev/null; wait; rm -rf "$dir"' EXIT
 "$build/tests/mktiny" full 5 "$dir/one.gguf" && "$build/tests/mktiny" full 6 "$dir/two.gguf" || exit 99
 GALLIVM_PERF=nopt
 export GALLIVM_PERF
@@ -19,13 +21,13 @@ same_as_alone() {
 }
 
 with_layers
-start --isolation off
+start
 for model in one two; do
 	does add $model "$dir/$model.gguf"
-	does load $model --device vulkan0
+	does load $model --device vulkan0 --isolation off
 	answer $model >"$dir/$model.alone"
 done
-prints vulkan0 ps
+prints "two .* vulkan " ps
 for round in 1 2 3; do
 	answer one >"$dir/one.$round" &
 	asked=$!
@@ -42,7 +44,7 @@ done
 ) &
 asked=$!
 does unload two
-does load two --device vulkan0
+does load two --device vulkan0 --isolation off
 answer two >"$dir/two.loads"
 wait $asked
 for round in 1 2 3 4; do
