@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sanitized.h"
+
 /* A program that cannot run a case calls LMD_SKIP("name", "reason"): scripts/summary prints and
  * counts the line; the case does not count as passed. */
 #define LMD_SKIP(name, ...)                                                                        \
@@ -80,6 +82,13 @@ static inline uint64_t lmd_seed(const char *what, uint64_t fallback)
 	seed = seed ? seed : fallback;
 	printf("seed of %s: %llu\n", what, (unsigned long long)seed);
 	return seed;
+}
+
+/* Returns how many of the n rounds of a property test run: a fifth with a sanitizer, which looks for faults of
+ * memory and threads and not for rare answers, and takes 20 times as long; all of them in make check-long. */
+static inline uint32_t lmd_rounds(uint32_t n)
+{
+	return LMI_SANITIZED && !lmd_long() ? (n + 4) / 5 : n;
 }
 
 /* splitmix64: random numbers for property tests. */

@@ -81,7 +81,7 @@ START_TEST(rows_follow_their_branch)
 {
 	uint64_t rnd = lmd_seed("draft tree rows", 3);
 
-	for (int round = 0; round < 2000; round++) {
+	for (uint32_t round = 0; round < lmd_rounds(2000); round++) {
 		lmd_token guesses[LMI_ENGINE_DRAFT_MAX];
 		struct lmi_engine_tree t;
 		struct plain p;

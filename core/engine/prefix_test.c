@@ -357,7 +357,7 @@ START_TEST(shared_rows_have_the_same_bits)
 	o.inst.no_prefix_cache = true;
 	plain = story_engine(&o);
 	story_random_tokens(base, 200, &rnd);
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < lmd_rounds(100); i++) {
 		uint32_t n = 2 + (uint32_t)(lmd_rand(&rnd) % 190);
 		uint32_t same = (uint32_t)(lmd_rand(&rnd) % 200);
 		struct lmt_rows x, y;
