@@ -84,11 +84,14 @@ static inline uint64_t lmd_seed(const char *what, uint64_t fallback)
 	return seed;
 }
 
-/* Returns how many of the n rounds of a property test run: a fifth with a sanitizer, which looks for faults of
- * memory and threads and not for rare answers, and takes 20 times as long; all of them in make check-long. */
+/* Returns how many of the n rounds of a property test run: all of them in make check-long, otherwise a third, and a
+ * fifth with a sanitizer, which looks for faults of memory and threads and not for rare answers, and takes 20 times as
+ * long. */
 static inline uint32_t lmd_rounds(uint32_t n)
 {
-	return LMI_SANITIZED && !lmd_long() ? (n + 4) / 5 : n;
+	uint32_t share = lmd_long() ? 1 : LMI_SANITIZED ? 5 : 3;
+
+	return (n + share - 1) / share;
 }
 
 /* splitmix64: random numbers for property tests. */

@@ -112,14 +112,17 @@ static void check_plugins(struct plugins *s, bool gpus)
 struct vendor {
 	unsigned pci;
 	const char *name, *node, *packages; /* a node that ends in * stands for any of that prefix */
+	const char *module;                 /* the driver in the kernel */
 	unsigned backend; /* of gpu_backends */
 };
 
 static const struct vendor vendors[] = {
-	{0x10de, "NVIDIA", "/dev/nvidiactl", "sudo apt install nvidia-driver, then restart the machine",
-	 0},
-	{0x1002, "AMD", "/dev/kfd", "sudo apt install firmware-amd-graphics, then restart the machine", 1},
-	{0x8086, "Intel", "/dev/dri/renderD*", "sudo apt install mesa-vulkan-drivers", VULKAN},
+	{0x10de, "NVIDIA", "/dev/nvidiactl",
+	 "sudo apt install nvidia-driver, then restart the machine", "nvidia", 0},
+	{0x1002, "AMD", "/dev/kfd",
+	 "sudo apt install firmware-amd-graphics, then restart the machine", "amdgpu", 1},
+	{0x8086, "Intel", "/dev/dri/renderD*", "sudo apt install mesa-vulkan-drivers", "i915",
+	 VULKAN},
 };
 
 /* Reads a file with one number in hexadecimal. */
@@ -181,6 +184,7 @@ static int node_error(const char *root, const char *node)
 	return error;
 }
 
+#define NO_AMD_DEVICE "ls -l /dev/kfd /dev/dri; echo $HIP_VISIBLE_DEVICES $ROCR_VISIBLE_DEVICES"
 /* What a backend says when its driver does not work, and what to do about it. */
 static const struct {
 	const char *reason, *command;
@@ -193,6 +197,9 @@ static const struct {
 	 "sudo systemctl enable --now nvidia-fabricmanager, which machines with NVSwitch need"},
 	{"CUDA_ERROR_NO_DEVICE", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
 	{"none is installed or visible", "nvidia-smi; echo $CUDA_VISIBLE_DEVICES"},
+	/* some versions say so when they start */
+	{"hipErrorNoDevice", NO_AMD_DEVICE},
+	{"hipErrorInvalidDevice", NO_AMD_DEVICE},
 };
 
 static void advise(struct lmi_ctl_finding *f, const char *backend, const char *reason)
@@ -206,16 +213,34 @@ static void advise(struct lmi_ctl_finding *f, const char *backend, const char *r
 	lmi_ctl_health_type(f, "llamactl run --backend %s MODEL", backend);
 }
 
+/* ", driver 580.95.05" into text, or nothing: drivers that come with the kernel have no version of their own. */
+static void read_driver_version(const char *root, const char *module, char *text, size_t n)
+{
+	char path[PATH_MAX], version[40] = "";
+	FILE *f;
+
+	*text = 0;
+	(void)snprintf(path, sizeof(path), "%s/sys/module/%s/version", root, module);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(version, sizeof(version), f))
+		(void)snprintf(text, n, ", driver %.*s", (int)strcspn(version, "\n"), version);
+	(void)fclose(f);
+}
+
 static void check_gpu(const struct plugins *s, const char *root, const struct vendor *v, unsigned n)
 {
 	const char *backend = gpu_backends[v->backend];
 	struct lmi_ctl_finding *f;
+	char driver[64];
 	int error;
 
 	if (s->gpu_runs[v->backend] && v->backend != VULKAN) {
+		read_driver_version(root, v->module, driver, sizeof(driver));
 		lmi_ctl_health_add(s->h, LMI_CTL_HEALTH_OK, "gpu",
-				   "%u of %s, for models that are loaded with --backend %s", n, v->name,
-				   backend);
+				   "%u of %s, for models that are loaded with --backend %s%s", n,
+				   v->name, backend, driver);
 		return;
 	}
 	if (s->gpu_runs[VULKAN]) { /* by a device of this vendor, or of another one */

@@ -185,7 +185,7 @@ START_TEST(the_answers_are_the_same)
 	static lmd_token v[N_JOB][N_PROMPT];
 	static struct story want, have[N_JOB];
 	struct lmi_engine_opts o = nextn_opts(N_JOB, NONE);
-	const uint32_t n_round = lmd_rounds(30);
+	const uint32_t n_round = lmd_rounds(60);
 	uint64_t rnd = env.seed + (uint64_t)_i;
 	struct lmi_engine *plain, *e;
 	struct lmi_engine_stats st;

@@ -104,8 +104,9 @@ does sessions rm back
 stop
 
 # ---- killed while saving ----
-old=0 new=0 i=0
-while [ $i -lt 20 ]; do
+old=0 new=0 i=0 n_kill=7 looks_each=11
+[ -z "${LMD_TEST_LONG:-}" ] || n_kill=20 looks_each=4
+while [ $i -lt $n_kill ]; do
 	begin
 	ask "number $i" --session chat
 	before=$("$build/llamactl" --socket "$url" sessions export chat "$dir/before" &&
@@ -115,7 +116,7 @@ while [ $i -lt 20 ]; do
 	client=$!
 	# at another moment each time: after so many looks at the folder, or when it changes
 	looks=0
-	while [ $looks -lt $((i * 4)) ] && [ "$(cksum <"$dir/state/sessions/uid-$(id -u)/chat.session")" = "$before" ]; do
+	while [ $looks -lt $((i * looks_each)) ] && [ "$(cksum <"$dir/state/sessions/uid-$(id -u)/chat.session")" = "$before" ]; do
 		looks=$((looks + 1))
 	done
 	killed

@@ -17,7 +17,7 @@
 
 #define N_SHORT   2000 /* mutations per seed if there are at most SEEDS_FEW */
 #define N_LONG    200000
-#define SEEDS_FEW 32 /* with more seeds, each has proportionally fewer mutations */
+#define SEEDS_FEW 8  /* with more seeds, each has proportionally fewer mutations */
 #define SIZE_LAST 16384
 #define SEEDS_MAX 256
 

@@ -22,6 +22,7 @@ struct block {
 	const char *at;
 	size_t bytes;
 	unsigned device;
+	int fine;
 	struct cell *cells; /* one for 4 bytes, once something is shown */
 };
 
@@ -69,13 +70,14 @@ void emu_peers_run(unsigned device)
 	peers.now = device;
 }
 
-void emu_peers_alloc(unsigned device, const void *p, size_t bytes)
+void emu_peers_alloc(unsigned device, const void *p, size_t bytes, int fine)
 {
 	struct block *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		abort();
-	*b = (struct block){.next = peers.blocks, .at = p, .bytes = bytes, .device = device};
+	*b = (struct block){
+		.next = peers.blocks, .at = p, .bytes = bytes, .device = device, .fine = fine};
 	peers.blocks = b;
 }
 
@@ -139,6 +141,8 @@ static struct block *reach(const void *p)
 
 	if (b && b->device != peers.now && !peers.enabled[peers.now][b->device])
 		fatal("memory of another device without access", p);
+	if (b && !b->fine)
+		fatal("other devices do not see this memory while a kernel runs: it is not fine-grained", p);
 	return b;
 }
 

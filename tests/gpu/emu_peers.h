@@ -13,8 +13,9 @@
 
 /* The device whose kernel runs from now on. */
 void emu_peers_run(unsigned device);
-/* Memory of a device comes and goes.  Memory of the host belongs to none. */
-void emu_peers_alloc(unsigned device, const void *p, size_t bytes);
+/* Memory of a device comes and goes.  Memory of the host belongs to none.  fine: kernels of other devices see what
+ * a kernel writes there while it runs; AMD's devices have memory of both kinds. */
+void emu_peers_alloc(unsigned device, const void *p, size_t bytes, int fine);
 void emu_peers_free(const void *p);
 /* The device of an address; EMU_MOST_DEVICES: it belongs to none. */
 unsigned emu_peers_owner(const void *p);

@@ -17,6 +17,7 @@ enum {
 	INVALID = 1,
 	OUT_OF_MEMORY = 2,
 	NOT_INITIALISED = 3,
+	NO_DEVICE = 100,
 	NO_PEER = 217,
 	NOT_FOUND = 500,
 	NOT_READY = 600,
@@ -29,7 +30,7 @@ struct fake_settings {
 	unsigned devices, warp, order;
 	unsigned long long memory, used;
 	unsigned fail_alloc, n_alloc, lose, n_launch, n_context;
-	int lost, no_graphs, no_peer, ahead;
+	int lost, no_graphs, no_peer, ahead, coarse;
 	unsigned mma;
 	char count[128];
 	struct stream *streams;
@@ -53,6 +54,9 @@ extern pthread_mutex_t fake_lock;
 		(void)pthread_mutex_unlock(&fake_lock);                                           \
 		return code_;                                                                      \
 	} while (0)
+
+/* Memory of the calling thread's device; fine: as in emu_peers.h. */
+int fake_alloc(uint64_t *out, size_t bytes, int fine);
 
 /* ---- work ---- */
 

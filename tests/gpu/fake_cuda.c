@@ -16,6 +16,7 @@
  *   ahead=1        whenever the host waits, all other devices first run as far as they can
  *   fault=1        what a device writes is not seen with the word that tells of it: a race
  *   fault=fences, fault=barriers   in a build that looks for races within a launch, these order nothing
+ *   fault=coarse   HIP gives no fine-grained memory, whatever is asked for
  *
  * Threads: one lock around everything. */
 #include <stdint.h>
@@ -35,7 +36,9 @@ struct fake_settings fake = {.devices = 1, .warp = 32, .memory = 1ull << 30, .mm
 
 static void fault(const char *which)
 {
-	if (strcmp(which, "fences") != 0 && strcmp(which, "barriers") != 0)
+	if (!strcmp(which, "coarse"))
+		fake.coarse = 1;
+	else if (strcmp(which, "fences") != 0 && strcmp(which, "barriers") != 0)
 		emu_peers_break();
 	else
 		emu_races_break(!strcmp(which, "fences"));
@@ -104,7 +107,9 @@ static void read_settings(void)
 
 /* ---- memory: a block has its size in front and poison inside ---- */
 
-static int allocate(void **out, size_t bytes, int of_host)
+enum memory { OF_HOST, COARSE, FINE };
+
+static int allocate(void **out, size_t bytes, enum memory memory)
 {
 	size_t *p;
 
@@ -117,8 +122,8 @@ static int allocate(void **out, size_t bytes, int of_host)
 	memset((char *)p + 256, 0xff, bytes);
 	fake.used += bytes;
 	*out = (char *)p + 256;
-	if (!of_host)
-		emu_peers_alloc(current, *out, bytes);
+	if (memory != OF_HOST)
+		emu_peers_alloc(current, *out, bytes, memory == FINE);
 	return OK;
 }
 
@@ -240,16 +245,21 @@ API(cuMemGetInfo_v2, size_t *f, size_t *total)
 	return OK;
 }
 
-API(cuMemAlloc_v2, uint64_t *out, size_t bytes)
+int fake_alloc(uint64_t *out, size_t bytes, int fine)
 {
 	void *p = NULL;
 	int code;
 
 	(void)pthread_mutex_lock(&fake_lock);
-	code = allocate(&p, bytes, 0);
+	code = allocate(&p, bytes, fine ? FINE : COARSE);
 	(void)pthread_mutex_unlock(&fake_lock);
 	*out = (uint64_t)(uintptr_t)p;
 	return code;
+}
+
+API(cuMemAlloc_v2, uint64_t *out, size_t bytes)
+{
+	return fake_alloc(out, bytes, 1);
 }
 
 API(cuMemFree_v2, uint64_t p)
@@ -263,7 +273,7 @@ API(cuMemFree_v2, uint64_t p)
 API(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
 {
 	(void)flags;
-	LOCKED(allocate(out, bytes, 1));
+	LOCKED(allocate(out, bytes, OF_HOST));
 }
 
 API(cuMemFreeHost, void *p)

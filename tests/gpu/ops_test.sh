@@ -36,6 +36,9 @@ LLAMAD_FAKE_GPU=devices=0
 advice 'none is installed or visible' nvidia-smi
 LLAMAD_FAKE_GPU=
 advice 'for models that are loaded with --backend cuda' ''
+mkdir -p "$dir/root/sys/module/nvidia"
+echo 580.95.05 >"$dir/root/sys/module/nvidia/version"
+advice 'for models that are loaded with --backend cuda, driver 580.95.05$' ''
 
 # all OP...: no case fails, and none is skipped
 all() {

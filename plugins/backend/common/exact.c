@@ -160,14 +160,22 @@ enum lmd_status device_exact_check(const struct lmd_plan *plan, device_exact_fn 
 
 /* ---- devices ---- */
 
-enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *who,
-				  struct lmd_error *err)
+static enum lmd_status known(const struct lmd_open_params *p, const char *who,
+			     struct lmd_error *err)
 {
 	if (p->deterministic > LMD_DETERMINISTIC_BATCH)
 		return lmd_fail(err, LMD_INVALID, "%s: unknown deterministic %u, known are 0..%d",
 				who, p->deterministic, LMD_DETERMINISTIC_BATCH);
-	if (p->deterministic != LMD_DETERMINISTIC_EXACT)
-		return LMD_OK;
+	return LMD_OK;
+}
+
+enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *who,
+				  struct lmd_error *err)
+{
+	enum lmd_status st = known(p, who, err);
+
+	if (st != LMD_OK || p->deterministic != LMD_DETERMINISTIC_EXACT)
+		return st;
 	if (p->activations != LMD_ACTIVATIONS_DEFAULT && p->activations != LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"%s: deterministic = exact needs activations = int8, not %s", who,
@@ -181,10 +189,13 @@ enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *w
 enum lmd_status device_exact_refuse(const struct lmd_open_params *p, const char *who,
 				    struct lmd_error *err)
 {
-	if (!p->deterministic)
-		return LMD_OK;
+	const bool batch = p->deterministic == LMD_DETERMINISTIC_BATCH;
+	enum lmd_status st = known(p, who, err);
+
+	if (st != LMD_OK || p->deterministic == LMD_DETERMINISTIC_OFF)
+		return st;
 	return lmd_fail(err, LMD_UNSUPPORTED,
-			"%s: deterministic = %s is not available; use backend cpu, cuda or hip, "
+			"%s: deterministic = %s is not available; use backend cpu, %scuda or hip, "
 			"or deterministic = off",
-			who, p->deterministic == LMD_DETERMINISTIC_BATCH ? "batch" : "exact");
+			who, batch ? "batch" : "exact", batch ? "ref, " : "");
 }

@@ -19,7 +19,8 @@ enum lmd_status device_exact_check(const struct lmd_plan *plan, device_exact_fn 
 /* Checks how a device is to be opened: exact products of block types need activations of 8 bits. */
 enum lmd_status device_exact_open(const struct lmd_open_params *p, const char *who,
 				  struct lmd_error *err);
-/* LMD_UNSUPPORTED if a backend that has neither exact nor batch-invariant arithmetic is to have it. */
+/* LMD_UNSUPPORTED, with the backends that have it, if a device is to be opened with exact or
+ * batch-invariant arithmetic, which its backend lacks. */
 enum lmd_status device_exact_refuse(const struct lmd_open_params *p, const char *who,
 				    struct lmd_error *err);
 

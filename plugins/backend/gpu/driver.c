@@ -35,6 +35,8 @@ static const struct {
 #define GPU_SYMBOL(name, symbol, args) {NULL, symbol, offsetof(struct gpu_driver, name), false},
 			GPU_HIP_FUNCTIONS(GPU_SYMBOL)
 #undef GPU_SYMBOL
+				{NULL, GPU_HIP_ERROR_NAME,
+				 offsetof(struct gpu_driver, error_name_hip), false},
 };
 
 static void *open_library(const char *const *sonames)
@@ -115,7 +117,11 @@ const char *gpu_driver_code(const struct gpu_driver *d, int code)
 	static _Thread_local char text[32];
 	const char *name = NULL;
 
-	if (d->error_name && !d->error_name(code, &name) && name)
+	if (d->error_name_hip)
+		name = d->error_name_hip(code);
+	else if (d->error_name(code, &name))
+		name = NULL;
+	if (name)
 		return name;
 	(void)snprintf(text, sizeof(text), "error %d", code);
 	return text;

@@ -113,6 +113,7 @@ enum gpu_code {
 	X(context_set, "cuCtxSetCurrent", (gpu_context c))                                         \
 	X(error_name, "cuGetErrorName", (int code, const char **out))
 #define GPU_HIP_FUNCTIONS(X) X(device_set, "hipSetDevice", (int dev))
+#define GPU_HIP_ERROR_NAME   "hipGetErrorName"
 
 struct gpu_driver {
 #define GPU_MEMBER(name, cuda, hip, args) int(*name) args;
@@ -124,6 +125,7 @@ struct gpu_driver {
 	GPU_CUDA_FUNCTIONS(GPU_MEMBER)
 	GPU_HIP_FUNCTIONS(GPU_MEMBER)
 #undef GPU_MEMBER
+	const char *(*error_name_hip)(int code); /* NULL in CUDA's driver */
 };
 
 /* What differs between the vendors: one constant for each plugin (cuda.c, hip.c). */

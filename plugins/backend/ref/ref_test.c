@@ -71,13 +71,16 @@ typedef void (*pair_fn)(void *arg, const struct opcase *def, const struct oc_lay
 
 static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct tally *t)
 {
+	const uint32_t step = lmd_long() ? 1 : 2;
+
 	for (uint32_t i = 0; i < n_opcase_sets; i++) {
 		for (uint32_t j = 0; j < opcase_sets[i]->n; j++) {
 			const struct opcase *def = &opcase_sets[i]->cases[j];
 			uint32_t n;
 			const struct oc_layout *layouts = oc_layouts_of(def, &n);
 
-			for (uint32_t k = 0; (def->flags & flags) == flags && k < n; k++) {
+			/* every layout with half of the cases, all of them in make check-long */
+			for (uint32_t k = j % step; (def->flags & flags) == flags && k < n; k += step) {
 				double nmse = tol < 0 ? 0 : fmax(def->nmse, tol);
 				struct lmi_opcase_result r = {
 					.tol_nmse = nmse,
@@ -149,7 +152,7 @@ START_TEST(formulas)
 	oc_backend_close(&w.be);
 	LMD_CASES("ref against formulas", t.passed, t.failed, 0);
 	ck_assert_uint_eq(t.failed, 0);
-	ck_assert_uint_ge(t.passed, 1000);
+	ck_assert_uint_ge(t.passed, lmd_long() ? 1000 : 500);
 }
 END_TEST
 
