@@ -3,11 +3,13 @@
  * What the processors of this machine can do at most, to compare measurements with:
  *   rates [-t THREADS] [-m MIB]
  * Prints one JSON object: "read_gbs", GB/s of plain reads of memory that does not fit the caches
- * (MIB per thread), and "int8_gops", 10^9 operations per second of the best instruction for
- * products of 8-bit integers, two operations per product.  Wall time; each the best of several
+ * (MIB per thread), "int8_gops", 10^9 operations per second of the best instructions for
+ * products of unsigned and signed 8-bit integers, two operations per product, and "signed_gops", the same if
+ * both are signed, so that AVX2 needs an instruction more.  Wall time; each the best of several
  * short rounds, since whatever else runs can only slow them down. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +26,8 @@ struct job {
 	const char *memory;
 	size_t bytes;
 	pthread_barrier_t *barrier;
-	double seconds[2]; /* of the round: reads, products */
-	double operations;
+	double seconds[3]; /* of the round: reads, products, signed products */
+	double operations; /* of either products */
 };
 
 static double now(void)
@@ -51,13 +53,17 @@ static void read_all(const char *memory, size_t bytes)
 /* Ten independent chains, none of which waits for the memory. */
 #define CHAINS(one) one(0) one(1) one(2) one(3) one(4) one(5) one(6) one(7) one(8) one(9)
 #define VNNI(i)     "vpdpbusd %%zmm30, %%zmm31, %%zmm" #i "\n\t"
-#define PAIRS(i)                                                                                   \
-	"vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n\t"                                                 \
+#define SUM(i)                                                                                     \
 	"vpmaddwd %%ymm12, %%ymm13, %%ymm13\n\t"                                                   \
 	"vpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
+#define PAIRS(i) "vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n\t" SUM(i)
+
+#define SIGNED(i)                                                                                  \
+	"vpshufb %%ymm14, %%ymm11, %%ymm13\n\t"                                                    \
+	"vpmaddubsw %%ymm13, %%ymm15, %%ymm13\n\t" SUM(i)
 
 /* Runs PRODUCTS instructions; returns the number of operations. */
-static double products(void)
+static double products(bool both_signed)
 {
 	if (__builtin_cpu_supports("avx512vnni")) {
 		for (uint32_t i = 0; i < PRODUCTS; i += 10)
@@ -67,6 +73,15 @@ static double products(void)
 					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
 					   "xmm7", "xmm8", "xmm9");
 		return PRODUCTS * 128.0;
+	}
+	if (both_signed && __builtin_cpu_supports("avx2")) {
+		for (uint32_t i = 0; i < PRODUCTS; i += 10)
+			__asm__ volatile(CHAINS(SIGNED)
+					 :
+					 :
+					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+					   "xmm7", "xmm8", "xmm9", "xmm13");
+		return PRODUCTS * 64.0;
 	}
 	if (__builtin_cpu_supports("avx2")) {
 		for (uint32_t i = 0; i < PRODUCTS; i += 10)
@@ -80,8 +95,9 @@ static double products(void)
 	return 0;
 }
 #else
-static double products(void)
+static double products(bool both_signed)
 {
+	(void)both_signed;
 	return 0;
 }
 #endif
@@ -95,15 +111,17 @@ static void *work(void *arg)
 	t = now();
 	read_all(j->memory, j->bytes);
 	j->seconds[0] = now() - t;
-	pthread_barrier_wait(j->barrier);
-	t = now();
-	j->operations = products();
-	j->seconds[1] = now() - t;
+	for (int i = 0; i < 2; i++) {
+		pthread_barrier_wait(j->barrier);
+		t = now();
+		j->operations = products(i == 1);
+		j->seconds[1 + i] = now() - t;
+	}
 	return NULL;
 }
 
 /* One round; returns in rate the sums of what the threads reached. */
-static int round_of(char *memory, size_t bytes, uint32_t n, double rate[2])
+static int round_of(char *memory, size_t bytes, uint32_t n, double rate[3])
 {
 	pthread_barrier_t barrier;
 	pthread_t thread[MAX_THREADS];
@@ -118,11 +136,12 @@ static int round_of(char *memory, size_t bytes, uint32_t n, double rate[2])
 			return 1;
 		}
 	}
-	rate[0] = rate[1] = 0;
+	rate[0] = rate[1] = rate[2] = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		pthread_join(thread[i], NULL);
 		rate[0] += (double)bytes / job[i].seconds[0] * 1e-9;
-		rate[1] += job[i].operations / job[i].seconds[1] * 1e-9;
+		for (int k = 1; k < 3; k++)
+			rate[k] += job[i].operations / job[i].seconds[k] * 1e-9;
 	}
 	pthread_barrier_destroy(&barrier);
 	return 0;
@@ -132,7 +151,7 @@ int main(int argc, char **argv)
 {
 	uint32_t n = 1;
 	size_t mib = 256;
-	double best[2] = {0}, rate[2];
+	double best[3] = {0}, rate[3];
 	char *memory;
 
 	for (int i = 1; i + 1 < argc; i += 2) {
@@ -158,9 +177,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		if (round_of(memory, mib << 20, n, rate))
 			return 1;
-		for (int k = 0; k < 2; k++)
+		for (int k = 0; k < 3; k++)
 			best[k] = rate[k] > best[k] ? rate[k] : best[k];
 	}
-	printf("{\"threads\":%u,\"read_gbs\":%.2f,\"int8_gops\":%.1f}\n", n, best[0], best[1]);
+	printf("{\"threads\":%u,\"read_gbs\":%.2f,\"int8_gops\":%.1f,\"signed_gops\":%.1f}\n", n,
+	       best[0], best[1], best[2]);
 	return 0;
 }

@@ -139,13 +139,13 @@ assert rows and all(keys <= set(r) for r in rows), rows
 assert any(r["state"] == "refused" for r in rows)' || bad "plugins --json is not as documented"
 fi
 
-# without a driver of Vulkan: a software driver compiles for minutes (tests/vulkan has that backend's matrix)
+# without a driver of Vulkan, whose matrix is in tests/vulkan: with a software driver a table takes three seconds
 VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent
 export VK_DRIVER_FILES VK_ICD_FILENAMES
-prints '^OP .* ref' plugins --matrix --log error
-prints '^linear .* native' plugins --matrix --log error
-prints '^q4_k .* native' plugins --matrix --log error
-prints '^allreduce .* native' plugins --matrix --log error
+does plugins --matrix --log error
+for row in 'OP .* ref' 'linear .* native' 'q4_k .* native' 'allreduce .* native'; do
+	holds "plugins --matrix has no row '$row'" grep -q "^$row" "$dir/out"
+done
 refused 1 'no backend' plugins --matrix --no-default-plugins
 if command -v python3 >/dev/null; then
 	ctl plugins --matrix --json --log error | python3 -c '

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Sourced by the tests of the Vulkan backend.  Leaves with status 77 if there is no lavapipe (Mesa's
 # driver that computes on the CPU).  With the validation layers, `silent` fails if they have said anything.
-. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+[ -n "${url:-}" ] || . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh" # or that of a daemon, which brings it
 # shellcheck disable=SC2034 # for the tests
 so=$build/plugins/.libs/backend-vulkan.so
 [ -f "$so" ] || { echo "SKIP: the Vulkan backend is not built as a plugin"; exit 77; }

@@ -11,6 +11,11 @@ if [ -f "$model" ]; then
 	same "$model" "The capital of France is" 8 f32 --device vulkan0 -ngl 15
 	same "$model" "The capital of France is" 8 int8 --device vulkan0
 	silent "a real model"
+	# the logits, and every value before them, are those of ref; the cpu's logits are 6e-7 away
+	unset VK_INSTANCE_LAYERS
+	call debug diff "$model" --tokens 504,3575,282,4649,314 --backend vulkan --against ref --activations f32 --nmse 4e-6
+	holds "values of a step: $(cat "$dir/err")" test $got -eq 0
+	with_layers
 	# a weight that is larger than an allocation is refused by its name
 	LLAMAD_VULKAN=piece_kb=4000,cache=0
 	call run "$model" --raw -n 1 -p hi --device vulkan0

@@ -25,13 +25,12 @@ if [ -n "$long" ]; then
 	holds "adapters with a gain: $(tail -n 1 "$dir/out")" grep -q ' 0 skipped' "$dir/out"
 fi
 silent "operations"
-# the table has all operations and all types of weights; what is missing are cases of three operations, with
-# heads of more than 1024 columns or caches of f8_e4m3 and q4_0_rot
+# the table has all operations and all types of weights, and nothing is missing
 does plugins --matrix --log error
 awk '$1 == "OP" || $1 == "WEIGHTS" { for (i = 2; i <= NF; i++) if ($i == "vulkan") at = i; next }
 	NF > 2 && $1 !~ /,$/ { n++; if ($at != "native") print $1, $at }
 	END { if (n < 60) print n " rows" }' "$dir/out" >"$dir/missing"
-holds "the matrix: $(cat "$dir/missing")" [ "$(sed 's/ .*//' "$dir/missing" | paste -sd ' ')" = "rope_kv attn index" ]
+holds "the matrix: $(cat "$dir/missing")" [ ! -s "$dir/missing" ]
 silent "the matrix"
 if [ -x "$build/tests/mktiny" ]; then
 	"$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99

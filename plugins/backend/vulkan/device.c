@@ -236,12 +236,16 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 static void log_counts(const struct vkb_dev *dev)
 {
 	const struct vkb_counts *n = &dev->counts;
+	unsigned long long made = 0;
 
+	for (const struct vkb_pipeline *p = dev->pipelines; p; p = p->next)
+		made += p->handle != VK_NULL_HANDLE;
 	if (dev->set.counts)
-		dev->host->log(dev->host->ctx, "vulkan", LMD_LOG_WARN,
-			       "%s: steps=%llu submissions=%llu barriers=%llu dispatches=%llu", dev->name,
-			       (unsigned long long)n->steps, (unsigned long long)n->submissions,
-			       (unsigned long long)n->barriers, (unsigned long long)n->dispatches);
+		dev->host->log(
+			dev->host->ctx, "vulkan", LMD_LOG_WARN,
+			"%s: steps=%llu submissions=%llu barriers=%llu dispatches=%llu pipelines=%llu",
+			dev->name, (unsigned long long)n->steps, (unsigned long long)n->submissions,
+			(unsigned long long)n->barriers, (unsigned long long)n->dispatches, made);
 }
 
 static void close_device(void *state)

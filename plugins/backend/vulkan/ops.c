@@ -101,13 +101,24 @@ struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id)
 	return c;
 }
 
+#define WIDE_GROUPS 64u /* with memory of their own */
+
+static uint32_t widest(const struct lmd_op_rope_kv *o)
+{
+	uint32_t n = o->q.width > o->k.width ? o->q.width : o->k.width;
+
+	return n > o->v.width ? n : o->v.width;
+}
+
 void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
 	const struct lmd_rope *r = o->rope == LMD_NONE ? NULL : &b->plan->ropes[o->rope];
 	const struct vkb_cache *c = o->append ? vkb_cache_of(b, o->cache) : NULL;
 	VkDeviceAddress freq = r ? put_rope(b, r) : 0;
-	uint32_t at = vkb_args(b), stores = c ? o->append : 0;
+	uint32_t at = vkb_args(b), stores = c ? o->append : 0, most = widest(o);
+	bool has_norm = o->qn.kind != LMD_NORM_NONE || o->kn.kind != LMD_NORM_NONE;
+	bool is_wide = most > VKB_MOST_HEAD;
 	uint32_t heads = (o->q.src ? o->q.n_head : 0) + (o->k.src ? o->k.n_head : 0) +
 			 (o->v.src ? o->v.n_head : 0);
 
@@ -121,11 +132,11 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 	vkb_f32(b, r ? r->magnitude : 1.0f);
 	vkb_address(b, freq);
 	vkb_u32(b, c ? c->desc.group : 0);
-	vkb_u32(b, c ? c->side[0].dtype : 0);
-	vkb_u32(b, c ? c->side[1].dtype : 0);
 	vkb_put_side(b, c ? &c->side[0] : NULL);
 	vkb_put_side(b, c ? &c->side[1] : NULL);
 	vkb_u32(b, stores);
+	vkb_address(b, is_wide ? vkb_take(b, 4ull * most * WIDE_GROUPS) : 0);
+	vkb_u32(b, 4 * most);
 	vkb_view(b, &o->q);
 	vkb_view(b, &o->k);
 	vkb_view(b, &o->v);
@@ -134,7 +145,11 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 	vkb_view(b, &o->pos);
 	put_norm(b, &o->qn, o->q.width);
 	put_norm(b, &o->kn, o->k.width);
-	(void)vkb_dispatch(b, VKB_rope_kv, 0, 0, at, vkb_rows(op->space, heads, 1), vkb_fixed(1));
+	(void)vkb_dispatch(
+		b, VKB_rope_kv,
+		c ? c->side[0].dtype | (stores & LMD_APPEND_V ? c->side[1].dtype : 0) << 8 : 0,
+		(has_norm ? 1 : 0) | (is_wide ? 2 : 0), at,
+		is_wide ? vkb_fixed(WIDE_GROUPS) : vkb_rows(op->space, heads, 1), vkb_fixed(1));
 }
 
 /* ---- elements ---- */

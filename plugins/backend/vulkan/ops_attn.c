@@ -17,20 +17,36 @@ static void put_source(struct vkb_build *b, const struct lmd_attn_src *s)
 	const struct vkb_side *v = c && c->side[1].n_head ? &c->side[1] : c ? &c->side[0] : NULL;
 	uint32_t ratio = s->kind == LMD_KV_NONE ? 1 : b->plan->groups[s->group].ratio;
 
-	vkb_u32(b, s->kind);
 	vkb_u32(b, s->group);
 	vkb_u32(b, s->list_unit ? s->list_unit : 1);
 	vkb_address(b, pool ? pool->table.address : 0);
 	vkb_u32(b, pool ? pool->shape.n_index : 0);
 	vkb_u32(b, pool ? pool->shape.page_tokens : 1);
 	vkb_u32(b, ratio ? ratio : 1);
-	vkb_u32(b, c ? c->side[0].dtype : 0);
-	vkb_u32(b, v ? v->dtype : 0);
 	vkb_put_side(b, c ? &c->side[0] : NULL);
 	vkb_put_side(b, v);
 	vkb_view(b, s->kind == LMD_KV_ROWS ? &s->k : NULL);
 	vkb_view(b, s->kind == LMD_KV_ROWS ? &s->v : NULL);
 	vkb_view(b, s->kind != LMD_KV_NONE ? &s->list : NULL);
+}
+
+/* The types of a source's keys and values: a specialisation constant of shaders/attn.comp. */
+static uint32_t types_of(struct vkb_build *b, const struct lmd_attn_src *s)
+{
+	const struct vkb_cache *c = s->kind == LMD_KV_CACHE ? vkb_cache_of(b, s->cache) : NULL;
+
+	return c ? c->side[0].dtype | c->side[c->side[1].n_head > 0].dtype << 8 : 0;
+}
+
+/* What the pipeline of an op has besides. */
+static uint32_t shape_of(const struct vkb_build *b, const struct lmd_op_attn *a)
+{
+	bool tree = a->tree && (b->plan->key.flags & LMD_PLAN_TREE), list = false;
+
+	for (int i = 0; i < 2; i++)
+		list |= a->src[i].kind != LMD_KV_NONE && a->src[i].list.src != LMD_SRC_NONE;
+	return a->src[0].kind | a->src[1].kind << 2 | a->bias << 4 | (a->y.width + 63) / 64 << 6 |
+	       (uint32_t)tree << 11 | (uint32_t)list << 12;
 }
 
 static void put_rel(struct vkb_build *b, const struct lmd_attn_rel *r, bool used)
@@ -61,27 +77,28 @@ static void any_kind(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_attn *a = &op->u.attn;
 	bool table = a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET;
-	uint32_t at = vkb_args(b);
+	uint32_t at = vkb_args(b), types[2];
 	struct vkb_dispatch *d;
 
+	for (int i = 0; i < 2; i++)
+		types[i] = types_of(b, &a->src[a->src[i].kind == LMD_KV_CACHE ? i : 1 - i]);
 	vkb_u32(b, a->n_kv_head);
 	vkb_u32(b, a->kv_map == LMD_MAP_CYCLE);
 	vkb_f32(b, a->scale);
 	vkb_f32(b, a->softcap);
 	vkb_address(b, vkb_flat(b, a->sinks));
-	vkb_u32(b, a->bias);
 	vkb_address(b, vkb_flat(b, table ? a->bias_w : LMD_NONE));
 	vkb_u32(b, a->n_bucket);
 	vkb_u32(b, a->bidirectional);
 	vkb_f32(b, a->max_distance);
-	vkb_u32(b, a->tree && (b->plan->key.flags & LMD_PLAN_TREE));
 	vkb_view(b, &a->q);
 	vkb_view(b, &a->y);
 	for (int i = 0; i < 2; i++)
 		put_rel(b, &a->rel[i], a->bias == LMD_BIAS_REL);
 	for (int i = 0; i < 2; i++)
 		put_source(b, &a->src[i]);
-	d = vkb_dispatch(b, VKB_attn, 0, 0, at, vkb_rows(op->space, a->q.n_head, 1), vkb_fixed(1));
+	d = vkb_dispatch(b, VKB_attn, types[0] | types[1] << 16, shape_of(b, a), at,
+			 vkb_rows(op->space, a->q.n_head, 1), vkb_fixed(1));
 	count_keys(a, d);
 	vkb_split(b, d);
 }

@@ -22,6 +22,8 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 	uint32_t n = groups_for(b, op->space, x->y.n_head), at, units;
 	uint64_t bytes;
 	VkDeviceAddress temp;
+	struct vkb_temp q = {0};
+	bool rotated;
 
 	if (!c || !of) {
 		vkb_failed(b, lmd_fail(b->err, LMD_INVALID, "vulkan: an index without a pool"));
@@ -30,6 +32,9 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 	units = of->shape.n_index * of->shape.page_tokens / (x->each > 1 ? 1 : x->unit) + 1;
 	bytes = ((uint64_t)units + x->n) * 4;
 	temp = vkb_take(b, bytes * n);
+	rotated = c->side[0].dtype == LMD_DTYPE_Q4_0_ROT;
+	if (rotated)
+		q = vkb_temp(b, op->space, x->q.n_head, x->q.width);
 	at = vkb_args(b);
 	vkb_u32(b, x->kind);
 	vkb_u32(b, x->n);
@@ -42,7 +47,6 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 	vkb_address(b, pool->table.address);
 	vkb_u32(b, pool->shape.n_index);
 	vkb_u32(b, pool->shape.page_tokens);
-	vkb_u32(b, c->side[0].dtype);
 	vkb_address(b, c->side[0].mem.address);
 	vkb_u32(b, c->side[0].n_head * c->side[0].room);
 	vkb_u32(b, c->side[0].room);
@@ -50,10 +54,18 @@ void vkb_op_index(struct vkb_build *b, const struct lmd_op *op)
 	vkb_address(b, temp);
 	vkb_u32(b, (uint32_t)bytes);
 	vkb_u32(b, units);
-	vkb_view(b, &x->q);
+	if (rotated)
+		vkb_temp_view(b, &q);
+	else
+		vkb_view(b, &x->q);
 	vkb_view(b, &x->w);
 	vkb_view(b, &x->y);
-	(void)vkb_dispatch(b, VKB_index, 0, 0, at, vkb_fixed(n), vkb_fixed(1));
+	vkb_view(b, &x->q);
+	if (rotated)
+		vkb_dispatch(b, VKB_index, c->side[0].dtype, 0, at,
+			     vkb_rows(op->space, x->q.n_head, 1), vkb_fixed(1))
+			->phase = 1;
+	(void)vkb_dispatch(b, VKB_index, c->side[0].dtype, 0, at, vkb_fixed(n), vkb_fixed(1));
 }
 
 void vkb_op_sample(struct vkb_build *b, const struct lmd_op *op)

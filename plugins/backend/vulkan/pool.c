@@ -10,7 +10,8 @@
 bool vkb_has_cache_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_F32 || dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16 ||
-	       dtype == LMD_DTYPE_Q8_0 || DEVICE_CACHE_IS_BLOCKS(dtype);
+	       dtype == LMD_DTYPE_Q8_0 || dtype == LMD_DTYPE_F8_E4M3 ||
+	       dtype == LMD_DTYPE_Q4_0_ROT || DEVICE_CACHE_IS_BLOCKS(dtype);
 }
 
 static enum lmd_status shape_side(const struct vkb_dev *dev, uint32_t cache, uint32_t dtype,

@@ -8,6 +8,7 @@
 #define FEW  3u                  /* items that are computed one by one */
 #define COLS 4u                  /* items of a lane, in float */
 #define MANY 8u                  /* and in integers */
+#define HAS_ACTIVATION (1u << 31)          /* of SHAPE in shaders/product.glsl */
 #define TILE_FROM    17u                 /* items that are computed by tiles */
 #define TILE_OUTPUTS 64u /* as in shaders/product_tile.glsl and product8_tile.glsl */
 #define TILE_ITEMS   32u
@@ -102,7 +103,7 @@ static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
 struct way {
 	enum vkb_module module;
 	uint32_t outputs;        /* of a workgroup */
-	uint32_t shape;          /* without the number of items */
+	uint32_t shape;          /* SHAPE of shaders/product.glsl without the number of items */
 	uint32_t cols;           /* items if they are many */
 };
 
@@ -110,15 +111,17 @@ static struct way way_of(const struct vkb_build *b, const struct vkb_product *p,
 			 const struct vkb_weight *w)
 {
 	uint32_t split = b->dev->split, each = outputs_of(p, w) >= 1024 ? 4 : 2;
+	uint32_t act = p->act ? HAS_ACTIVATION : 0;
 
 	if (!p->x.ints || !vkb_is_integer(b->dev, w))
 		return (struct way){.module =
 					    vkb_module_for(w->dtype, VKB_product, VKB_product_all),
 				    .outputs = 4,
+				    .shape = act,
 				    .cols = COLS};
 	return (struct way){.module = b->dev->product8,
 			    .outputs = 64 / split * each,
-			    .shape = split << 8 | each << 16,
+			    .shape = split << 8 | each << 16 | act,
 			    .cols = MANY};
 }
 
@@ -159,7 +162,7 @@ void vkb_products(struct vkb_build *b, const struct vkb_product *p)
 	if (!b->dev->tile)
 		return;
 	x = vkb_fixed((outputs_of(p, w) + TILE_OUTPUTS - 1) / TILE_OUTPUTS);
-	d = vkb_dispatch(b, tile_of(b, p, w), w->dtype, 0, at, x,
+	d = vkb_dispatch(b, tile_of(b, p, w), w->dtype, way.shape & HAS_ACTIVATION, at, x,
 			 vkb_rows(p->space, p->heads, TILE_ITEMS));
 	d->beside = true;
 	d->work = outputs_of(p, w) * w->k * p->heads;

@@ -64,6 +64,7 @@ static void norm_dispatch(struct vkb_build *b, const struct lmd_op_norm *n, cons
 	uint32_t at = vkb_args(b), size = n->norm.n ? n->norm.n : n->x.width;
 	uint32_t groups = (n->x.width + size - 1) / size;
 	bool has_norm = n->norm.kind != LMD_NORM_NONE;
+	bool has_bias = has_norm && n->norm.b.src != LMD_SRC_NONE;
 
 	vkb_u32(b, (n->over_rows ? 1 : 0) | (out_rows ? 2 : 0) | (n->norm.g_plus_one ? 4 : 0));
 	vkb_f32(b, n->a);
@@ -82,7 +83,7 @@ static void norm_dispatch(struct vkb_build *b, const struct lmd_op_norm *n, cons
 	vkb_view(b, has_norm ? &n->norm.b : NULL);
 	vkb_address(b, x ? x->ints : 0);
 	vkb_u32(b, x ? x->int_row : 0);
-	(void)vkb_dispatch(b, VKB_norm, 0, 0, at,
+	(void)vkb_dispatch(b, VKB_norm, (x ? 1 : 0) | (has_bias ? 2 : 0), 0, at,
 			   n->over_rows ? vkb_rows(LMD_SPACE_SEQS, groups, 1)
 					: vkb_rows(space, (uint64_t)n->x.n_head * groups, 1),
 			   vkb_fixed(1));

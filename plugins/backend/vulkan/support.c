@@ -5,8 +5,6 @@
 
 #include "plan.h"
 
-#define MOST_HEAD 1024u          /* columns of a head, as in shaders/attn.comp and rope_kv.comp */
-
 #define MOST_STATE 256u          /* numbers of a column of a state, as in shaders/scan.comp */
 #define MOST_USED  64u           /* as in shaders/route.comp */
 #define MOST_GROUP 128u
@@ -21,20 +19,13 @@ static bool has_types(const struct lmd_plan *plan, uint32_t cache)
 
 static const char *attn_reason(const struct lmd_plan *plan, const struct lmd_op_attn *a)
 {
-	if (a->q.width > MOST_HEAD || a->y.width > MOST_HEAD)
+	if (a->q.width > VKB_MOST_HEAD || a->y.width > VKB_MOST_HEAD)
 		return "heads of more than 1024 columns";
 	for (int i = 0; i < 2; i++) {
 		if (a->src[i].kind == LMD_KV_CACHE && !has_types(plan, a->src[i].cache))
 			return "the cache's type";
 	}
 	return NULL;
-}
-
-static const char *rope_reason(const struct lmd_plan *plan, const struct lmd_op_rope_kv *r)
-{
-	if (r->q.width > MOST_HEAD || r->k.width > MOST_HEAD || r->v.width > MOST_HEAD)
-		return "heads of more than 1024 columns";
-	return has_types(plan, r->cache) ? NULL : "the cache's type";
 }
 
 static bool has_state(const struct lmd_plan *plan, uint32_t cache)
@@ -57,11 +48,10 @@ const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op)
 		return "more than 128 groups of experts";
 	if (op->code == LMD_OP_PATCH && op->u.patch.y.n_head > 1)
 		return "rows of several heads";
-	if (op->code == LMD_OP_INDEX && !has_types(plan, op->u.index.cache))
+	if ((op->code == LMD_OP_INDEX && !has_types(plan, op->u.index.cache)) ||
+	    (op->code == LMD_OP_ROPE_KV && !has_types(plan, op->u.rope_kv.cache)))
 		return "the cache's type";
-	if (op->code == LMD_OP_ATTN)
-		return attn_reason(plan, &op->u.attn);
-	return op->code == LMD_OP_ROPE_KV ? rope_reason(plan, &op->u.rope_kv) : NULL;
+	return op->code == LMD_OP_ATTN ? attn_reason(plan, &op->u.attn) : NULL;
 }
 
 void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exact products by tiles: the types of less than 4 bits. */
+#define KERN_BLOCKS_32     KERN_NO_TYPES
+#define KERN_LARGER_BLOCKS HOST_MEM_INT8_TYPES_LOW
 #include "amx_rows_avx512.h"
 
 #define PLACE(ID, ...) PLACE_##ID,

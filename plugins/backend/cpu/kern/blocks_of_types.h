@@ -5,6 +5,12 @@
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_BLOCKS_OF_TYPES_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_BLOCKS_OF_TYPES_H
 
+/* Before all includes, a source says in KERN_BLOCKS_32 and KERN_LARGER_BLOCKS which types with blocks of 32 and
+ * with larger blocks it has kernels for, as one of the lists of int8_types.h or KERN_NO_TYPES.  The compiler
+ * copies the code of all of them into each kernel before it sees that dtype is another, so that the time it
+ * takes grows with the square of their number. */
+#define KERN_NO_TYPES(X)
+
 /* Reads what the blocks of 32 in a larger block share. */
 INLINE void head_large(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
@@ -12,10 +18,9 @@ INLINE void head_large(uint32_t dtype, const uint8_t *const w[8], size_t at, str
 	case LMD_DTYPE_##ID:                                                                       \
 		head_##name(w, at, h);                                                             \
 		break;
+	(void)w, (void)at, (void)h; /* if there are no types */
 	switch (dtype) {
-		HOST_MEM_INT8_TYPES_LARGE(CASE)
-		HOST_MEM_INT8_TYPES_LOW(CASE)
-		HOST_MEM_INT8_TYPES_IK(CASE)
+		KERN_LARGER_BLOCKS(CASE)
 	default:
 		break;
 	}
@@ -31,10 +36,9 @@ INLINE void codes_large(uint32_t dtype, const struct head *h, const uint8_t *con
 	case LMD_DTYPE_##ID:                                                                       \
 		codes_##name(h, w, at, part, c);                                                   \
 		break;
+	(void)h, (void)w, (void)at, (void)part, (void)c;
 	switch (dtype) {
-		HOST_MEM_INT8_TYPES_LARGE(CASE)
-		HOST_MEM_INT8_TYPES_LOW(CASE)
-		HOST_MEM_INT8_TYPES_IK(CASE)
+		KERN_LARGER_BLOCKS(CASE)
 	default:
 		break;
 	}
@@ -50,8 +54,9 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 	case LMD_DTYPE_##ID:                                                                       \
 		codes_##name(w, at, c);                                                            \
 		break;
+	(void)w, (void)at, (void)c;
 	switch (dtype) {
-		HOST_MEM_INT8_TYPES_32(CASE)
+		KERN_BLOCKS_32(CASE)
 	default:
 		break;
 	}
@@ -69,8 +74,9 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool 
 	case LMD_DTYPE_##ID:                                                                       \
 		codes_##name(w, at, both, c);                                                      \
 		break;
+	(void)w, (void)at, (void)both, (void)c;
 	switch (dtype) {
-		HOST_MEM_INT8_TYPES_32(CASE)
+		KERN_BLOCKS_32(CASE)
 	default:
 		break;
 	}

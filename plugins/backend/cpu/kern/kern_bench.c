@@ -18,7 +18,6 @@
 #include "core/quant/quant.h"
 #include "kern.h"
 #include "kern_data_test.h"
-#include "tests/support.h"
 
 #define MEMORY_BYTES (96u << 20)
 #define CACHED_BYTES (512u << 10)

@@ -32,7 +32,7 @@ static inline float sum_lanes(vec v)
 }
 
 #define W               8
-#define TILE            2
+#define TILE            3 /* twelve sums, three vectors of x and one of a weight */
 #define ALONE           4
 #define ZERO            _mm256_setzero_ps()
 #define FMA             _mm256_fmadd_ps

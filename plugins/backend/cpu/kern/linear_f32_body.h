@@ -24,6 +24,8 @@
 #define IN_PLACE (TILE > 4 ? TILE : 4) /* rows of x up to which weights are not decoded first */
 #define SPAN     512 /* a multiple of W */
 
+#define X_FIRST (TILE < ROWS)
+
 #include "tile_sums.h"
 
 INLINE vec load(uint32_t dtype, const uint8_t *w, size_t i)
@@ -52,7 +54,7 @@ INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
 		     uint32_t n_col, struct sums *s)
 {
 	const size_t bytes = dtype == LMD_DTYPE_F32 ? 4 : 2;
-	vec sum[TILE][ROWS], wv[ROWS];
+	vec sum[TILE][ROWS], wv[ROWS], xv[TILE];
 	uint32_t i = from;
 
 #pragma GCC unroll 8
@@ -64,16 +66,26 @@ INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
 		if (later)
 			for (size_t b = 0; b < n_row * W * bytes; b += 64)
 				kern_prefetch(later + n_row * bytes * i + b);
+		/* the fewer vectors stay in registers */
 #pragma GCC unroll 8
-		for (uint32_t r = 0; r < n_row; r++)
+		for (uint32_t c = 0; X_FIRST && c < n_col; c++)
+			xv[c] = LOAD((const float *)x[c] + i);
+#pragma GCC unroll 8
+		for (uint32_t r = 0; X_FIRST && r < n_row; r++) {
 			wv[r] = load(dtype, w[r], i);
 #pragma GCC unroll 8
-		for (uint32_t c = 0; c < n_col; c++) {
-			vec xv = LOAD((const float *)x[c] + i);
-
+			for (uint32_t c = 0; c < n_col; c++)
+				sum[c][r] = FMA(wv[r], xv[c], sum[c][r]);
+		}
+#pragma GCC unroll 8
+		for (uint32_t r = 0; !X_FIRST && r < n_row; r++)
+			wv[r] = load(dtype, w[r], i);
+#pragma GCC unroll 8
+		for (uint32_t c = 0; !X_FIRST && c < n_col; c++) {
+			xv[c] = LOAD((const float *)x[c] + i);
 #pragma GCC unroll 8
 			for (uint32_t r = 0; r < n_row; r++)
-				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
+				sum[c][r] = FMA(wv[r], xv[c], sum[c][r]);
 		}
 	}
 	if (i < to) {
@@ -82,11 +94,10 @@ INLINE void add_tile(uint32_t dtype, uint32_t n_row, const uint8_t *const *w,
 			wv[r] = load_some(dtype, w[r], i, to - i);
 #pragma GCC unroll 8
 		for (uint32_t c = 0; c < n_col; c++) {
-			vec xv = LOAD_SOME((const float *)x[c] + i, to - i);
-
+			xv[c] = LOAD_SOME((const float *)x[c] + i, to - i);
 #pragma GCC unroll 8
 			for (uint32_t r = 0; r < n_row; r++)
-				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
+				sum[c][r] = FMA(wv[r], xv[c], sum[c][r]);
 		}
 	}
 #pragma GCC unroll 8

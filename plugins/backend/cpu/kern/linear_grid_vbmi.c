@@ -2,6 +2,8 @@
  *
  * Exact products with AVX-512, VNNI and VBMI: types whose values are points of a grid,
  * of at most 512. */
+#define KERN_BLOCKS_32     KERN_NO_TYPES
+#define KERN_LARGER_BLOCKS KERN_NO_TYPES
 #include "linear_q8_avx512.h"
 #include "variants.h"
 

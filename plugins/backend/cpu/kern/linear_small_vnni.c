@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exact products with AVX-512 and VNNI: the types of less than 4 bits. */
+#define KERN_BLOCKS_32     KERN_NO_TYPES
+#define KERN_LARGER_BLOCKS HOST_MEM_INT8_TYPES_LOW
 #include "linear_q8_avx512.h"
 #include "variants.h"
 

@@ -5,6 +5,8 @@
 #ifndef LLAMAD_CPU_KERN_PACKED_AVX2_H
 #define LLAMAD_CPU_KERN_PACKED_AVX2_H
 
+#define KERN_BLOCKS_32     KERN_NO_TYPES
+#define KERN_LARGER_BLOCKS KERN_NO_TYPES
 #include "linear_q8_avx2.h"
 #include "packed.h"
 
@@ -186,7 +188,7 @@ INLINE void packed_pass(uint32_t dtype, const char *group, const struct kern_pro
 	}
 	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype)) {
 		const char *s = scales + kern_packed_scale(dtype, b);
-		__m256i panel[PAIR][14]; /* at most panel_vectors() */
+		__m256i panel[PAIR][14]; /* at most panel_choices() */
 		const __m256i *const w[PAIR] = {panel[0], panel[1]};
 
 		kern_packed_prefetch(dtype, later, b, 16);

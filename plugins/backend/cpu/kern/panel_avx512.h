@@ -242,7 +242,9 @@ struct panel_type {
 			uint32_t c, uint32_t end, size_t b, size_t n);
 };
 
-static void panel_product(const struct panel_type *type, const struct kern_product *p)
+/* Not inlined: one copy serves all types of a source. */
+__attribute__((noinline)) static void panel_product(const struct panel_type *type,
+						    const struct kern_product *p)
 {
 	const size_t nb = p->k / 32;
 	struct panels w;

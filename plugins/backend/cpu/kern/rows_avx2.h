@@ -200,6 +200,18 @@ INLINE void store(float *y, __m256 v, uint32_t n)
 		y[i] = f[i];
 }
 
+/* The first n of eight floats at y, and zeros. */
+INLINE __m256 load(const float *y, uint32_t n)
+{
+	float f[8] = {0};
+
+	if (n >= 8)
+		return _mm256_loadu_ps(y);
+	for (uint32_t i = 0; i < n; i++)
+		f[i] = y[i];
+	return _mm256_loadu_ps(f);
+}
+
 INLINE void few(uint32_t dtype, unpack_fn *far, const struct kern_product *p)
 {
 	/* Three rows of x are multiplied as if they were four. */

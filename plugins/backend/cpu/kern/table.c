@@ -15,13 +15,19 @@ static const struct kern_linear *const lists[] = {
 #endif
 #ifdef KERN_WITH_AVX512
 	kern_exact_vnni,
+	kern_k_vnni,
 	kern_small_vnni,
-	kern_ik_vnni,
+	kern_ik_k_vnni,
+	kern_ik_ks_vnni,
+	kern_ik_kt_vnni,
 #endif
 #ifdef KERN_WITH_AVX2
 	kern_exact_avx2,
+	kern_k_avx2,
 	kern_small_avx2,
-	kern_ik_avx2,
+	kern_ik_k_avx2,
+	kern_ik_ks_avx2,
+	kern_ik_kt_avx2,
 #endif
 #ifdef KERN_WITH_I8MM
 	kern_exact_i8mm,

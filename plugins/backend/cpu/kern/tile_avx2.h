@@ -8,7 +8,12 @@
  * 16-bit numbers, and of both side by side; and the minima of both halves side by side.  Products of
  * 16-bit pairs then add up what has the same factor.
  *
- * A vector of x is loaded once for all panels, and a vector of codes once for all rows of x. */
+ * A vector of x is loaded once for all panels, and a vector of codes once for all rows of x.
+ *
+ * Signed codes: bytes are multiplied with one unsigned factor, which is the code without its sign, and x takes
+ * the sign.  An instruction that does so competes with the multiplications.  A shuffle does not: panels have
+ * four more vectors, which say for each code which of four values of x it is multiplied with, or which of them
+ * with the sign turned; rows of x are prepared with both. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_TILE_AVX2_H
 
@@ -31,10 +36,38 @@ INLINE size_t panel_mn(uint32_t dtype)
 	return panel_sc(dtype) + (kern_has_halves(dtype) ? 3 : 0);
 }
 
+/* The choices of signed codes. */
+INLINE size_t panel_choices(uint32_t dtype)
+{
+	return panel_mn(dtype) + (kern_has_minima(dtype) ? 1 : 0);
+}
+
 /* Number of vectors of a block. */
 INLINE size_t panel_vectors(uint32_t dtype)
 {
-	return panel_mn(dtype) + (kern_has_minima(dtype) ? 1 : 0);
+	return panel_choices(dtype) + (is_signed(dtype) ? 4 : 0);
+}
+
+/* What a signed code of a panel is multiplied with: value 0 to 3, or these with the sign turned, 4 to 7. */
+INLINE __m256i choice_of(__m256i codes)
+{
+	const __m256i minus = _mm256_cmpgt_epi8(_mm256_setzero_si256(), codes);
+
+	return _mm256_or_si256(and8(minus, 4), _mm256_set1_epi32(0x03020100));
+}
+
+/* Those of two vectors of codes, in the low and the high nibbles. */
+INLINE __m256i choices_of(__m256i codes, __m256i next)
+{
+	return _mm256_or_si256(choice_of(codes), _mm256_slli_epi16(choice_of(next), 4));
+}
+
+/* The choices of vector j, in the lower three bits; bit 7 is 0, the others are ignored. */
+INLINE __m256i choice_at(uint32_t dtype, const __m256i *w, int j)
+{
+	const __m256i v = w[panel_choices(dtype) + (size_t)j / 2];
+
+	return j % 2 ? _mm256_srli_epi16(v, 4) : v;
 }
 
 /* The 32-bit numbers low and high, which fit 16 bits, side by side. */
@@ -96,14 +129,14 @@ INLINE bool has_offsets(uint32_t dtype)
 	       group(dtype, true) > group(dtype, false);
 }
 
-/* Writes the offsets of a row of x, k bytes: those of the group that begins with vector j of block b are at
+/* Writes the offsets of n values of x: those of the group that begins with vector j of block b are at
  * 32b + 4j. */
-INLINE void write_offsets(uint32_t dtype, const char *x, uint32_t k, char *to)
+INLINE void write_offsets(uint32_t dtype, const char *x, size_t n, char *to)
 {
 	const __m256i by = _mm256_set1_epi8((char)(1 << shift_of(dtype)));
 	const int step = group(dtype, true);
 
-	for (size_t at = 0; at < k; at += 32) {
+	for (size_t at = 0; at < n; at += 32) {
 		__m256i v = _mm256_loadu_si256((const void *)(x + at));
 
 		v = _mm256_maddubs_epi16(by, v);
@@ -113,6 +146,44 @@ INLINE void write_offsets(uint32_t dtype, const char *x, uint32_t k, char *to)
 			v = _mm256_add_epi16(v, _mm256_permute2x128_si256(v, v, 1));
 		_mm256_storeu_si256((void *)(to + at), _mm256_sub_epi16(_mm256_setzero_si256(), v));
 	}
+}
+
+/* Types for whose products rows of x are prepared. */
+INLINE bool has_prepared_x(uint32_t dtype)
+{
+	return has_offsets(dtype) || is_signed(dtype);
+}
+
+/* Bytes of what is prepared of k values. */
+INLINE size_t prepared_bytes(uint32_t dtype, uint32_t k)
+{
+	return !has_prepared_x(dtype) ? 0 : is_signed(dtype) ? 2 * (size_t)k : k;
+}
+
+/* Prepares n values of x, a multiple of 32: offsets, or each four values and the same with the sign turned. */
+INLINE void prepare_x(uint32_t dtype, const char *x, size_t n, char *to)
+{
+	const __m128i zero = _mm_setzero_si128();
+
+	if (has_offsets(dtype)) {
+		write_offsets(dtype, x, n, to);
+		return;
+	}
+	for (size_t i = 0; is_signed(dtype) && i < n; i += 16) {
+		const __m128i v = _mm_loadu_si128((const void *)(x + i)), m = _mm_sub_epi8(zero, v);
+
+		_mm_store_si128((void *)(to + 2 * i), _mm_unpacklo_epi32(v, m));
+		_mm_store_si128((void *)(to + 2 * i + 16), _mm_unpackhi_epi32(v, m));
+	}
+}
+
+/* Values 4j to 4j+3 of block b with both signs, as prepare_x() wrote them. */
+INLINE __m256i with_both_signs(const char *prepared, size_t b, size_t j)
+{
+	long long v;
+
+	memcpy(&v, prepared + 64 * b + 8 * j, sizeof(v));
+	return _mm256_set1_epi64x(v);
 }
 
 /* The sums of x over both halves of block b, with the sign turned, side by side. */
@@ -129,15 +200,18 @@ struct tile_sums {
 	__m256i of[TILE][PAIR][2];
 };
 
-/* Products of `step` vectors of codes and of x, for one row of x and one panel. */
-INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *w, const __m256i *q,
-			   int step)
+/* Products of `step` vectors of codes and of x, for one row of x and one panel.  signs: of signed codes, which are
+ * one vector: the codes, or their choices if x has both signs. */
+INLINE __m256i products_of(uint32_t dtype, const __m256i *codes, const __m256i *q, __m256i signs,
+			   bool both, int step)
 {
 	__m256i sum = _mm256_setzero_si256();
 
 #pragma GCC unroll 2
 	for (int i = 0; i < step; i++) {
-		__m256i s = is_signed(dtype) ? _mm256_sign_epi8(q[i], w[i]) : q[i];
+		__m256i s = both               ? _mm256_shuffle_epi8(q[i], signs)
+			    : is_signed(dtype) ? _mm256_sign_epi8(q[i], signs)
+					       : q[i];
 
 		s = _mm256_maddubs_epi16(codes[i], s);
 		sum = i ? _mm256_add_epi16(sum, s) : s;
@@ -155,7 +229,7 @@ INLINE __m256i widen_half(uint32_t dtype, const __m256i *w, int h, __m256i sum)
 /* Adds up the products, without what a shift or minima take off: at most two in 16 bits.  The sums of 32 bits
  * take half of the registers, so what is added to one of them is complete before the next begins. */
 INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
-			    int n_col, size_t b, struct tile_sums *out)
+			    const char *const *both, int n_col, size_t b, struct tile_sums *out)
 {
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
 	const int end = in_halves ? 4 : 8, step = group(dtype, false);
@@ -163,25 +237,30 @@ INLINE void tile_products_2(uint32_t dtype, const __m256i *const w[PAIR], const 
 #pragma GCC unroll 8
 	for (int j = 0; j < 8; j += step) {
 		const int h = j / end, to = kern_has_two_d(dtype) ? h : 0;
-		__m256i codes[PAIR][2];
+		__m256i codes[PAIR][2], signs[PAIR];
 
 #pragma GCC unroll 4
 		for (int i = 0; i < step * PAIR; i++) {
 			const __m256i v = w[i % PAIR][j + i / PAIR];
 
-			codes[i % PAIR][i / PAIR] = is_signed(dtype) ? _mm256_abs_epi8(v) : v;
+			codes[i % PAIR][i / PAIR] =
+				is_signed(dtype) && !both ? _mm256_abs_epi8(v) : v;
 		}
+#pragma GCC unroll 2
+		for (int p = 0; p < PAIR; p++)
+			signs[p] = both ? choice_at(dtype, w[p], j) : w[p][j];
 #pragma GCC unroll 4
 		for (int c = 0; c < n_col; c++) {
 			__m256i q[2];
 
 #pragma GCC unroll 2
 			for (int i = 0; i < step; i++)
-				q[i] = all(x[c] + 32 * b, (size_t)(j + i));
+				q[i] = both ? with_both_signs(both[c], b, (size_t)(j + i))
+					    : all(x[c] + 32 * b, (size_t)(j + i));
 #pragma GCC unroll 2
 			for (int p = 0; p < PAIR; p++) {
 				__m256i *o = &out->of[c][p][to];
-				__m256i s = products_of(dtype, codes[p], w[p] + j, q, step);
+				__m256i s = products_of(dtype, codes[p], q, signs[p], both, step);
 
 				s = widen_half(dtype, w[p], h, s);
 				*o = j % (kern_has_two_d(dtype) ? end : 8) ? _mm256_add_epi32(*o, s)
@@ -246,19 +325,19 @@ INLINE void tile_products(uint32_t dtype, const __m256i *const w[PAIR], const ch
 
 /* For the panels whose blocks are at w and n_col rows of x: out->of[c][p][0] is for each row of
  * panel p the sum of (code - 2^shift)*q over block b of x[c]; with two D: that of the first 16 values,
- * and in [1] that of the others; with minima: in [1] their sum.  n_col is constant; offsets: those of the
- * rows of x, or NULL. */
+ * and in [1] that of the others; with minima: in [1] their sum.  n_col is constant; prepared: what prepare_x()
+ * made of the rows of x, or NULL; then w may be signed codes alone. */
 INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
-		       const char *const *offsets, int n_col, uint32_t k, size_t b,
+		       const char *const *prepared, int n_col, uint32_t k, size_t b,
 		       struct tile_sums *out)
 {
 	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
-	const int shift = offsets ? 0 : (int)shift_of(dtype);
+	const int shift = prepared ? 0 : (int)shift_of(dtype);
 
-	if (group(dtype, offsets) > 2)
-		tile_products(dtype, w, x, offsets, n_col, b, out);
+	if (group(dtype, prepared) > 2)
+		tile_products(dtype, w, x, prepared, n_col, b, out);
 	else
-		tile_products_2(dtype, w, x, n_col, b, out);
+		tile_products_2(dtype, w, x, is_signed(dtype) ? prepared : NULL, n_col, b, out);
 #pragma GCC unroll 4
 	for (int c = 0; c < n_col; c++) {
 		const char *h = x[c] + KERN_Q8_H(k), *n = x[c] + KERN_Q8_N(k);
@@ -288,14 +367,14 @@ INLINE void tile_block(uint32_t dtype, const __m256i *const w[PAIR], const char 
 	}
 }
 
-/* Adds to sum what block b contributes.  n_col is constant; offsets: of the rows of x, or NULL. */
+/* Adds to sum what block b contributes.  Arguments as those of tile_block(). */
 INLINE void tile_add(uint32_t dtype, const __m256i *const w[PAIR], const char *const *x,
-		     const char *const *offsets, int n_col, uint32_t k, size_t b,
+		     const char *const *prepared, int n_col, uint32_t k, size_t b,
 		     __m256 sum[][PAIR])
 {
 	struct tile_sums s;
 
-	tile_block(dtype, w, x, offsets, n_col, k, b, &s);
+	tile_block(dtype, w, x, prepared, n_col, k, b, &s);
 #pragma GCC unroll 4
 	for (int c = 0; c < n_col; c++) {
 #pragma GCC unroll 2
@@ -307,6 +386,14 @@ INLINE void tile_add(uint32_t dtype, const __m256i *const w[PAIR], const char *c
 						  terms(dtype, d, m, s.of[c][p], x[c], k, b));
 		}
 	}
+}
+
+/* Reads the sums that tile_store() has written. */
+INLINE void tile_load(const struct kern_product *p, uint32_t c, uint32_t at, __m256 sum[PAIR])
+{
+	sum[0] = load(p->y[c] + at, p->n_row - at);
+	if (p->n_row - at > 8)
+		sum[1] = load(p->y[c] + at + 8, p->n_row - at - 8);
 }
 
 /* Writes what both panels, whose first row is row `at`, give for row c of x. */

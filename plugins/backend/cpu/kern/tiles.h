@@ -2,7 +2,7 @@
  *
  * Products by tiles of ROWS weight rows and up to TILE rows of x, for kernels that define
  *     vec, SUM(v)     a vector of sums, and the sum of its lanes in a fixed order
- *     TILE            rows of x that are multiplied together, 2, 4 or 6
+ *     TILE            rows of x that are multiplied together, 2, 3, 4 or 6
  *     SPAN            values of a row that are multiplied at a time
  *     ALONE           weight rows that are multiplied together with a single row of x: as few as
  *                     hide the latency of an addition, since memory delivers few streams fastest
@@ -26,6 +26,8 @@ INLINE void add(uint32_t dtype, const uint8_t *const w[ROWS], const uint8_t *lat
 		ADD_CASE(2)
 #if TILE > 2
 		ADD_CASE(3)
+#endif
+#if TILE > 3
 		ADD_CASE(4)
 #endif
 #if TILE > 4

@@ -10,7 +10,10 @@
 extern const struct kern_linear kern_exact_c[], kern_exact_avx2[], kern_exact_vnni[];
 extern const struct kern_linear kern_small_avx2[], kern_small_vnni[], kern_grid_vbmi[];
 extern const struct kern_linear kern_exact_amx[], kern_small_amx[], kern_ik_amx[];
-extern const struct kern_linear kern_ik_avx2[], kern_ik_vnni[];
+extern const struct kern_linear kern_k_avx2[], kern_ik_k_avx2[], kern_ik_ks_avx2[],
+	kern_ik_kt_avx2[];
+extern const struct kern_linear kern_k_vnni[], kern_ik_k_vnni[], kern_ik_ks_vnni[],
+	kern_ik_kt_vnni[];
 extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_avx512[];
 
 extern const struct kern_linear kern_exact_neon[], kern_exact_dotprod[], kern_exact_i8mm[];

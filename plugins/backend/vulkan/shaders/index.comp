@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // INDEX.  A workgroup computes one list of a row: the scores side by side, in its part of the
-// temporary memory, and then one invocation the selection, whose result op.h defines by a heap.
+// temporary memory, and then one invocation the selection, whose result op.h defines by a heap.  If keys are
+// q4_0_rot, phase 1 rotates the queries before that (kv.glsl).
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
 #include "kv.glsl"
@@ -21,17 +22,19 @@
 #define A_TABLE 8u
 #define A_N_INDEX 10u
 #define A_PAGE 11u
-#define A_K_TYPE 12u
-#define A_K_MEM 13u
-#define A_K_ROW 15u
-#define A_K_HEAD 16u
-#define A_K_HEADS 17u
-#define A_TEMP 18u
-#define A_TEMP_BYTES 20u // of a workgroup: the scores, then the heap
-#define A_UNITS 21u
-#define A_Q 22u
+#define A_K_MEM 12u
+#define A_K_ROW 14u
+#define A_K_HEAD 15u
+#define A_K_HEADS 16u
+#define A_TEMP 17u
+#define A_TEMP_BYTES 19u // of a workgroup: the scores, then the heap
+#define A_UNITS 20u
+#define A_Q 21u
 #define A_W (A_Q + VIEW_WORDS)
 #define A_Y (A_W + VIEW_WORDS)
+#define A_Q_OF (A_Y + VIEW_WORDS) // what phase 1 reads
+
+layout(constant_id = 0) const uint TYPE = 0u; // of the keys
 
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Shared { uint w[]; };
 
@@ -54,7 +57,7 @@ float dot_of(uint key, uint head)
 	float sum = 0.0;
 
 	for (uint c = 0u; c < q.width; c++)
-		sum += get(q, row, head, c) * kv_get(k, arg(A_K_TYPE), c);
+		sum += get(q, row, head, c) * kv_get(k, TYPE, c);
 	return argf(A_SCALE) * sum;
 }
 
@@ -143,9 +146,23 @@ void choose(uvec2 span)
 		store(el(y, row, list, i), i < n ? mem.w[heap + i] : NONE);
 }
 
+void hadamard_queries()
+{
+	View of = view(A_Q_OF);
+
+	for (uint i = gl_WorkGroupID.x; i < of.n_row * of.n_head; i += gl_NumWorkGroups.x)
+		for (uint c = gl_LocalInvocationID.x; c < of.width; c += LANES)
+			put(q, i / of.n_head, i % of.n_head, c,
+			    hadamard(get(of, i / of.n_head, i % of.n_head, c)));
+}
+
 void main()
 {
 	q = view(A_Q);
+	if (TYPE == KV_Q4_0_ROT && push.phase == 1u) {
+		hadamard_queries();
+		return;
+	}
 	w = view(A_W);
 	y = view(A_Y);
 	mem = Shared(times(arg_address(A_TEMP), gl_WorkGroupID.x, arg(A_TEMP_BYTES)));

@@ -317,7 +317,7 @@ float sum_of_all(float v)
 	barrier();
 	lib_sum[i] = v;
 	barrier();
-	for (uint n = LANES / 2u; n > 0u; n /= 2u) {
+	[[dont_unroll]] for (uint n = LANES / 2u; n > 0u; n /= 2u) {
 		if (i < n)
 			lib_sum[i] += lib_sum[i + n];
 		barrier();
@@ -332,7 +332,7 @@ float max_of_all(float v)
 	barrier();
 	lib_sum[i] = v;
 	barrier();
-	for (uint n = LANES / 2u; n > 0u; n /= 2u) {
+	[[dont_unroll]] for (uint n = LANES / 2u; n > 0u; n /= 2u) {
 		if (i < n)
 			lib_sum[i] = max(lib_sum[i], lib_sum[i + n]);
 		barrier();

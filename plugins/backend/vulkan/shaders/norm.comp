@@ -19,8 +19,11 @@
 #define A_STAT (A_Y + VIEW_WORDS)
 #define A_G (A_STAT + VIEW_WORDS)
 #define A_B (A_G + VIEW_WORDS)
-#define A_INTS (A_B + VIEW_WORDS) // rounded rows; null: none
+#define A_INTS (A_B + VIEW_WORDS) // rounded rows
 #define A_INT_ROW (A_INTS + 2u)
+
+layout(constant_id = 0) const uint PARTS = 0u;
+const bool IS_ROUNDED = (PARTS & 1u) != 0u, HAS_BIAS = (PARTS & 2u) != 0u;
 
 View x, r, h, y, stat, g, b;
 uint flags, kind;
@@ -30,7 +33,7 @@ float sum_at(uint row, uint head, uint c)
 {
 	float v = get(x, row, head, c);
 
-	return r.present ? v + scale_r * get(r, row, head, c) : v;
+	return !IS_ROUNDED && r.present ? v + scale_r * get(r, row, head, c) : v;
 }
 
 vec2 statistics(float sum, float squares, float count)
@@ -50,7 +53,7 @@ float finish(uint from, uint row, uint head, uint col, vec2 s)
 	if (g.present)
 		n *= get(g, g.n_row > 1u ? row : 0u, g.n_head > 1u ? head : 0u, col) +
 		     ((flags & 4u) != 0u ? 1.0 : 0.0);
-	if (b.present)
+	if (HAS_BIAS && b.present)
 		n += get(b, b.n_row > 1u ? row : 0u, b.n_head > 1u ? head : 0u, col);
 	if (h.present)
 		put(h, row, head, col, v);
@@ -77,7 +80,7 @@ void finish_rounded(uint from, uint row, uint head, uint n, vec2 s)
 			[[unroll]] for (uint c = 0u; c < 32u; c++)
 				v[c] *= uintBitsToFloat(w.w[c]) + one;
 		}
-		if (b.present) {
+		if (HAS_BIAS && b.present) {
 			Words w = Words(el(b, b.n_row > 1u ? row : 0u, b.n_head > 1u ? head : 0u, 32u * i));
 
 			[[unroll]] for (uint c = 0u; c < 32u; c++)
@@ -120,7 +123,7 @@ void group_of(uint from, uint first, uint rows, uint head, uint at, uint n, uint
 	s = statistics(sum, squares, float(total));
 	// h may be x: nobody overwrites what another one still sums
 	barrier();
-	if (!is_null(arg_address(A_INTS)))
+	if (IS_ROUNDED)
 		finish_rounded(from, first, head, n, s);
 	else
 		for (uint i = gl_LocalInvocationID.x; i < total; i += LANES)

@@ -3,6 +3,10 @@
 // What the shaders of products share: their arguments, and what happens to a sum (put_args in product.c).
 #include "math.glsl"
 
+// Items that are computed at once, what product8.glsl adds, and bit 31: there is an activation function.
+layout(constant_id = 1) const uint SHAPE = 1u;
+const bool HAS_ACTIVATION = SHAPE >> 31 != 0u;
+
 #define SLICE_NONE 0u // outputs of all slices follow each other
 #define SLICE_IDS 1u  // the slice of item (row, j) is ids[row][j]
 #define SLICE_HEAD 2u // the slice is the head
@@ -64,7 +68,7 @@ void emit(uint item, uint slice, uint out_n, float v)
 	v *= factor;
 	if (n_bias > 0u)
 		v += word_at(biases, n_bias == n ? c : in_slice * n + c);
-	v = softcap_of(act == 0u ? v : activation(act, p, v, 0.0, false), softcap);
+	v = softcap_of(HAS_ACTIVATION ? activation(act, p, v, 0.0, false) : v, softcap);
 	if (lo != 0.0 || hi != 0.0)
 		v = min(max(v, lo), hi);
 	if (!is_null(bias2))

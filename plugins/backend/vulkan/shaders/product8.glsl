@@ -10,8 +10,7 @@
 #include "decode.glsl"
 #include "product.glsl"
 
-layout(constant_id = 1) const uint SHAPE = 0u;
-const uint COLS = SHAPE & 255u, SPLIT = SHAPE >> 8 & 255u, OUTPUTS = SHAPE >> 16;
+const uint COLS = SHAPE & 255u, SPLIT = SHAPE >> 8 & 255u, OUTPUTS = SHAPE >> 16 & 255u;
 const uint OF_GROUP = LANES / SPLIT * OUTPUTS; // outputs of a workgroup
 
 #include "product8_group.glsl"

@@ -9,7 +9,7 @@
 #include "decode.glsl"
 #include "product.glsl"
 
-layout(constant_id = 1) const uint COLS = 1u;
+const uint COLS = SHAPE & 255u;
 
 shared float part[4][COLS][16];
 

@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
 //
-// ROPE_KV.  A workgroup computes one head of q, k or v of a row.  Angles are exact: a frequency is a
-// number of turns of 2^-64, so a position times it is reduced by the overflow.
+// ROPE_KV.  A workgroup computes one head of q, k or v of a row, in shared memory or, if heads are wider than
+// that, in memory of its own.  Angles are exact: a frequency is a number of turns of 2^-64, so a position times
+// it is reduced by the overflow.
 #extension GL_GOOGLE_include_directive : require
 #include "lib.glsl"
 #include "math.glsl"
@@ -15,16 +16,15 @@
 #define A_MAGNITUDE 5u
 #define A_FREQ 6u // address: per pair a 64-bit number of turns, and the plane
 #define A_GROUP 8u
-#define A_K_TYPE 9u
-#define A_V_TYPE 10u
-#define A_K_MEM 11u
-#define A_K_ROW 13u
-#define A_K_HEAD 14u
-#define A_V_MEM 15u
-#define A_V_ROW 17u
-#define A_V_HEAD 18u
-#define A_STORES 19u // 1: k, 2: v
-#define A_Q 20u
+#define A_K_MEM 9u
+#define A_K_ROW 11u
+#define A_K_HEAD 12u
+#define A_V_MEM 13u
+#define A_V_ROW 15u
+#define A_V_HEAD 16u
+#define A_STORES 17u // 1: k, 2: v
+#define A_WIDE 18u // address of the workgroups' memory, and bytes of each
+#define A_Q 21u
 #define A_K (A_Q + VIEW_WORDS)
 #define A_V (A_K + VIEW_WORDS)
 #define A_Q_OUT (A_V + VIEW_WORDS)
@@ -33,8 +33,42 @@
 #define A_QN (A_POS + VIEW_WORDS) // kind, eps, group, plus one, g, b
 #define A_KN (A_QN + 4u + 2u * VIEW_WORDS)
 
+layout(constant_id = 0) const uint TYPES = 0u; // of k, and of v times 256
+layout(constant_id = 1) const uint SHAPE = 0u;
+const bool HAS_NORM = (SHAPE & 1u) != 0u, IS_WIDE = (SHAPE & 2u) != 0u;
+
 #define MOST 1024u
 shared float head_of[MOST];
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Wide { float v[]; };
+
+Wide wide()
+{
+	return Wide(times(arg_address(A_WIDE), gl_WorkGroupID.x, arg(A_WIDE + 2u)));
+}
+
+float head_get(uint c)
+{
+	if (IS_WIDE)
+		return wide().v[c];
+	return head_of[c];
+}
+
+void head_put(uint c, float x)
+{
+	if (IS_WIDE)
+		wide().v[c] = x;
+	else
+		head_of[c] = x;
+}
+
+// All invocations see what the others have put.
+void head_done()
+{
+	if (IS_WIDE)
+		memoryBarrierBuffer();
+	barrier();
+}
+
 #define KV_WRITES
 #include "kv.glsl"
 
@@ -50,25 +84,25 @@ void norm_head(uint at, uint row, uint head, uint width)
 
 		if (kind == 2u) {
 			for (uint c = gl_LocalInvocationID.x; c < n; c += LANES)
-				sum += head_of[c0 + c];
+				sum += head_get(c0 + c);
 			mean = sum_of_all(sum) / float(n);
 		}
 		for (uint c = gl_LocalInvocationID.x; c < n; c += LANES)
-			squares += (head_of[c0 + c] - mean) * (head_of[c0 + c] - mean);
+			squares += (head_get(c0 + c) - mean) * (head_get(c0 + c) - mean);
 		squares = sum_of_all(squares);
 		inverse = kind == 3u ? 1.0 / max(sqrt(squares), eps)
 				     : 1.0 / sqrt(squares / float(n) + eps);
 		for (uint c = gl_LocalInvocationID.x; c < n; c += LANES) {
-			float v = (head_of[c0 + c] - mean) * inverse;
+			float v = (head_get(c0 + c) - mean) * inverse;
 
 			if (g.present)
 				v *= get(g, g.n_row > 1u ? row : 0u, g.n_head > 1u ? head : 0u, c0 + c) + one;
 			if (b.present)
 				v += get(b, b.n_row > 1u ? row : 0u, b.n_head > 1u ? head : 0u, c0 + c);
-			head_of[c0 + c] = v;
+			head_put(c0 + c, v);
 		}
 	}
-	barrier();
+	head_done();
 }
 
 void rotate(View pos, uint space, uint row)
@@ -80,7 +114,7 @@ void rotate(View pos, uint space, uint row)
 		int at = pos.present ? cell_int(pos, row, 0u) : position(space, row, freq.w[3u * i + 2u]);
 		uint lo, hi, a = rot0 + (arg(A_HALVES) != 0u ? i : 2u * i);
 		uint b = arg(A_HALVES) != 0u ? a + half_n : a + 1u;
-		float x0 = head_of[a], x1 = head_of[b];
+		float x0 = head_get(a), x1 = head_get(b);
 		vec2 sc;
 
 		umulExtended(uint(abs(at)), freq.w[3u * i], hi, lo);
@@ -88,10 +122,10 @@ void rotate(View pos, uint space, uint row)
 		sc = sincos_turns(hi + (lo >> 31)) * argf(A_MAGNITUDE);
 		if ((at < 0) != (argf(A_SIGN) < 0.0))
 			sc.x = -sc.x;
-		head_of[a] = x0 * sc.y - x1 * sc.x;
-		head_of[b] = x0 * sc.x + x1 * sc.y;
+		head_put(a, x0 * sc.y - x1 * sc.x);
+		head_put(b, x0 * sc.x + x1 * sc.y);
 	}
-	barrier();
+	head_done();
 }
 
 uint bf16_bits(float x)
@@ -109,7 +143,7 @@ uint q8_byte(uint block, uint i, float d)
 	if (i < 2u)
 		return f16_bits(d) >> (8u * i) & 0xffu;
 	{
-		float v = d != 0.0 ? head_of[32u * block + i - 2u] / d : 0.0;
+		float v = d != 0.0 ? head_get(32u * block + i - 2u) / d : 0.0;
 
 		return uint(int(sign(v) * floor(abs(v) + 0.5))) & 0xffu;
 	}
@@ -120,7 +154,7 @@ float q8_scale(uint block)
 	float most = 0.0;
 
 	for (uint i = 0u; i < 32u; i++)
-		most = max(most, abs(head_of[32u * block + i]));
+		most = max(most, abs(head_get(32u * block + i)));
 	return most / 127.0;
 }
 
@@ -148,13 +182,50 @@ void encode_blocks(Words to, uint type, uint block, uint n_block)
 	}
 }
 
+uint e4m3_bits(float x)
+{
+	uint u = floatBitsToUint(x), magnitude = u & 0x7fffffffu, v;
+
+	if (magnitude > 0x7f800000u)
+		v = 0x7fu;
+	else if (magnitude >= 0x43e00000u) // 448
+		v = 0x7eu;
+	else if (magnitude < 0x3c800000u) // 2^-6: multiples of 2^-9, rounded by the addition
+		v = floatBitsToUint(uintBitsToFloat(magnitude) + 16384.0) - 0x46800000u;
+	else
+		v = (magnitude - 0x3c000000u + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20;
+	return (u >> 24 & 0x80u) | v;
+}
+
+// H times the head takes its place; its width is a multiple of 64.
+void hadamard_head(uint width)
+{
+	for (uint c = gl_LocalInvocationID.x; c < width; c += LANES)
+		head_put(c, hadamard(head_get(c)));
+	head_done();
+}
+
 void encode(uvec2 to, uint type, uint width)
 {
 	Words out_words = Words(to);
 
+	if (type == KV_Q4_0_ROT) {
+		hadamard_head(width);
+		type = DEVICE_CACHE_Q4_0;
+	}
+	if (type == KV_F8_E4M3) {
+		for (uint i = gl_LocalInvocationID.x; 4u * i < width; i += LANES) {
+			uint word = 0u;
+
+			for (uint j = 0u; j < min(4u, width - 4u * i); j++)
+				word |= e4m3_bits(head_get(4u * i + j)) << (8u * j);
+			out_words.w[i] = word;
+		}
+		return;
+	}
 	if (type == KV_F32) {
 		for (uint c = gl_LocalInvocationID.x; c < width; c += LANES)
-			out_words.w[c] = floatBitsToUint(head_of[c]);
+			out_words.w[c] = floatBitsToUint(head_get(c));
 		return;
 	}
 	if (type == KV_Q8_0) {
@@ -173,7 +244,7 @@ void encode(uvec2 to, uint type, uint width)
 		return;
 	}
 	for (uint i = gl_LocalInvocationID.x; 2u * i < width; i += LANES) {
-		float a = head_of[2u * i], b = 2u * i + 1u < width ? head_of[2u * i + 1u] : 0.0;
+		float a = head_get(2u * i), b = 2u * i + 1u < width ? head_get(2u * i + 1u) : 0.0;
 
 		out_words.w[i] = type == KV_F16 ? f16_bits(a) | f16_bits(b) << 16
 						: bf16_bits(a) | bf16_bits(b) << 16;
@@ -200,27 +271,28 @@ void main()
 		else if (kind == 1u)
 			from = k;
 		h -= kind == 0u ? 0u : kind == 1u ? nq : nq + nk;
-		barrier();
+		head_done();
 		for (uint c = gl_LocalInvocationID.x; c < from.width; c += LANES)
-			head_of[c] = get(from, row, h, c);
-		barrier();
+			head_put(c, get(from, row, h, c));
+		head_done();
 		if (kind < 2u) {
 			// a loop, so that the code of a norm is there once: drivers compile it faster
 			for (uint when = 1u; when <= 2u; when++) {
-				if (arg(norm) != 0u && arg(A_WHEN) == when)
+				if (HAS_NORM && arg(norm) != 0u && arg(A_WHEN) == when)
 					norm_head(norm, row, h, from.width);
 				if (when == 1u && arg(A_N_ROT) > 0u)
 					rotate(pos, space, row);
 			}
 			if (to.present)
 				for (uint c = gl_LocalInvocationID.x; c < from.width; c += LANES)
-					put(to, row, h, c, head_of[c]);
+					put(to, row, h, c, head_get(c));
 		}
 		if (slot >= 0 && kind > 0u && (arg(A_STORES) & kind) != 0u) {
 			uint side = kind == 1u ? A_K_MEM : A_V_MEM;
 
 			encode(plus(times(arg_address(side), uint(slot), arg(side + 2u)),
-				    h * arg(side + 3u)), arg(A_K_TYPE - 1u + kind), from.width);
+				    h * arg(side + 3u)),
+			       kind == 1u ? TYPES & 255u : TYPES >> 8, from.width);
 		}
 	}
 }
