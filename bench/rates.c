@@ -62,6 +62,13 @@ static void read_all(const char *memory, size_t bytes)
 	"vpshufb %%ymm14, %%ymm11, %%ymm13\n\t"                                                    \
 	"vpmaddubsw %%ymm13, %%ymm15, %%ymm13\n\t" SUM(i)
 
+#define AVX2(one)                                                                                  \
+	__asm__ volatile(CHAINS(one)                                                               \
+			 :                                                                         \
+			 :                                                                         \
+			 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
+			   "xmm9", "xmm13")
+
 /* Runs PRODUCTS instructions; returns the number of operations. */
 static double products(bool both_signed)
 {
@@ -74,22 +81,11 @@ static double products(bool both_signed)
 					   "xmm7", "xmm8", "xmm9");
 		return PRODUCTS * 128.0;
 	}
-	if (both_signed && __builtin_cpu_supports("avx2")) {
-		for (uint32_t i = 0; i < PRODUCTS; i += 10)
-			__asm__ volatile(CHAINS(SIGNED)
-					 :
-					 :
-					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm13");
-		return PRODUCTS * 64.0;
-	}
 	if (__builtin_cpu_supports("avx2")) {
-		for (uint32_t i = 0; i < PRODUCTS; i += 10)
-			__asm__ volatile(CHAINS(PAIRS)
-					 :
-					 :
-					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm13");
+		for (uint32_t i = 0; both_signed && i < PRODUCTS; i += 10)
+			AVX2(SIGNED);
+		for (uint32_t i = 0; !both_signed && i < PRODUCTS; i += 10)
+			AVX2(PAIRS);
 		return PRODUCTS * 64.0;
 	}
 	return 0;

@@ -18,6 +18,18 @@
 			      err.text);                                                           \
 	} while (0)
 
+/* Adds to the suite a part of a program that takes long under a sanitizer: CK_RUN_CASE=name runs it alone.  Its tests have
+ * five minutes each and share what setup makes. */
+static inline TCase *lmd_part(Suite *s, const char *name, SFun setup, SFun teardown)
+{
+	TCase *t = tcase_create(name);
+
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	suite_add_tcase(s, t);
+	return t;
+}
+
 /* Runs the suites and prints Check's summary; returns the exit status for main. */
 static inline int lmd_check_run(SRunner *r)
 {

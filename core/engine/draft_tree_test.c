@@ -79,9 +79,10 @@ static void make(struct lmi_engine_tree *t, lmd_token *guesses, struct plain *p,
 
 START_TEST(rows_follow_their_branch)
 {
+	const uint32_t n_round = lmd_rounds(2000);
 	uint64_t rnd = lmd_seed("draft tree rows", 3);
 
-	for (uint32_t round = 0; round < lmd_rounds(2000); round++) {
+	for (uint32_t round = 0; round < n_round; round++) {
 		lmd_token guesses[LMI_ENGINE_DRAFT_MAX];
 		struct lmi_engine_tree t;
 		struct plain p;

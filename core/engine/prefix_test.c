@@ -347,6 +347,7 @@ START_TEST(shared_rows_have_the_same_bits)
 	struct lmi_engine_opts o = lmt_opts(&env.env, paths[kind]);
 	struct lmi_engine *e, *plain;
 	struct lmi_engine_stats a, b;
+	const uint32_t n_round = lmd_rounds(100);
 	uint64_t rnd = lmd_seed("prefix bits", 3);
 	lmd_token base[200];
 
@@ -357,7 +358,7 @@ START_TEST(shared_rows_have_the_same_bits)
 	o.inst.no_prefix_cache = true;
 	plain = story_engine(&o);
 	story_random_tokens(base, 200, &rnd);
-	for (uint32_t i = 0; i < lmd_rounds(100); i++) {
+	for (uint32_t i = 0; i < n_round; i++) {
 		uint32_t n = 2 + (uint32_t)(lmd_rand(&rnd) % 190);
 		uint32_t same = (uint32_t)(lmd_rand(&rnd) % 200);
 		struct lmt_rows x, y;

@@ -44,8 +44,7 @@ struct vkb_dispatch {
 #define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
 #define VKB_LAYOUT_WORDS 96u
 #define VKB_VIEW_WORDS 12u
-#define VKB_MOST_HEAD                                                                              \
-	1024u /* columns of a head in shared memory: shaders/attn.comp, rope_kv.comp */
+#define VKB_MOST_HEAD 1024u /* columns of a head: MOST of shaders/attn.comp, rope_kv.comp */
 
 /* Where adapters apply, and the shape of the weight there. */
 struct vkb_place {
